@@ -18,10 +18,12 @@ mkdir -p $work/embedded
 cp "$package/ONNX/face_detection_front_128x128_barracuda.onnx" $work/blazeface.onnx
 cd $work
 
-# Shows a command as a user would type it, then runs it.
+# Shows a command as a user would type it, then runs it. Descriptor 3 is the
+# screen, also for a command whose output goes to a file.
+exec 3>&1
 epctx() {
-    echo "\$ epctx $*"
-    "$epctx" "$@" || { echo "demo: FAILED: epctx $1 ended with exit code $?"; exit 1; }
+    echo "\$ epctx $*" >&3
+    "$epctx" "$@" || { echo "demo: FAILED: epctx $1 ended with exit code $?" >&3; exit 1; }
 }
 
 size() { wc -c <"$1" | tr -d ' '; }
