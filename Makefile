@@ -29,7 +29,8 @@ endif
 
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
            -Wstrict-prototypes -Werror
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
+SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm
 
@@ -97,7 +98,8 @@ endef
 $(eval $(call rules,,$(COMPILE)))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
 # The fuzzers want clang; libFuzzer brings main().
-FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_# -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
+SANITIZE = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
