@@ -84,6 +84,8 @@ def usable(info):
 
 
 class Case:
+    """inputs and outputs: (name, TensorProto) in the model's order."""
+
     def __init__(self, name, model, inputs, outputs):
         self.name, self.model, self.inputs, self.outputs = name, model, inputs, outputs
 
@@ -108,6 +110,8 @@ def cases_of(folder):
     inputs, outputs = tensors("input"), tensors("output")
     if len(inputs) != len(given) or len(outputs) != len(graph.output):
         sys.exit(f"{folder}: its data do not fit its inputs and outputs")
+    inputs = list(zip([info.name for info in given], inputs))
+    outputs = list(zip([info.name for info in graph.output], outputs))
     name = os.path.basename(folder)
     names = {info.name for info in given}
     if inputs and not names & used_as(graph, SHAPES):
@@ -117,13 +121,13 @@ def cases_of(folder):
     if not parameters or parameters == names:
         return
     left = []
-    for info, tensor in zip(given, inputs):
-        if info.name in parameters:
+    for input_name, tensor in inputs:
+        if input_name in parameters:
             new = graph.initializer.add()
             new.CopyFrom(tensor)
-            new.name = info.name
+            new.name = input_name
         else:
-            left.append(tensor)
+            left.append((input_name, tensor))
     # Before IR 4 every initializer was to be listed as an input as well.
     if model.ir_version >= 4:
         kept = [info for info in graph.input if info.name not in parameters]
@@ -162,10 +166,11 @@ def check(epctx, case, folder):
         if not message:
             raise Wrong("compile refused it without a word")
         raise Refused(message.splitlines()[-1])
-    with open(os.path.join(folder, "io.txt"), "w", encoding="ascii") as out:
-        for i, tensor in enumerate(case.inputs):
-            out.write(f"input {i} {tensor.data_type} {dims_text(tensor)} input_{i}\n")
-    for i, tensor in enumerate(case.inputs):
+    with open(os.path.join(folder, "io.txt"), "w", encoding="utf-8") as out:
+        for word, tensors in (("input", case.inputs), ("output", case.outputs)):
+            for i, (name, tensor) in enumerate(tensors):
+                out.write(f"{word} {i} {tensor.data_type} {dims_text(tensor)} {name}\n")
+    for i, (_, tensor) in enumerate(case.inputs):
         with open(os.path.join(folder, f"input_{i}.bin"), "wb") as out:
             values(tensor).tofile(out)
     results = os.path.join(folder, "out")
@@ -173,7 +178,7 @@ def check(epctx, case, folder):
     code, message = run(epctx, "run", compiled, "--input-dir", folder, "--output-dir", results)
     if code != 0:
         raise Wrong(f"run ended with exit code {code}: {(message.splitlines() or [''])[-1]}")
-    for i, tensor in enumerate(case.outputs):
+    for i, (_, tensor) in enumerate(case.outputs):
         compare(i, read(os.path.join(results, f"output_{i}.bin")), values(tensor))
 
 
