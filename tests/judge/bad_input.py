@@ -114,10 +114,10 @@ def truncations(data):
 def not_a_model(tool, folder):
     plain = make_model.make("plain").SerializeToString()
     files = {
-        "empty.onnx": (b"", "empty"),
+        "nothing.onnx": (b"", "empty"),
         "pointer.onnx": (b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64
                          + b"\nsize 12345\n", "lfs"),
-        "model.ort": (b"\x28\0\0\0ORTM" + bytes(range(200)), "ort"),
+        "flat.onnx": (b"\x28\0\0\0ORTM" + bytes(range(200)), ".ort|ort format"),
         "packed.onnx": (gzip.compress(plain), "gzip"),
         "text.onnx": (b"<!DOCTYPE html><html><body>Not found</body></html>\n", ""),
         "half.onnx": (plain[:len(plain) // 2], ""),
