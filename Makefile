@@ -98,8 +98,7 @@ endef
 $(eval $(call rules,,$(COMPILE)))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
 # The fuzzers want clang; libFuzzer brings main().
-FUZZ_# -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
-SANITIZE = -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
 build/fuzz/obj/%.o: | deps-test
 
