@@ -37,7 +37,9 @@ LIBS     = $(NANOPB_LIBS) -lm
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c)
-TEST_SCRIPTS := $(wildcard tests/test_*.sh)
+# The fuzzers take longest, so they start first.
+TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
+TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
 # Every header, compiled as a source with its implementation switched on: a
 # program that does not bring the implementation itself takes it from here.
 HEADERS := $(wildcard epctx.h epctx_npu.h)

@@ -54,8 +54,9 @@ def copy_problem(epctx, data, path, out, rebuild=False):
     code, _, message = run(epctx, "copy", *(["--rebuild"] if rebuild else []), path, out)
     if code != 0:
         return f"{what}: expected a copy, found exit code {code}: {message}"
-    with open(out, "rb") as written:
-        got = written.read()
+    if not os.path.exists(out):
+        return f"{what}: exit code 0, but no file was written"
+    got = read(out)
     os.remove(out)
     if got == data:
         return None
