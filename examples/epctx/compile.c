@@ -25,12 +25,13 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     printf("time           %.1f ms\n", milliseconds);
 }
 
-/* What stands in the way of compiling `model`; says so. */
-static bool is_compiled(const epctx_model *model, const char *file, const epctx_error *none)
+/* A second compilation would bury the first one's nodes in an EP that cannot run them. */
+static bool is_compiled(const epctx_model *model, const char *file)
 {
-    epctx_error error = *none;
+    epctx_error error;
     epctx_node_view node;
     if (!cli_first_epnode(model, &node)) return false;
+    epctx_error_clear(&error);
     epctx_fail(&error, EPCTX_ERR_GRAPH,
                "the model is compiled already (EPContext node '%S'): compile its source model",
                &node.name);
@@ -50,7 +51,7 @@ static int compile(const char *file, const settings *set)
     if (status != EPCTX_OK) return cli_fail(&error);
     status = epctx_model_open_file(&model, file, NULL, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    if (is_compiled(&model, file, &error)) {
+    if (is_compiled(&model, file)) {
         epctx_model_close(&model);
         return CLI_FAILED;
     }
