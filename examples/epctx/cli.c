@@ -19,8 +19,7 @@ static bool usage_error(const cli_command *command, const char *what, const char
 static const cli_option *find_option(const cli_option *options, const char *text, size_t size)
 {
     for (; options->name != NULL; options++)
-        if (strlen(options->name) == size && memcmp(options->name, text, size) == 0)
-            return options;
+        if (strlen(options->name) == size && memcmp(options->name, text, size) == 0) return options;
     return NULL;
 }
 
@@ -126,8 +125,12 @@ void cli_put(FILE *out, epctx_str text)
 /* Bytes of the UTF-8 character that starts at `text`, 0 when it is none. */
 static size_t utf8_length(const unsigned char *text, size_t left)
 {
-    size_t size = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2
-                : text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+    size_t size = text[0] < 0x80   ? 1
+                  : text[0] < 0xc2 ? 0
+                  : text[0] < 0xe0 ? 2
+                  : text[0] < 0xf0 ? 3
+                  : text[0] < 0xf5 ? 4
+                                   : 0;
     size_t i;
     if (size == 0 || size > left) return 0;
     for (i = 1; i < size; i++)

@@ -13,12 +13,10 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
                          double milliseconds)
 {
     printf("partitions     %zu\n", report->partition_count);
-    printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n",
-           report->compiled_nodes, backend->source, backend->hardware_architecture,
-           report->cpu_nodes);
+    printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n", report->compiled_nodes,
+           backend->source, backend->hardware_architecture, report->cpu_nodes);
     if (report->binary_path[0] != '\0')
-        printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path,
-               report->binary_size);
+        printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
     else
         printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
     printf("model          %s\n", report->context_path);

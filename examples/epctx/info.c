@@ -90,8 +90,8 @@ static void put_head(const report *all)
     }
     printf("%-14s ", "graph");
     put_quoted(graph.name);
-    printf(", %zu EPContext nodes, %" PRIu64 " others, %" PRIu64 " initializers\n",
-           all->part_count, all->cpu_nodes, all->initializers);
+    printf(", %zu EPContext nodes, %" PRIu64 " others, %" PRIu64 " initializers\n", all->part_count,
+           all->cpu_nodes, all->initializers);
     put_values("input", epctx_graph_inputs(graph));
     put_values("output", epctx_graph_outputs(graph));
 }
@@ -265,8 +265,7 @@ static void json_part(const report_part *part)
         if (node->embed_mode == 1)
             printf(", \"payload_size\": %zu", node->ep_cache_context.size);
         else
-            json_attr(node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context",
-                      node->ep_cache_context);
+            json_attr(node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context", node->ep_cache_context);
         json_attr(node, EPCTX_EP_SOURCE, "source", node->source);
         json_attr(node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
         json_attr(node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",

@@ -18,8 +18,7 @@ static epctx_status warn(report *out, const epctx_error *what, epctx_error *erro
         const char **more =
             (const char **)epctx_arena_array(&out->arena, room, sizeof(const char *));
         if (more == NULL) return no_memory(error);
-        if (out->warning_count > 0)
-            memcpy(more, out->warnings, out->warning_count * sizeof *more);
+        if (out->warning_count > 0) memcpy(more, out->warnings, out->warning_count * sizeof *more);
         out->warnings = more;
         out->warning_room = room;
     }
@@ -165,8 +164,8 @@ static epctx_status add_external_data(report *out, epctx_map *files, epctx_error
     while (epctx_next_tensor(&it, &tensor)) {
         epctx_status status = EPCTX_OK;
         if (tensor.external)
-            status = add_file(out, files, tensor.location, "initializers", &tensor.name,
-                              "location", error);
+            status = add_file(out, files, tensor.location, "initializers", &tensor.name, "location",
+                              error);
         if (status != EPCTX_OK) return status;
     }
     return EPCTX_OK;

@@ -80,9 +80,8 @@ static bool append_node(char *text, size_t capacity, const epctx_node_view *node
     size_t used = strlen(text);
     int name = (int)(node->name.size < 30 ? node->name.size : 30);
     int op = (int)(node->op_type.size < 30 ? node->op_type.size : 30);
-    int size = snprintf(text + used, capacity - used, "%s'%.*s' (%.*s)", used > 0 ? ", " : "",
-                        name, name > 0 ? node->name.data : "", op,
-                        op > 0 ? node->op_type.data : "");
+    int size = snprintf(text + used, capacity - used, "%s'%.*s' (%.*s)", used > 0 ? ", " : "", name,
+                        name > 0 ? node->name.data : "", op, op > 0 ? node->op_type.data : "");
     return size >= 0 && (size_t)size < capacity - used;
 }
 
@@ -257,8 +256,7 @@ static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx
     for (i = 0; i < graph->input_count; i++) {
         const epctx_value *declared = &graph->inputs[i];
         session_value *value;
-        epctx_status status =
-            use_value(s, declared->name, known_type(s, declared), &value, error);
+        epctx_status status = use_value(s, declared->name, known_type(s, declared), &value, error);
         if (status != EPCTX_OK) return status;
         value->made = true;
         s->inputs[s->input_count++] = value;
@@ -318,8 +316,8 @@ static size_t count_values(const session *s, const epctx_graph *graph)
 static epctx_status add_steps(session *s, epctx_error *error)
 {
     size_t i;
-    s->steps = (session_step *)epctx_arena_array(&s->arena, s->loaded.bound_count,
-                                                 sizeof *s->steps);
+    s->steps =
+        (session_step *)epctx_arena_array(&s->arena, s->loaded.bound_count, sizeof *s->steps);
     if (s->steps == NULL) return no_memory(error);
     for (i = 0; i < s->loaded.bound_count; i++) {
         const epctx_bound *bound = &s->loaded.bound[i];
@@ -340,8 +338,8 @@ static epctx_status connect(session *s, epctx_error *error)
     epctx_status status = epctx_graph_load(&s->model, &graph, error);
     if (status != EPCTX_OK) return status;
     epctx_map_init(&s->names, &s->arena);
-    s->values = (session_value *)epctx_arena_array(&s->arena, count_values(s, &graph),
-                                                   sizeof *s->values);
+    s->values =
+        (session_value *)epctx_arena_array(&s->arena, count_values(s, &graph), sizeof *s->values);
     if (s->values == NULL) return no_memory(error);
     status = add_model_inputs(s, &graph, error);
     if (status == EPCTX_OK) status = add_initializers(s, &graph, error);
@@ -391,9 +389,8 @@ epctx_status session_run(session *s, epctx_error *error)
     epctx_error_clear(error);
     for (i = 0; i < s->loaded.bound_count; i++) {
         session_step *step = &s->steps[i];
-        epctx_status status =
-            s->backend.run_fn(s->backend.self, step->bound->graph, step->inputs, step->outputs,
-                              s->scratch, s->scratch_size, error);
+        epctx_status status = s->backend.run_fn(s->backend.self, step->bound->graph, step->inputs,
+                                                step->outputs, s->scratch, s->scratch_size, error);
         if (status != EPCTX_OK) {
             epctx_blame(error, s->model.path, &step->bound->node.name, NULL);
             return status;

@@ -66,7 +66,8 @@ static uint64_t random_element(int32_t elem_type, uint64_t *state)
 
 void tensors_fill(const session_value *value, uint64_t seed, size_t index)
 {
-    uint64_t state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
+    uint64_t state =
+        (seed + 1) * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
     size_t size = epctx_elem_size(value->type.elem_type);
     size_t at;
     if (state == 0) state = 1;
@@ -105,8 +106,7 @@ static epctx_status read_file(const char *path, const session_value *value, epct
     fclose(file);
     if (got != value->size || more != EOF)
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: %s than the %u bytes of the input '%S'", path,
-                          more != EOF ? "more" : "less", (uint64_t)value->size,
-                          &value->type.name);
+                          more != EOF ? "more" : "less", (uint64_t)value->size, &value->type.name);
     return EPCTX_OK;
 }
 
