@@ -1875,6 +1875,15 @@ static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t
     uint32_t tag;
     uint64_t size;
     t->start = p;
+    /* Nearly every field of a real model has a tag and a length of one byte each. */
+    if (end - p >= 2 && (p[0] & 0x87) == EPCTX_WIRE_LEN && p[0] >= 8 && p[1] < 0x80 &&
+        p[1] <= end - p - 2) {
+        t->number = (uint32_t)p[0] >> 3;
+        t->wire = EPCTX_WIRE_LEN;
+        t->value = 0;
+        t->body = p + 2;
+        return p + 2 + p[1];
+    }
     p = epctx__tag(p, end, &tag);
     if (p == NULL || tag >> 3 == 0) {
         return NULL;
