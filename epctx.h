@@ -105,7 +105,8 @@
 /* The file back-end needs POSIX declarations and 64-bit offsets. Feature macros only count before
  * the first system header; when it is too late the implementation stops with the cure. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
-#if !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE)
+#if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
+    !defined(_DEFAULT_SOURCE)
 #define _XOPEN_SOURCE 700
 #endif
 #ifndef _FILE_OFFSET_BITS
