@@ -86,8 +86,8 @@
  *   should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>path >>edit >>partition >>ep >>gen
- *   >>load >>implementation
+ *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>edit
+ *   >>partition >>ep >>gen >>load >>implementation
  */
 
 #ifndef EPCTX_H
@@ -341,6 +341,10 @@ typedef struct epctx_io {
     void (*abort_fn)(void *user, epctx_io_file *file);
     epctx_status (*remove_fn)(void *user, const char *path, epctx_error *error);
     epctx_status (*sync_folder_fn)(void *user, const char *path, epctx_error *error);
+    /* May be NULL. Maps root/name, both as canonical_fn gave them, and refuses (EPCTX_ERR_PATH)
+     * when a part of `name` has become a link since. */
+    epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
+                                  epctx_mapping *out, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
@@ -697,6 +701,102 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 #endif
 
 /* ================================================================================================
+ * >>profile: what each EP accepts
+ *
+ * The design document leaves much open, and EPs differ: an edit that is right for one breaks
+ * another. A profile is what one EP's reader demands. Everything that judges or changes EPContext
+ * nodes asks the profile of the EP, never the document alone.
+ * ============================================================================================== */
+
+/* Under which key a node finds its graph in a context that holds several. */
+typedef enum epctx_key {
+    EPCTX_KEY_NONE = 0,   /* one graph a context */
+    EPCTX_KEY_NODE_NAME,  /* renaming a node breaks it */
+    EPCTX_KEY_PARTITION   /* the attribute partition_name */
+} epctx_key;
+
+/* Which nodes carry ep_cache_context. */
+typedef enum epctx_payload {
+    EPCTX_PAYLOAD_SHARED = 0, /* primary nodes; secondary ones take their graph from there */
+    EPCTX_PAYLOAD_EACH        /* every node has a context of its own */
+} epctx_payload;
+
+/* How the rules of a profile are known. */
+typedef enum epctx_confidence {
+    EPCTX_FROM_DOCUMENT = 0, /* the EP-context design and ORT's headers */
+    EPCTX_FROM_SOURCE,       /* read in the EP's source */
+    EPCTX_FROM_FILES,        /* read in the source, and genuine files agree */
+    EPCTX_FROM_RELATIVE      /* the EP is closed; a related open one was read */
+} epctx_confidence;
+
+/* Bits of epctx_profile.traits. */
+#define EPCTX_ANY_CASE          0x001u /* sources are compared without regard to case */
+#define EPCTX_NO_SOURCE         0x002u /* a node without `source` is taken */
+#define EPCTX_OWN_SOURCE        0x004u /* any source: the EP's registration name decides */
+#define EPCTX_STATIC_SHAPES     0x008u /* no dynamic dimension at its nodes */
+#define EPCTX_ONE_NODE          0x010u /* the graph must be one node */
+#define EPCTX_NO_MIX            0x020u /* not both embed modes in one model */
+#define EPCTX_ONE_MAIN          0x040u /* exactly one primary node */
+#define EPCTX_SECONDARY_CONTEXT 0x080u /* main_context 0 beside a context of its own is normal */
+#define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
+#define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
+#define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
+
+struct epctx_profile;
+struct epctx_epnode;
+
+/* What a check function may ask and say; `node` counts from 0 to node_count - 1. */
+typedef struct epctx_profile_check {
+    const struct epctx_profile *profile;
+    const struct epctx_epnode *const *nodes;
+    size_t node_count;
+    void *state;
+    /* Value of any STRING or INT attribute of a node, as epctx_attr; false when absent. */
+    bool (*attr_fn)(void *state, size_t node, const char *name, struct epctx_attr *out);
+    /* Reports a finding of rule E044. `attribute` may be NULL. */
+    void (*say_fn)(void *state, size_t node, const char *attribute, const char *text);
+} epctx_profile_check;
+
+/* One EP. Make your own by filling one in; strings are borrowed for as long as it is used. */
+typedef struct epctx_profile {
+    const char *name;        /* "qnn" */
+    const char *versions;    /* what was read or tested */
+    epctx_confidence confidence;
+    const char *sources[4];  /* accepted values of `source`, NULL behind the last; the first is what
+                                the EP writes */
+    uint32_t traits;         /* EPCTX_ANY_CASE ... */
+    epctx_key key;
+    epctx_payload payload;
+    uint32_t required;       /* 1u << EPCTX_EP_x: must be stored in every node */
+    uint32_t embed_default;  /* embed mode the EP writes when nothing is asked for */
+    const char *binary;      /* name of its binary; {stem}: context model without extension,
+                                {model}: without _ctx too, {file}: with extension, *: anything */
+    const char *sidecars[4]; /* files beside the model that no attribute names; * as above */
+    int load_failure;        /* OrtErrorCode when a context cannot be loaded */
+    void (*check_fn)(const epctx_profile_check *check); /* may be NULL */
+} epctx_profile;
+
+/* The built-in profiles: qnn, qnn_plugin, openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai,
+ * telum, example, npu, and last generic, the design document to the letter. Static. */
+EPCTX_API const epctx_profile *epctx_profiles(size_t *count);
+/* Built-in profile by name, or NULL. */
+EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name);
+/* Built-in profile of the EP that a `source` belongs to, in any case of letters; generic when no EP
+ * claims it. */
+EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source);
+
+/* Whether an EP takes a node. */
+typedef enum epctx_claim {
+    EPCTX_CLAIM_NO = 0,   /* for another EP */
+    EPCTX_CLAIM_YES,
+    EPCTX_CLAIM_SPELLING, /* meant for this EP, but it compares letter by letter */
+    EPCTX_CLAIM_MISSING   /* no source, and this EP wants one */
+} epctx_claim;
+
+EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile,
+                                           const struct epctx_epnode *node);
+
+/* ================================================================================================
  * >>path: names from a model become paths, names of outputs are made
  * ============================================================================================== */
 
@@ -717,6 +817,18 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
  * links resolved (a link that leaves the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
 EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
                                           char *out, size_t capacity, epctx_error *error);
+/* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
+ * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
+#define EPCTX_PATH_HUGGING_FACE 1u
+/* As epctx_path_resolve, with flags. */
+EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
+                                       uint32_t flags, char *out, size_t capacity,
+                                       epctx_error *error);
+/* Resolves and maps in one step, so that nobody can put another file or a link in between: what is
+ * mapped lies inside the folder. `path` (may be NULL) gets the canonical path. */
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      size_t capacity, epctx_error *error);
 /* "dir/model.onnx" -> "dir/model_ctx.onnx" (ep.context_file_path's default). */
 EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
                                                 epctx_error *error);
@@ -724,6 +836,331 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+
+/* ================================================================================================
+ * >>check: walk, state, files, compatibility, lint
+ * ============================================================================================== */
+
+/* ORT's OrtCompiledModelCompatibility, the same numbers. */
+typedef enum epctx_compat {
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* the string says nothing to this EP */
+    EPCTX_COMPAT_OPTIMAL = 1,
+    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
+    EPCTX_COMPAT_UNSUPPORTED = 3
+} epctx_compat;
+
+/* "EP_SUPPORTED_OPTIMAL" ... as in onnxruntime_c_api.h. */
+EPCTX_API const char *epctx_compat_name(epctx_compat compat);
+
+/* metadata_props key "ep_compatibility_info.<EP>" starts with this. */
+#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
+
+/* Fields of QNN's string, "backend:sdk:api:blob:arch:driver". Versions are a.b.c. */
+typedef struct epctx_compat_qnn {
+    uint64_t backend;
+    uint64_t sdk[3], api[3], blob[3];
+    uint64_t arch;
+    uint64_t user_driver;
+} epctx_compat_qnn;
+
+EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
+/* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
+ * key. False at the end. */
+EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
+/* Does a model with the string `model` run on a machine whose EP would write `runtime`? QNN: ORT's
+ * own rule. Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED
+ * and another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE. `why` (may be NULL)
+ * gets the deciding field as its message. */
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why);
+
+/* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
+ * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
+#define EPCTX_RULE_LIST(X)                                                                         \
+    X(DOUBLED_FIELD, "E001", "doubled-field",                                                      \
+      "a field that may stand once stands twice",                                                  \
+      "write the model anew with one reader's choice, or do not trust it")                         \
+    X(NO_GRAPH, "E002", "no-graph", "the model has no graph", "take it from its source again")     \
+    X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in another domain than com.microsoft",      \
+      "set the node's domain to com.microsoft")                                                    \
+    X(ATTRIBUTE_TYPE, "E004", "attribute-type", "an attribute of the schema has another type",     \
+      "store it with the type of the schema")                                                      \
+    X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has a value without a meaning",    \
+      "use 0 or 1, for max_size a number from 0 on")                                               \
+    X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "an attribute stands twice in a node",       \
+      "keep one of them")                                                                          \
+    X(DOUBLED_EPNODE, "E007", "doubled-epnode-name", "two EPContext nodes have the same name",     \
+      "generate with ep.context_node_name_prefix so that names differ")                            \
+    X(DOUBLED_VALUE, "E008", "doubled-value", "a value is produced twice", "rename one of them")   \
+    X(DOUBLED_INITIALIZER, "E009", "doubled-initializer", "two initializers have the same name",   \
+      "remove one of them")                                                                        \
+    X(UNDEFINED_VALUE, "E010", "undefined-value", "a node reads a value that nothing produces",    \
+      "add the input, initializer or node that gives the value")                                   \
+    X(DROPPED_VALUE, "E011", "dropped-outer-value",                                                \
+      "a body reads an outer value that does not exist",                                           \
+      "put the initializer back from the source model (ORT issue 32131 drops it)")                 \
+    X(NO_MAIN, "E012", "secondary-without-main", "no primary node for a secondary one",            \
+      "one node of this EP needs main_context 1 and the context")                                  \
+    X(NO_CONTEXT, "E013", "main-without-context", "a primary node has no context",                 \
+      "set ep_cache_context, or main_context 0 when another node has the context")                 \
+    X(NO_PAYLOAD, "E014", "payload-missing", "this EP reads the context from every node",          \
+      "generate with ep.context_embed_mode 0")                                                     \
+    X(MIXED_MODES, "E015", "mixed-embed-modes", "embedded and external contexts in one model",     \
+      "use one embed mode for all nodes of this EP")                                               \
+    X(NO_SOURCE, "E016", "source-missing", "this EP takes no node without source",                 \
+      "set source to the EP's name")                                                               \
+    X(SOURCE_SPELLING, "E017", "source-spelling", "this EP compares source letter by letter",      \
+      "write source as the EP writes it")                                                          \
+    X(NOT_OURS, "E018", "no-node-of-ep", "no node of the model is for this EP",                    \
+      "use the EP that the nodes name, or compile the model for this one")                         \
+    X(PATH_EMPTY, "E019", "path-empty", "embed_mode 0 and no path",                                \
+      "set ep_cache_context to the binary's name")                                                 \
+    X(PATH_UNSAFE, "E020", "path-unsafe", "a path that is absolute or leaves the model's folder",  \
+      "store a path relative to the model, without '..'")                                          \
+    X(MEMORY_LOCATION, "E021", "memory-location", "a location inside a process that is gone",      \
+      "write the model again with the data inside (ORT issue 28158)")                              \
+    X(FILE_MISSING, "E022", "file-missing", "a file that the model needs does not exist",          \
+      "copy it beside the model")                                                                  \
+    X(FILE_IRREGULAR, "E023", "file-irregular", "a file that the model needs is not a plain file", \
+      "put a regular, readable file there")                                                        \
+    X(FILE_EMPTY, "E024", "file-empty", "a file that the model needs has no bytes",                \
+      "copy it again, or compile again")                                                           \
+    X(PATH_LINK, "E025", "path-through-link", "a link leads out of the model's folder",            \
+      "replace the link by the file")                                                              \
+    X(VALUE_TYPE, "E026", "value-type", "EPContext does not allow this type",                      \
+      "keep such values outside of the partition")                                                 \
+    X(NO_VALUE_TYPE, "E027", "value-type-missing", "an output of EPContext has no type",           \
+      "add value_info for it: ORT cannot infer it")                                                \
+    X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported",                   \
+      "add the opset import")                                                                      \
+    X(DOUBLED_OPSET, "E029", "opset-doubled", "a domain is imported twice", "keep one import")     \
+    X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP takes static shapes only",                  \
+      "fix the dimension before compiling")                                                        \
+    X(MORE_NODES, "E031", "more-than-one-node", "this EP loads graphs of exactly one node",        \
+      "compile the whole graph into one partition")                                                \
+    X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads no more than 2 GiB",               \
+      "move contexts (embed_mode 0) and initializers into files")                                  \
+    X(PAYLOAD_SIZE, "E033", "payload-too-large", "an embedded context of 2 GiB or more",           \
+      "generate with ep.context_embed_mode 0")                                                     \
+    X(EXTERNAL_RANGE, "E034", "external-range", "external data ends beyond its file",              \
+      "copy the data file again")                                                                  \
+    X(NO_LOCATION, "E035", "external-location-missing", "external data without a location",        \
+      "set the location of the data file")                                                         \
+    X(NO_OUTPUT, "E036", "no-output", "an EPContext node without outputs", "remove the node")      \
+    X(OUTPUT_UNDEFINED, "E037", "output-undefined", "a graph output that nothing produces",        \
+      "connect the output")                                                                        \
+    X(ORDER, "E038", "order", "a node reads a value that a later node produces",                   \
+      "sort the nodes")                                                                            \
+    X(NO_KEY, "E039", "key-missing", "the name under which the EP finds the graph is missing",     \
+      "set it as it was when the context was made")                                                \
+    X(DOUBLED_KEY, "E040", "key-doubled", "two nodes ask one context for the same graph",          \
+      "generate with ep.context_node_name_prefix")                                                 \
+    X(NO_ATTRIBUTE, "E041", "attribute-missing", "this EP needs the attribute to be stored",       \
+      "store the attribute")                                                                       \
+    X(MANY_MAINS, "E042", "several-mains", "this EP wants exactly one primary node",               \
+      "set main_context 0 on the others")                                                          \
+    X(REFERENCE, "E043", "attribute-reference", "an attribute refers to one of a function",        \
+      "store the value itself: this is not in a function")                                         \
+    X(PROFILE, "E044", "profile-check", "a rule of this EP alone is broken", "see the message")    \
+    X(NO_BASE, "E045", "folder-unknown", "the model came from memory and needs files",             \
+      "set ep.context_file_path, or the folder of the initializers")                               \
+    X(TENSOR_SIZE, "E046", "tensor-size", "an initializer has not the bytes that its shape needs", \
+      "take the model from its source again")                                                      \
+    X(ONLY_EMBEDDED, "E047", "file-not-read", "this EP reads embedded contexts only",              \
+      "embed the context")                                                                         \
+    X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
+      "add the import: ORT does without, the ONNX checker does not")                               \
+    X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
+      "set source to the EP's name")                                                               \
+    X(PAYLOAD_IGNORED, "W003", "payload-ignored", "a secondary node has a context that is unread", \
+      "remove ep_cache_context, or set main_context 1")                                            \
+    X(STALE_COMPAT, "W004", "compatibility-stale",                                                 \
+      "compatibility info of an EP that has no node here", "remove the metadata entry")            \
+    X(COMPAT_SYNTAX, "W005", "compatibility-syntax", "compatibility info that the EP cannot read", \
+      "remove the entry or compile again")                                                         \
+    X(IN_BODY, "W006", "in-subgraph", "EPContext inside of a body or function",                    \
+      "EPs look at the main graph: expect that it is not loaded")                                  \
+    X(BACKSLASH, "W007", "path-backslash", "a path with backslashes works on Windows only",        \
+      "store it with slashes")                                                                     \
+    X(BUILD_PATH, "W008", "build-path", "a path of the build machine is stored",                   \
+      "store the file name only")                                                                  \
+    X(LIKE_PATH, "W009", "payload-like-path", "the embedded context looks like a file name",       \
+      "store embed_mode 0: absent means 1")                                                        \
+    X(NO_NAME, "W010", "epnode-name-missing", "an EPContext node without a name",                  \
+      "name it: ORT and EPs find nodes by name")                                                   \
+    X(DOUBLED_METADATA, "W011", "metadata-doubled", "a metadata key stands twice", "keep one")     \
+    X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
+    X(IR_VERSION, "W013", "ir-version", "an IR version that ORT 1.30 does not read",               \
+      "expect that older tools refuse it")                                                         \
+    X(NOT_UTF8, "W014", "name-not-utf8", "a name is not UTF-8", "rename it")                       \
+    X(DOTS, "W015", "path-dots", "this EP refuses '..' anywhere in a path", "rename the file")     \
+    X(DOUBLED_NODE, "W016", "node-name-doubled", "two nodes have the same name", "rename one")     \
+    X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
+      "move contexts into files")                                                                  \
+    X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
+      "store both")                                                                                \
+    X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
+      "nothing: some EPs use their own")                                                           \
+    X(UNKNOWN_SOURCE, "I003", "unknown-source", "judged by the design document: no profile fits",  \
+      "name a profile of your own")                                                                \
+    X(NO_COMPAT, "I004", "no-compatibility", "no compatibility info: ORT cannot tell in advance",  \
+      "let the EP write it")                                                                       \
+    X(WEIGHTLESS, "I005", "weightless", "the node takes its weights as inputs",                    \
+      "keep the initializers with the model")                                                      \
+    X(UNUSED, "I006", "unused-initializer", "nothing reads this initializer", "remove it")         \
+    X(BINARY_NAME, "I007", "binary-name", "the binary has not the name that the EP gives",         \
+      "nothing, as long as the file is found")                                                     \
+    X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session")      \
+    X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "nothing")
+
+typedef enum epctx_rule {
+#define EPCTX__RULE_ENUM(symbol, id, name, text, fix) EPCTX_RULE_##symbol,
+    EPCTX_RULE_LIST(EPCTX__RULE_ENUM)
+#undef EPCTX__RULE_ENUM
+        EPCTX_RULE_COUNT
+} epctx_rule;
+
+typedef enum epctx_severity {
+    EPCTX_SEVERITY_ERROR = 0,
+    EPCTX_SEVERITY_WARNING,
+    EPCTX_SEVERITY_HINT,
+    EPCTX_SEVERITY_COUNT
+} epctx_severity;
+
+/* What a rule is. Static strings. */
+typedef struct epctx_rule_info {
+    const char *id;
+    const char *name;
+    const char *text;
+    const char *fix;
+    epctx_severity severity;
+} epctx_rule_info;
+
+EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule);
+
+/* One thing that lint found. Strings are valid during the callback only. */
+typedef struct epctx_finding {
+    epctx_rule rule;
+    epctx_rule_info info;
+    epctx_str node;        /* the node, value or metadata key it is about; may be empty */
+    epctx_str graph;       /* name of the body or function around it; empty: the main graph */
+    const char *attribute; /* "" when it is about no attribute */
+    const char *message;   /* what was found and what was expected */
+} epctx_finding;
+
+typedef void (*epctx_finding_fn)(void *user, const epctx_finding *finding);
+
+#ifndef EPCTX_NO_WIRE
+
+/* Deepest nesting of graphs that a model can have: each takes three of 100 levels. */
+#define EPCTX_WALK_DEPTH 34
+
+typedef struct epctx_walk_level {
+    epctx_str graph; /* its name, or the function's */
+    epctx_cursor nodes, attrs, graphs;
+} epctx_walk_level;
+
+/* Position in a walk over all nodes of a model. */
+typedef struct epctx_walk {
+    epctx_cursor functions, trainings, training;
+    uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
+    bool in_function;
+    bool in_training;
+    bool started;
+    uint32_t count;   /* levels in use */
+    epctx_walk_level levels[EPCTX_WALK_DEPTH];
+} epctx_walk;
+
+/* Every node: the main graph, bodies behind the node that owns them, functions, training graphs. */
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model);
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node);
+/* The next node of op_type EPContext, whatever its domain; epctx_is_epnode tells the real ones. */
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node);
+
+typedef enum epctx_compiled {
+    EPCTX_PLAIN = 0,      /* no EPContext node: every EP compiles at load */
+    EPCTX_PARTLY_COMPILED, /* some nodes are left to the session */
+    EPCTX_FULLY_COMPILED  /* nothing but EPContext nodes */
+} epctx_compiled;
+
+/* EPContext nodes that agree in source, SDK version and architecture. */
+typedef struct epctx_maker {
+    epctx_str source, sdk_version, architecture;
+    const epctx_profile *profile;
+    uint64_t nodes, mains, embedded;
+    uint64_t payload_size; /* bytes embedded in the model */
+} epctx_maker;
+
+/* One entry "ep_compatibility_info.<EP>" of the metadata. */
+typedef struct epctx_compat_entry {
+    epctx_str ep, value;
+} epctx_compat_entry;
+
+/* What can be told of a model without a session. Lists live in the arena given. */
+typedef struct epctx_state {
+    epctx_compiled compiled;
+    uint64_t ep_nodes;     /* of the whole model, bodies and functions included */
+    uint64_t broken_nodes; /* op_type EPContext but unreadable or in a wrong domain */
+    uint64_t other_nodes;
+    uint64_t weightless_inputs; /* initializers that EPContext nodes take as inputs */
+    const epctx_maker *makers;
+    size_t maker_count;
+    const epctx_compat_entry *compat;
+    size_t compat_count;
+} epctx_state;
+
+EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
+                                         epctx_state *out, epctx_error *error);
+
+/* Where the files of a model are looked for, and what lint does. */
+typedef struct epctx_check_opts {
+    const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
+                                      model's folder */
+    const char *external_folder;   /* session.model_external_initializers_file_folder_path: has the
+                                      initializers; default as the model was opened */
+    uint32_t path_flags;           /* EPCTX_PATH_HUGGING_FACE */
+    bool no_files;                 /* touch no file */
+    const epctx_profile *profile;  /* judge by this EP alone; default: each node by its source */
+    const epctx_allocator *allocator; /* default malloc */
+} epctx_check_opts;
+
+typedef enum epctx_file_use {
+    EPCTX_USE_CONTEXT = 0,
+    EPCTX_USE_INITIALIZERS,
+    EPCTX_USE_SOURCE_MODEL, /* onnx_model_filename; needed by weightless and stripped contexts */
+    EPCTX_USE_COMPANION     /* goes with another file by convention: the .bin of an OpenVINO .xml */
+} epctx_file_use;
+
+/* "context binary" ... */
+EPCTX_API const char *epctx_file_use_name(epctx_file_use use);
+
+/* A file that a model depends on. */
+typedef struct epctx_dependency {
+    epctx_file_use use;
+    bool required;         /* loading fails without it */
+    epctx_str name;        /* as stored */
+    epctx_str node;        /* the first node or initializer that names it */
+    const char *attribute; /* "ep_cache_context", "location", "onnx_model_filename" */
+    uint64_t users;        /* how many name it */
+    const char *folder;    /* where it was looked for; "" the current one, NULL unknown */
+    const char *path;      /* canonical, NULL when it cannot be used */
+    uint64_t size;
+    epctx_status status;   /* why not */
+    const char *problem;   /* the same in words, NULL when all is well */
+} epctx_dependency;
+
+/* Every file a model depends on, each once. Lists live in `arena`. */
+EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
+                                         epctx_arena *arena, epctx_dependency **out, size_t *count,
+                                         epctx_error *error);
+
+/* Judges a model by every rule and hands each finding to `found_fn`. `counts` (may be NULL) gets
+ * the numbers of errors, warnings and hints. Fails only when it could not judge (NOMEM). */
+EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
+                                  epctx_finding_fn found_fn, void *user,
+                                  uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>edit: change a model, write it
@@ -1583,18 +2020,12 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+/* Maps an open file and closes it. */
+static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mapping *out,
+                                          epctx_error *error)
 {
     struct stat info;
     epctx_status status = EPCTX_OK;
-    /* A pipe must not block us before we see that it is one. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    (void)user;
-    memset(out, 0, sizeof *out);
-    if (fd < 0) {
-        return epctx__io_error(error, "open", path);
-    }
     if (fstat(fd, &info) != 0) {
         status = epctx__io_error(error, "examine", path);
     } else if (!S_ISREG(info.st_mode)) {
@@ -1617,6 +2048,58 @@ static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping 
     }
     close(fd);
     return status;
+}
+
+static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
+                                    epctx_error *error)
+{
+    /* A pipe must not block us before we see that it is one. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    (void)user;
+    memset(out, 0, sizeof *out);
+    return fd < 0 ? epctx__io_error(error, "open", path)
+                  : epctx__map_descriptor(fd, path, out, error);
+}
+
+/* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
+static int epctx__open_below(int fd, const char *name)
+{
+    while (fd >= 0) {
+        char part[256];
+        size_t size = strcspn(name, "/");
+        bool last = name[size] == '\0';
+        int next = -1;
+        int code = ENAMETOOLONG;
+        if (size < sizeof part) {
+            memcpy(part, name, size);
+            part[size] = '\0';
+            next = openat(fd, part, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW |
+                                        (last ? 0 : O_DIRECTORY));
+            code = errno;
+        }
+        close(fd);
+        errno = code;
+        if (last) {
+            return next;
+        }
+        fd = next;
+        name += size + 1;
+    }
+    return -1;
+}
+
+static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
+                                           epctx_mapping *out, epctx_error *error)
+{
+    int fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    (void)user;
+    memset(out, 0, sizeof *out);
+    fd = fd < 0 ? -1 : epctx__open_below(fd, name);
+    if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+    }
+    return fd < 0 ? epctx__io_error(error, "open", name)
+                  : epctx__map_descriptor(fd, name, out, error);
 }
 
 static void epctx__file_unmap(void *user, epctx_mapping *mapping)
@@ -1804,6 +2287,7 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_abort,
         epctx__file_remove,
         epctx__file_sync_folder,
+        epctx__file_map_inside,
     };
     return &files;
 }
@@ -2361,6 +2845,16 @@ static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
         }
     }
     return false;
+}
+
+static size_t epctx__count(epctx_cursor cursor)
+{
+    epctx_view body;
+    size_t count = 0;
+    while (epctx__next_body(&cursor, &body)) {
+        count++;
+    }
+    return count;
 }
 
 /* -- nanopb: is the linked library built like the header we see? -- */
@@ -3363,6 +3857,236 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
 #endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
+ * >>profile
+ *
+ * Where the facts are from. ORT: microsoft/onnxruntime main at 1.30-dev, below
+ * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
+ * ============================================================================================== */
+
+static char epctx__lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool epctx__same_letters(epctx_str a, epctx_str b)
+{
+    size_t i;
+    for (i = 0; i < a.size && a.size == b.size; i++) {
+        if (epctx__lower(a.data[i]) != epctx__lower(b.data[i])) {
+            return false;
+        }
+    }
+    return a.size == b.size;
+}
+
+static bool epctx__ends_with(epctx_str text, const char *end)
+{
+    size_t size = strlen(end);
+    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
+}
+
+/* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
+ * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
+ * test data mul_1_ep_ctx_ovir.onnx). */
+static void epctx__check_openvino(const epctx_profile_check *check)
+{
+    size_t i;
+    for (i = 0; i < check->node_count; i++) {
+        const epctx_epnode *node = check->nodes[i];
+        bool wraps_ir = node->embed_mode == 0 && epctx__ends_with(node->ep_cache_context, ".xml");
+        if (node->partition_name.size == 0 && !wraps_ir) {
+            check->say_fn(check->state, i, "partition_name",
+                          "is missing: OpenVINO finds the graph in its container by this name");
+        }
+    }
+}
+
+/* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
+ * weights, refitted from the model that onnx_model_filename names. */
+static void epctx__check_tensorrt(const epctx_profile_check *check)
+{
+    size_t i;
+    for (i = 0; i < check->node_count; i++) {
+        const epctx_epnode *node = check->nodes[i];
+        if (node->embed_mode == 0 &&
+            epctx__ends_with(node->ep_cache_context, ".stripped.engine") &&
+            node->onnx_model_filename.size == 0) {
+            check->say_fn(check->state, i, "onnx_model_filename",
+                          "is missing: the engine has no weights and is refitted from this model");
+        }
+    }
+}
+
+/* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
+ * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
+static void epctx__check_vitisai(const epctx_profile_check *check)
+{
+    size_t i;
+    for (i = 0; i < check->node_count; i++) {
+        epctx_attr attr;
+        if (epctx_str_is(check->nodes[i]->source, "MorphiZenExecutionProvider") &&
+            !check->attr_fn(check->state, i, "index", &attr)) {
+            check->say_fn(check->state, i, "index",
+                          "is missing: MorphiZen takes the partition's number from it");
+        }
+    }
+}
+
+/* QNNP docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may wrap a DLC
+ * instead of a context binary. */
+static void epctx__check_qnn_plugin(const epctx_profile_check *check)
+{
+    size_t i;
+    for (i = 0; i < check->node_count; i++) {
+        epctx_attr type;
+        epctx_attr path;
+        if (!check->attr_fn(check->state, i, "ep_context_type", &type)) {
+            continue;
+        }
+        if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
+            check->say_fn(check->state, i, "ep_context_type", "is neither 'bin' nor 'dlc'");
+        } else if (epctx_str_is(type.s, "dlc") &&
+                   (!check->attr_fn(check->state, i, "ep_dlc_context", &path) ||
+                    path.s.size == 0)) {
+            check->say_fn(check->state, i, "ep_dlc_context",
+                          "is missing: ep_context_type says that the node wraps a DLC");
+        }
+    }
+}
+
+#define EPCTX__BIT(attr) (1u << EPCTX_EP_##attr)
+
+static const epctx_profile epctx__profiles[] = {
+    /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
+     * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
+     * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
+     * load failures are INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
+    {"qnn", "ORT 1.18 to 1.30", EPCTX_FROM_FILES,
+     {"QNNExecutionProvider", "QNN", NULL, NULL},
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE, EPCTX_KEY_NODE_NAME,
+     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
+    /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
+     * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
+    {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
+     {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS, EPCTX_KEY_NODE_NAME,
+     EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
+     {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
+    /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
+     * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
+     * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
+    {"openvino", "ORT 1.22 to 1.30", EPCTX_FROM_FILES,
+     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX, EPCTX_KEY_PARTITION,
+     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
+    /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
+     * is taken; embed mode and path come from provider options of its own. */
+    {"tensorrt", "ORT 1.17 to 1.30", EPCTX_FROM_SOURCE,
+     {"TensorrtExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE,
+     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
+     epctx__check_tensorrt},
+    /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
+     * every node although each has its own engine; embedded unless told otherwise; failures come
+     * out as FAIL. */
+    {"nv_tensorrt_rtx", "ORT 1.22 to 1.30", EPCTX_FROM_SOURCE,
+     {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 1,
+     "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
+    /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
+     * first node without source is taken; dynamic shapes and contexts exclude each other. */
+    {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
+     {"MIGraphXExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES,
+     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+    /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
+     * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
+    {"vitisai", "ORT 1.18 to 1.30, MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
+     {"VitisAIExecutionProvider", "MorphiZenExecutionProvider", NULL, NULL}, EPCTX_ONE_MAIN,
+     EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
+     "{file}_MORPHIZEN.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_vitisai},
+    /* IBM/onnxruntime-ep-telum: always embedded, a text payload for each node, source is the EP's
+     * own name. */
+    {"telum", "onnxruntime-ep-telum 2026-08", EPCTX_FROM_SOURCE,
+     {"TelumPluginExecutionProvider", "telum", NULL, NULL},
+     EPCTX_ONLY_EMBEDDED, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH,
+     EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL, NULL, NULL, NULL}, 11, NULL},
+    /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
+     * NOT_IMPLEMENTED. Genuine: written by ORT 1.30.0 through that EP. */
+    {"example", "ORT 1.23 to 1.30", EPCTX_FROM_FILES, {"example_ep", NULL, NULL, NULL},
+     EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, EPCTX__BIT(SOURCE), 0, "*.ctx",
+     {NULL, NULL, NULL, NULL}, 9, NULL},
+    /* epctx_npu.h. */
+    {"npu", "epctx 0.1", EPCTX_FROM_FILES, {"EpctxNpuExecutionProvider", NULL, NULL, NULL},
+     EPCTX_STATIC_SHAPES, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE) | EPCTX__BIT(PARTITION_NAME), 0,
+     "{model}_npu.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
+    /* ORT docs/execution-providers/EP-Context-Design. */
+    {"generic", "EP-context design", EPCTX_FROM_DOCUMENT, {NULL, NULL, NULL, NULL},
+     EPCTX_OWN_SOURCE | EPCTX_NO_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED, 0, 0,
+     "{model}_*.bin", {NULL, NULL, NULL, NULL}, 10, NULL},
+};
+
+#define EPCTX__PROFILE_COUNT (sizeof epctx__profiles / sizeof epctx__profiles[0])
+
+EPCTX_API const epctx_profile *epctx_profiles(size_t *count)
+{
+    if (count != NULL) {
+        *count = EPCTX__PROFILE_COUNT;
+    }
+    return epctx__profiles;
+}
+
+EPCTX_API const epctx_profile *epctx_profile_find(epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
+        if (epctx_str_is(name, epctx__profiles[i].name)) {
+            return &epctx__profiles[i];
+        }
+    }
+    return NULL;
+}
+
+/* Number of the accepted source that `source` equals, or -1. */
+static int epctx__source_index(const epctx_profile *profile, epctx_str source, bool any_case)
+{
+    int i;
+    for (i = 0; i < 4 && profile->sources[i] != NULL; i++) {
+        epctx_str accepted = epctx_str_of(profile->sources[i]);
+        if (any_case ? epctx__same_letters(source, accepted) : epctx_str_eq(source, accepted)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source)
+{
+    size_t i;
+    for (i = 0; i < EPCTX__PROFILE_COUNT; i++) {
+        if (epctx__source_index(&epctx__profiles[i], source, true) >= 0) {
+            return &epctx__profiles[i];
+        }
+    }
+    return &epctx__profiles[EPCTX__PROFILE_COUNT - 1];
+}
+
+EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node)
+{
+    bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
+    if ((node->present & EPCTX__BIT(SOURCE)) == 0) {
+        return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
+    }
+    if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
+        epctx__source_index(profile, node->source, any_case) >= 0) {
+        return EPCTX_CLAIM_YES;
+    }
+    return epctx__source_index(profile, node->source, true) >= 0 ? EPCTX_CLAIM_SPELLING
+                                                                 : EPCTX_CLAIM_NO;
+}
+
+/* ================================================================================================
  * >>path
  * ============================================================================================== */
 
@@ -3503,10 +4227,34 @@ static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epc
     return EPCTX_OK;
 }
 
-EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
-                                          char *out, size_t capacity, epctx_error *error)
+/* Is the canonical path `file` a blob of the Hugging Face cache whose snapshot the canonical folder
+ * `folder` is or lies in? Then cuts `folder` to the common root. */
+static bool epctx__path_blob(char *folder, const char *file)
 {
-    char base[EPCTX_PATH_MAX];
+    static const char snapshots[] = "/snapshots/";
+    char *at = strstr(folder, snapshots);
+    char *next;
+    size_t root;
+    while (at != NULL && (next = strstr(at + 1, snapshots)) != NULL) {
+        at = next;
+    }
+    if (at == NULL || at[sizeof snapshots - 1] == '\0') {
+        return false;
+    }
+    root = (size_t)(at - folder);
+    if (strncmp(folder, file, root) != 0 || strncmp(file + root, "/blobs/", 7) != 0 ||
+        strchr(file + root + 7, '/') != NULL) {
+        return false;
+    }
+    folder[root] = '\0';
+    return true;
+}
+
+/* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
+static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
+                                       uint32_t flags, char *out, size_t capacity,
+                                       char root[EPCTX_PATH_MAX], epctx_error *error)
+{
     char full[EPCTX_PATH_MAX];
     epctx_str parts[2];
     epctx_status status = epctx_path_check(name, error);
@@ -3516,10 +4264,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
     parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
     parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(base, sizeof base, parts, 2, error);
+        status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
     }
     if (status == EPCTX_OK) {
-        parts[0] = epctx_str_of(base);
+        parts[0] = epctx_str_of(root);
         parts[1] = name;
         status = epctx__path_join(full, sizeof full, parts, 2, error);
     }
@@ -3530,12 +4278,56 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
         status = io->canonical_fn(io->user, full, out, capacity, error);
     }
     if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, base, full, sizeof full, error);
+        memcpy(full, root, strlen(root) + 1);
+        status = io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error);
     }
-    if (status == EPCTX_OK && !epctx__path_inside(full, out)) {
+    if (status == EPCTX_OK && !epctx__path_inside(root, out) &&
+        !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
         status = epctx_fail(error, EPCTX_ERR_PATH,
                             "path '%S' leaves the model's folder through a link: it is %s", &name,
                             out);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
+                                       uint32_t flags, char *out, size_t capacity,
+                                       epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    return epctx__path_locate(io, folder, name, flags, out, capacity, root, error);
+}
+
+EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
+                                          char *out, size_t capacity, epctx_error *error)
+{
+    return epctx_path_find(io, folder, name, 0, out, capacity, error);
+}
+
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      size_t capacity, epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    char full[EPCTX_PATH_MAX];
+    const char *inside;
+    epctx_status status =
+        epctx__path_locate(io, folder, name, flags, full, sizeof full, root, error);
+    memset(out, 0, sizeof *out);
+    if (status == EPCTX_OK && path != NULL) {
+        epctx_str whole = epctx_str_of(full);
+        status = epctx__path_join(path, capacity, &whole, 1, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    inside = full + strlen(root);
+    inside += epctx__is_separator(*inside) ? 1 : 0;
+    status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
+                                       : io->map_fn(io->user, full, out, error);
+    if (status == EPCTX_OK && out->size == 0) {
+        io->unmap_fn(io->user, out);
+        status = epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
     return status;
 }
@@ -3586,6 +4378,2231 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     return epctx__path_join(out, capacity, parts, 4, error);
 }
 
+/* ================================================================================================
+ * >>check
+ * ============================================================================================== */
+
+EPCTX_API const char *epctx_compat_name(epctx_compat compat)
+{
+    switch (compat) {
+    case EPCTX_COMPAT_NOT_APPLICABLE:
+        return "EP_NOT_APPLICABLE";
+    case EPCTX_COMPAT_OPTIMAL:
+        return "EP_SUPPORTED_OPTIMAL";
+    case EPCTX_COMPAT_PREFER_RECOMPILATION:
+        return "EP_SUPPORTED_PREFER_RECOMPILATION";
+    case EPCTX_COMPAT_UNSUPPORTED:
+        return "EP_UNSUPPORTED";
+    default:
+        return "unknown";
+    }
+}
+
+/* Cuts the text up to `separator` off the front of `*rest`; false when nothing is left. */
+static bool epctx__cut(epctx_str *rest, char separator, epctx_str *part)
+{
+    size_t i = 0;
+    if (rest->data == NULL) {
+        return false;
+    }
+    while (i < rest->size && rest->data[i] != separator) {
+        i++;
+    }
+    part->data = rest->data;
+    part->size = i;
+    if (i == rest->size) {
+        *rest = epctx_str_of(NULL);
+    } else {
+        rest->data += i + 1;
+        rest->size -= i + 1;
+    }
+    return true;
+}
+
+static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
+{
+    epctx_str part;
+    size_t i;
+    if (!epctx__cut(rest, separator, &part) || part.size == 0 || part.size > 18) {
+        return false;
+    }
+    *value = 0;
+    for (i = 0; i < part.size; i++) {
+        if (part.data[i] < '0' || part.data[i] > '9') {
+            return false;
+        }
+        *value = *value * 10 + (uint64_t)(part.data[i] - '0');
+    }
+    return true;
+}
+
+static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
+{
+    epctx_str part;
+    return epctx__cut(rest, ':', &part) && epctx__cut_number(&part, '.', &version[0]) &&
+           epctx__cut_number(&part, '.', &version[1]) &&
+           epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
+}
+
+/* Format and rule: QNNP qnn_ep.cc and onnxruntime-qnn docs, compatibility string of six fields. */
+EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
+{
+    memset(out, 0, sizeof *out);
+    return text.data != NULL && epctx__cut_number(&text, ':', &out->backend) &&
+           epctx__cut_version(&text, out->sdk) && epctx__cut_version(&text, out->api) &&
+           epctx__cut_version(&text, out->blob) && epctx__cut_number(&text, ':', &out->arch) &&
+           epctx__cut_number(&text, ':', &out->user_driver) && text.data == NULL;
+}
+
+EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value)
+{
+    epctx_str part;
+    size_t i;
+    if (rest->size == 0 || !epctx__cut(rest, ';', &part)) {
+        return false;
+    }
+    *key = epctx_str_of("");
+    *value = part;
+    for (i = 0; i < part.size; i++) {
+        if (part.data[i] == '=') {
+            key->data = part.data;
+            key->size = i;
+            value->data = part.data + i + 1;
+            value->size = part.size - i - 1;
+            break;
+        }
+    }
+    return true;
+}
+
+static epctx_compat epctx__compat_verdict(epctx_error *why, epctx_compat compat, const char *text)
+{
+    epctx_error_clear(why);
+    if (why != NULL) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+        why->status = EPCTX_OK;
+    }
+    return compat;
+}
+
+/* -1, 0, 1: major and minor of `a` against `b`. */
+static int epctx__compare_version(const uint64_t a[3], const uint64_t b[3], int parts)
+{
+    int i;
+    for (i = 0; i < parts; i++) {
+        if (a[i] != b[i]) {
+            return a[i] < b[i] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    epctx_compat_qnn m;
+    epctx_compat_qnn r;
+    if (!epctx_compat_read_qnn(model, &m)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the model's string has not QNN's six fields");
+    }
+    if (!epctx_compat_read_qnn(runtime, &r)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the machine's string has not QNN's six fields");
+    }
+    if (m.backend != r.backend) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another QNN backend");
+    }
+    if (epctx__compare_version(m.api, r.api, 2) > 0 ||
+        epctx__compare_version(m.sdk, r.sdk, 2) > 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "made with a newer SDK than the machine has");
+    }
+    if (epctx__compare_version(m.blob, r.blob, 3) > 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "the binary's version is newer than the machine can read");
+    }
+    if (m.arch > r.arch) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "made for a newer HTP architecture");
+    }
+    if (m.arch < r.arch) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION,
+                                     "made for an older HTP architecture");
+    }
+    return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "same backend and architecture");
+}
+
+static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
+{
+    epctx_str k;
+    while (epctx_compat_next(&text, &k, value)) {
+        if (epctx_str_eq(k, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    epctx_str rest = model;
+    epctx_str key;
+    epctx_str value;
+    epctx_str other;
+    epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
+    if (epctx_str_eq(model, runtime)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
+    }
+    while (epctx_compat_next(&rest, &key, &value)) {
+        if (!epctx__compat_find(runtime, key, &other)) {
+            return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                         "the strings have different keys");
+        }
+        if (epctx_str_eq(value, other)) {
+            continue;
+        }
+        if (key.size == 0) {
+            return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                         "the strings are of different EPs");
+        }
+        if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
+            return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+        }
+        verdict = EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return epctx__compat_verdict(why, verdict,
+                                 verdict == EPCTX_COMPAT_OPTIMAL ? "the same values"
+                                                                 : "another version");
+}
+
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why)
+{
+    bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    if (model.size == 0 || runtime.size == 0) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "there is no compatibility string");
+    }
+    return qnn ? epctx__compare_qnn(model, runtime, why)
+               : epctx__compare_pairs(model, runtime, why);
+}
+
+EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
+{
+    static const epctx_rule_info rules[EPCTX_RULE_COUNT + 1] = {
+#define EPCTX__RULE_INFO(symbol, id, name, text, fix)                                              \
+    {id, name, text, fix,                                                                          \
+     (id)[0] == 'E'   ? EPCTX_SEVERITY_ERROR                                                       \
+     : (id)[0] == 'W' ? EPCTX_SEVERITY_WARNING                                                     \
+                      : EPCTX_SEVERITY_HINT},
+        EPCTX_RULE_LIST(EPCTX__RULE_INFO)
+#undef EPCTX__RULE_INFO
+        {"", "unknown", "", "", EPCTX_SEVERITY_HINT},
+    };
+    return rules[rule >= 0 && rule < EPCTX_RULE_COUNT ? (int)rule : (int)EPCTX_RULE_COUNT];
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- walk -- */
+
+static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
+{
+    epctx_walk_level *level;
+    if (walk->count < EPCTX_WALK_DEPTH) {
+        level = &walk->levels[walk->count++];
+        memset(level, 0, sizeof *level);
+        level->graph = graph;
+        level->nodes = nodes;
+    }
+}
+
+EPCTX_API void epctx_walk_begin(epctx_walk *walk, const epctx_model *model)
+{
+    epctx_graph_view graph = epctx_model_graph(model);
+    epctx_view root = epctx__slot_view(model->shown);
+    memset(walk, 0, sizeof *walk);
+    walk->functions = epctx_fields(root, 25);
+    walk->trainings = epctx_fields(root, 20);
+    epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
+}
+
+/* Starts on the next function or training graph; false when there is none left. */
+static bool epctx__walk_more(epctx_walk *walk)
+{
+    epctx_view body;
+    epctx_field field;
+    if (epctx__next_body(&walk->functions, &body)) {
+        epctx_cursor names = epctx_fields(body, 1);
+        epctx_str name = epctx_str_of(NULL);
+        while (epctx_next_str(&names, &name)) {
+        }
+        walk->in_function = true;
+        epctx__walk_push(walk, name, epctx_fields(body, 7));
+        return true;
+    }
+    walk->in_function = false;
+    for (;;) {
+        while (epctx_next_field(&walk->training, &field)) {
+            if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2)) {
+                epctx_graph_view graph = epctx_graph_of(field.body);
+                walk->in_training = true;
+                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
+                return true;
+            }
+        }
+        if (!epctx__next_body(&walk->trainings, &body)) {
+            return false;
+        }
+        walk->training = epctx_fields(body, 0);
+    }
+}
+
+EPCTX_API bool epctx_walk_next(epctx_walk *walk, epctx_node_view *node)
+{
+    for (;;) {
+        epctx_walk_level *level;
+        epctx_field field;
+        epctx_view body;
+        bool descended = false;
+        if (walk->count == 0) {
+            if (!epctx__walk_more(walk)) {
+                return false;
+            }
+            continue;
+        }
+        level = &walk->levels[walk->count - 1];
+        while (!descended && epctx_next_field(&level->graphs, &field)) {
+            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
+                epctx_graph_view graph = epctx_graph_of(field.body);
+                epctx__walk_push(walk, graph.name, epctx_graph_nodes(graph));
+                descended = true;
+            }
+        }
+        if (descended) {
+            continue;
+        }
+        if (epctx__next_body(&level->attrs, &body)) {
+            level->graphs = epctx_fields(body, 0);
+        } else if (epctx_next_node(&level->nodes, node)) {
+            level->attrs = epctx_node_attrs(node);
+            walk->depth = walk->count - 1;
+            return true;
+        } else {
+            walk->count--;
+        }
+    }
+}
+
+EPCTX_API bool epctx_walk_epnode(epctx_walk *walk, epctx_node_view *node)
+{
+    while (epctx_walk_next(walk, node)) {
+        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- state -- */
+
+/* Room for one more element of a list that grows in an arena. */
+static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size_t *room,
+                             size_t size)
+{
+    void *more;
+    size_t want = *room == 0 ? 8 : *room * 2;
+    if (count < *room) {
+        return true;
+    }
+    more = *room > SIZE_MAX / 2 ? NULL : epctx_arena_array(arena, want, size);
+    if (more == NULL) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(more, *list, count * size);
+    }
+    *list = more;
+    *room = want;
+    return true;
+}
+
+/* "a\0b\0c" in the arena. */
+static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
+                            epctx_str *out)
+{
+    size_t size = 0;
+    size_t i;
+    char *text;
+    for (i = 0; i < count; i++) {
+        if (parts[i].size >= SIZE_MAX - size) {
+            return false;
+        }
+        size += parts[i].size + 1;
+    }
+    text = (char *)epctx_arena_alloc(arena, size);
+    out->data = text;
+    out->size = size;
+    for (i = 0; text != NULL && i < count; i++) {
+        if (parts[i].size > 0) {
+            memcpy(text, parts[i].data, parts[i].size);
+        }
+        text += parts[i].size + 1;
+    }
+    return text != NULL;
+}
+
+typedef struct epctx__gather {
+    epctx_arena *arena;
+    epctx_state *state;
+    epctx_map seen, initializers;
+    void *makers;
+    size_t room;
+} epctx__gather;
+
+static bool epctx__gather_maker(epctx__gather *g, const epctx_epnode *node)
+{
+    epctx_str parts[3];
+    epctx_str key;
+    epctx_maker *maker;
+    uint32_t at;
+    parts[0] = node->source;
+    parts[1] = node->ep_sdk_version;
+    parts[2] = node->hardware_architecture;
+    if (!epctx__join_key(g->arena, parts, 3, &key)) {
+        return false;
+    }
+    at = epctx_map_get(&g->seen, key);
+    if (at == EPCTX_MAP_NONE) {
+        at = (uint32_t)g->state->maker_count;
+        if (!epctx__list_room(g->arena, &g->makers, at, &g->room, sizeof *maker) ||
+            epctx_map_put(&g->seen, key, at) != EPCTX_OK) {
+            return false;
+        }
+        maker = (epctx_maker *)g->makers + at;
+        maker->source = parts[0];
+        maker->sdk_version = parts[1];
+        maker->architecture = parts[2];
+        maker->profile = epctx_profile_of(node->source);
+        g->state->makers = (const epctx_maker *)g->makers;
+        g->state->maker_count++;
+    }
+    maker = (epctx_maker *)g->makers + at;
+    maker->nodes++;
+    maker->mains += node->main_context == 1;
+    if (node->embed_mode == 1) {
+        maker->embedded++;
+        maker->payload_size += node->ep_cache_context.size;
+    }
+    return true;
+}
+
+static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
+{
+    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_view body;
+    epctx_walk walk;
+    epctx_node_view node;
+    while (epctx__next_body(&tensors, &body)) {
+        if (epctx_map_put(&g->initializers, epctx_tensor_of(body).name, 1) != EPCTX_OK) {
+            return false;
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        epctx_epnode ep;
+        epctx_cursor inputs;
+        epctx_str name;
+        if (!epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
+            g->state->other_nodes++;
+            continue;
+        }
+        if (!epctx_is_epnode(&node) || epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+            g->state->broken_nodes++;
+            continue;
+        }
+        g->state->ep_nodes++;
+        if (!epctx__gather_maker(g, &ep)) {
+            return false;
+        }
+        inputs = epctx_node_inputs(&node);
+        while (walk.depth == 0 && !walk.in_function && epctx_next_str(&inputs, &name)) {
+            g->state->weightless_inputs +=
+                epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE;
+        }
+    }
+    return true;
+}
+
+static bool epctx__starts_with(epctx_str text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && memcmp(text.data, start, size) == 0;
+}
+
+static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
+    epctx_view body;
+    void *list = NULL;
+    size_t room = 0;
+    while (epctx__next_body(&it, &body)) {
+        epctx_compat_entry entry;
+        epctx__pair(body, &entry.ep, &entry.value);
+        if (!epctx__starts_with(entry.ep, EPCTX_COMPAT_PREFIX)) {
+            continue;
+        }
+        entry.ep.data += sizeof EPCTX_COMPAT_PREFIX - 1;
+        entry.ep.size -= sizeof EPCTX_COMPAT_PREFIX - 1;
+        if (!epctx__list_room(g->arena, &list, g->state->compat_count, &room, sizeof entry)) {
+            return false;
+        }
+        ((epctx_compat_entry *)list)[g->state->compat_count++] = entry;
+    }
+    g->state->compat = (const epctx_compat_entry *)list;
+    return true;
+}
+
+EPCTX_API epctx_status epctx_model_state(const epctx_model *model, epctx_arena *arena,
+                                         epctx_state *out, epctx_error *error)
+{
+    epctx__gather gather;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    memset(&gather, 0, sizeof gather);
+    gather.arena = arena;
+    gather.state = out;
+    epctx_map_init(&gather.seen, arena);
+    epctx_map_init(&gather.initializers, arena);
+    if (!epctx__gather_nodes(&gather, model) || !epctx__gather_compat(&gather, model)) {
+        return epctx__nomem(error, arena->missing);
+    }
+    out->compiled = out->ep_nodes == 0      ? EPCTX_PLAIN
+                    : out->other_nodes == 0 ? EPCTX_FULLY_COMPILED
+                                            : EPCTX_PARTLY_COMPILED;
+    return EPCTX_OK;
+}
+
+/* -- files -- */
+
+EPCTX_API const char *epctx_file_use_name(epctx_file_use use)
+{
+    switch (use) {
+    case EPCTX_USE_CONTEXT:
+        return "context binary";
+    case EPCTX_USE_INITIALIZERS:
+        return "initializers";
+    case EPCTX_USE_SOURCE_MODEL:
+        return "source model";
+    case EPCTX_USE_COMPANION:
+        return "companion";
+    default:
+        return "unknown";
+    }
+}
+
+typedef struct epctx__files {
+    const epctx_model *model;
+    epctx_arena *arena;
+    epctx_map seen;
+    void *list;
+    size_t count, room;
+    const char *context_folder;  /* NULL: unknown */
+    const char *external_folder;
+    uint32_t flags;
+    bool no_files;
+} epctx__files;
+
+static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
+                               const epctx_check_opts *opts, epctx_arena *arena)
+{
+    epctx_str path = epctx_str_of(model->path);
+    epctx_str folder;
+    epctx_str external = epctx_str_of(model->external_folder);
+    memset(f, 0, sizeof *f);
+    f->model = model;
+    f->arena = arena;
+    f->flags = opts != NULL ? opts->path_flags : 0;
+    f->no_files = opts != NULL && opts->no_files;
+    epctx_map_init(&f->seen, arena);
+    if (opts != NULL && opts->external_folder != NULL) {
+        external = epctx_str_of(opts->external_folder);
+    }
+    if (epctx_path_base(path, epctx_str_of(opts != NULL ? opts->context_file_path : NULL), &folder,
+                        NULL) == EPCTX_OK) {
+        f->context_folder = epctx_arena_copy(arena, folder);
+        if (f->context_folder == NULL) {
+            return false;
+        }
+    }
+    if (external.size > 0 || path.size > 0) {
+        f->external_folder =
+            epctx_arena_copy(arena, external.size > 0 ? external : epctx_path_folder(path));
+        return f->external_folder != NULL;
+    }
+    return true;
+}
+
+static bool epctx__file_look(epctx__files *f, epctx_dependency *file)
+{
+    const epctx_io *io = f->model->io;
+    epctx_error error;
+    epctx_file_kind kind;
+    char path[EPCTX_PATH_MAX];
+    epctx_error_clear(&error);
+    if (file->folder == NULL) {
+        file->status = epctx_fail(&error, EPCTX_ERR_PATH,
+                                  "the model came from memory: the folder is not known");
+    } else if (f->no_files || io == NULL) {
+        file->status = epctx_path_check(file->name, &error);
+    } else {
+        file->status = epctx_path_find(io, epctx_str_of(file->folder), file->name, f->flags, path,
+                                       sizeof path, &error);
+        if (file->status == EPCTX_OK) {
+            file->status = io->stat_fn(io->user, path, &kind, &file->size, &error);
+        }
+        if (file->status == EPCTX_OK) {
+            file->path = epctx_arena_copy(f->arena, epctx_str_of(path));
+            return file->path != NULL;
+        }
+    }
+    if (file->status != EPCTX_OK) {
+        file->problem = epctx_arena_copy(f->arena, epctx_str_of(error.message));
+        return file->problem != NULL;
+    }
+    return true;
+}
+
+/* The entry for a file, made when it is new; NULL when memory ran out. */
+static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, epctx_str name,
+                                         epctx_str node, const char *attribute, bool required)
+{
+    epctx_str parts[2];
+    epctx_str key;
+    epctx_dependency *file;
+    uint32_t at;
+    parts[0] = epctx_str_of(use == EPCTX_USE_INITIALIZERS ? "i" : "c");
+    parts[1] = name;
+    if (!epctx__join_key(f->arena, parts, 2, &key)) {
+        return NULL;
+    }
+    at = epctx_map_get(&f->seen, key);
+    if (at == EPCTX_MAP_NONE) {
+        at = (uint32_t)f->count;
+        if (!epctx__list_room(f->arena, &f->list, f->count, &f->room, sizeof *file) ||
+            epctx_map_put(&f->seen, key, at) != EPCTX_OK) {
+            return NULL;
+        }
+        f->count++;
+        file = (epctx_dependency *)f->list + at;
+        memset(file, 0, sizeof *file);
+        file->use = use;
+        file->name = name;
+        file->node = node;
+        file->attribute = attribute;
+        file->folder = use == EPCTX_USE_INITIALIZERS ? f->external_folder : f->context_folder;
+        if (!epctx__file_look(f, file)) {
+            return NULL;
+        }
+    }
+    file = (epctx_dependency *)f->list + at;
+    file->users++;
+    file->required = file->required || required;
+    return file;
+}
+
+/* OpenVINO's IR is a pair: "x.xml" says what to do, "x.bin" has the weights. */
+static bool epctx__files_companion(epctx__files *f, const epctx_epnode *node)
+{
+    epctx_str name = node->ep_cache_context;
+    char *bin;
+    if (!epctx__ends_with(name, ".xml")) {
+        return true;
+    }
+    bin = epctx_arena_copy(f->arena, name);
+    if (bin == NULL) {
+        return false;
+    }
+    memcpy(bin + name.size - 4, ".bin", 4);
+    name.data = bin;
+    return epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "ep_cache_context", true) !=
+           NULL;
+}
+
+/* Value of a STRING attribute of any node; empty when absent. */
+static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    epctx_str found = epctx_str_of(NULL);
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name) && attr.type == EPCTX_ATTR_STRING) {
+            found = attr.s;
+        }
+    }
+    return found;
+}
+
+/* Sidecars stand beside the model under names of their own; known ones that exist are listed. */
+static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile,
+                                  const epctx_epnode *node)
+{
+    int i;
+    for (i = 0; i < 4 && profile->sidecars[i] != NULL && !f->no_files; i++) {
+        epctx_str name = epctx_str_of(profile->sidecars[i]);
+        char path[EPCTX_PATH_MAX];
+        if (strchr(name.data, '*') == NULL && f->context_folder != NULL &&
+            epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
+                            sizeof path, NULL) == EPCTX_OK &&
+            epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "", false) == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
+{
+    epctx_epnode node;
+    const epctx_profile *profile;
+    epctx_str dlc = epctx__attr_str(view, "ep_dlc_context");
+    if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
+        return true;
+    }
+    profile = epctx_profile_of(node.source);
+    if (node.embed_mode == 0 && dlc.size == 0 &&
+        (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
+         node.ep_cache_context.size > 0) &&
+        (epctx__file_add(f, EPCTX_USE_CONTEXT, node.ep_cache_context, node.name, "ep_cache_context",
+                         true) == NULL ||
+         !epctx__files_companion(f, &node))) {
+        return false;
+    }
+    if (dlc.size > 0 && epctx__file_add(f, EPCTX_USE_CONTEXT, dlc, node.name, "ep_dlc_context",
+                                        true) == NULL) {
+        return false;
+    }
+    if (node.onnx_model_filename.size > 0 &&
+        epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
+                        "onnx_model_filename",
+                        epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
+        return false;
+    }
+    return epctx__files_sidecars(f, profile, &node);
+}
+
+static bool epctx__files_tensor(epctx__files *f, epctx_view view)
+{
+    epctx_tensor_view tensor = epctx_tensor_of(view);
+    return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
+                                               tensor.name, "location", true) != NULL;
+}
+
+/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
+static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view body;
+    epctx_view attr;
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__files_tensor(f, body)) {
+            return false;
+        }
+    }
+    while (depth > 0 && epctx__next_body(&nodes, &body)) {
+        epctx_cursor attrs = epctx_fields(body, 5);
+        while (epctx__next_body(&attrs, &attr)) {
+            epctx_cursor parts = epctx_fields(attr, 0);
+            epctx_field field;
+            while (epctx_next_field(&parts, &field)) {
+                bool len = field.wire == EPCTX_WIRE_LEN;
+                if (len && (field.number == 5 || field.number == 10) &&
+                    !epctx__files_tensor(f, field.body)) {
+                    return false;
+                }
+                if (len && (field.number == 6 || field.number == 11) &&
+                    !epctx__files_graph(f, field.body, depth - 1)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__files_model(epctx__files *f)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, f->model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
+            return false;
+        }
+    }
+    return epctx__files_graph(f, epctx_model_graph(f->model).view, 100);
+}
+
+EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
+                                         epctx_arena *arena, epctx_dependency **out, size_t *count,
+                                         epctx_error *error)
+{
+    epctx__files files;
+    epctx_error_clear(error);
+    if (!epctx__files_begin(&files, model, opts, arena) || !epctx__files_model(&files)) {
+        return epctx__nomem(error, arena->missing);
+    }
+    *out = (epctx_dependency *)files.list;
+    *count = files.count;
+    return EPCTX_OK;
+}
+
+/* -- lint -- */
+
+/* An EPContext node and what was learnt about it. */
+typedef struct epctx__judged {
+    epctx_epnode node;
+    epctx_node_view view;
+    const epctx_profile *profile;
+    epctx_str graph;
+    bool context; /* it has one: a payload, a path or a DLC */
+    bool ours;    /* judged by its profile; else it is for another EP */
+} epctx__judged;
+
+/* Nodes that share contexts: of one EP. */
+typedef struct epctx__party {
+    const epctx_profile *profile;
+    epctx_str source;
+    size_t first; /* a node of it */
+    uint64_t nodes, mains, embedded, files;
+    epctx_map keys; /* partition_name -> node that has it */
+} epctx__party;
+
+typedef struct epctx__lint {
+    const epctx_model *model;
+    const epctx_check_opts *opts;
+    epctx_arena arena;
+    epctx_finding_fn found_fn;
+    void *user;
+    uint64_t counts[EPCTX_SEVERITY_COUNT];
+    epctx_str graph;       /* around what is being looked at; empty: the main graph */
+    bool in_function;
+    void *nodes;           /* epctx__judged */
+    size_t node_count, node_room;
+    void *parties;
+    size_t party_count, party_room;
+    epctx_map party_of;
+    epctx_map epnode_names;
+    epctx_map unknown_sources;
+    epctx_map imports;     /* domain -> 1 */
+    uint64_t main_nodes;
+    bool short_of_memory;
+    epctx_error scratch;
+} epctx__lint;
+
+#define EPCTX__MESSAGE 512
+
+static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const char *attribute,
+                       const char *format, ...)
+{
+    char message[EPCTX__MESSAGE];
+    epctx__text text = epctx__text_of(message, sizeof message);
+    epctx_finding finding;
+    va_list args;
+    va_start(args, format);
+    epctx__text_format(&text, format, args);
+    va_end(args);
+    message[text.size] = '\0';
+    finding.rule = rule;
+    finding.info = epctx_rule_of(rule);
+    finding.node = node;
+    finding.graph = l->graph;
+    finding.attribute = attribute != NULL ? attribute : "";
+    finding.message = message;
+    l->counts[finding.info.severity]++;
+    if (l->found_fn != NULL) {
+        l->found_fn(l->user, &finding);
+    }
+}
+
+/* Maps and lists of lint live in its arena; one failure ends the work. */
+static uint32_t epctx__remember(epctx__lint *l, epctx_map *map, epctx_str key, uint32_t value)
+{
+    uint32_t before = epctx_map_get(map, key);
+    if (before == EPCTX_MAP_NONE && epctx_map_put(map, key, value) != EPCTX_OK) {
+        l->short_of_memory = true;
+    }
+    return before;
+}
+
+/* -- lint: what stands twice -- */
+
+/* Singular scalar fields of each message type, as bit masks of field numbers, by wire type. The
+ * messages among them are in epctx__schemas. */
+typedef struct epctx__singles {
+    uint32_t len, varint, fix32;
+} epctx__singles;
+
+#define EPCTX__F(n) (UINT32_C(1) << (n))
+
+static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
+    {0, 0, 0},
+    {EPCTX__F(2) | EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6), EPCTX__F(1) | EPCTX__F(5), 0},
+    {EPCTX__F(2) | EPCTX__F(10), 0, 0},
+    {EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6) | EPCTX__F(7) | EPCTX__F(8), 0, 0},
+    {EPCTX__F(1) | EPCTX__F(4) | EPCTX__F(13) | EPCTX__F(21), EPCTX__F(3) | EPCTX__F(20),
+     EPCTX__F(2)},
+    {EPCTX__F(8) | EPCTX__F(9) | EPCTX__F(12), EPCTX__F(2) | EPCTX__F(14), 0},
+    {0, EPCTX__F(1) | EPCTX__F(2), 0},                /* SEGMENT */
+    {0, 0, 0},                                        /* SPARSE */
+    {EPCTX__F(1) | EPCTX__F(3), 0, 0},                /* VALUE */
+    {EPCTX__F(6), 0, 0},                              /* TYPE */
+    {0, EPCTX__F(1), 0},                              /* TYPE_TENSOR */
+    {0, 0, 0},                                        /* TYPE_ELEM */
+    {0, EPCTX__F(1), 0},                              /* TYPE_MAP */
+    {0, 0, 0},                                        /* SHAPE */
+    {EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), 0},
+    {EPCTX__F(1) | EPCTX__F(8) | EPCTX__F(10) | EPCTX__F(13), 0, 0}, /* FUNCTION */
+    {0, 0, 0},                                        /* TRAINING */
+    {EPCTX__F(1), 0, 0},                              /* ANNOTATION */
+    {EPCTX__F(1), EPCTX__F(3), 0},                    /* NODE_DEVICE */
+    {EPCTX__F(1), 0, 0},                              /* SHARDING */
+    {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
+    {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
+};
+
+static const char *epctx__type_name(epctx__type type)
+{
+    static const char *const names[EPCTX__T_COUNT] = {
+        "",           "ModelProto",    "GraphProto",   "NodeProto",    "AttributeProto",
+        "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
+        "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
+        "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
+        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto"};
+    return names[type];
+}
+
+/* `node` is the name of the innermost node. */
+static void epctx__lint_doubled(epctx__lint *l, epctx__type type, epctx_view message,
+                                epctx_str node, epctx_str attr, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    epctx_field field;
+    uint32_t seen = 0;
+    char attribute[64];
+    if (type == EPCTX__T_NODE) {
+        node = epctx_node_of(message).name;
+    } else if (type == EPCTX__T_ATTR) {
+        attr = epctx_attr_of(message).name;
+    }
+    epctx__keep(attribute, sizeof attribute, attr.data, attr.size);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind =
+            field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint32_t bit = field.number < 32 ? EPCTX__F(field.number) : 0;
+        const epctx__singles *single = &epctx__singular[type];
+        uint32_t mask = field.wire == EPCTX_WIRE_LEN       ? single->len
+                        : field.wire == EPCTX_WIRE_VARINT  ? single->varint
+                        : field.wire == EPCTX_WIRE_FIXED32 ? single->fix32
+                                                           : 0;
+        bool one = (mask & bit) != 0 || (kind & EPCTX__ONE) != 0;
+        if (one && epctx__is_message(kind) && type == EPCTX__T_TYPE) {
+            bit = EPCTX__F(1); /* a oneof: any second member counts */
+        }
+        if (one && (seen & bit) != 0) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
+                       "field %u of a %s stands twice: readers differ in which one they take",
+                       (uint64_t)field.number, epctx__type_name(type));
+        }
+        seen |= one ? bit : 0;
+        if (epctx__is_message(kind) && depth > 0) {
+            epctx__lint_doubled(l, epctx__message_type(kind), field.body, node, attr, depth - 1);
+        }
+    }
+}
+
+/* -- lint: the model's own fields -- */
+
+static bool epctx__utf8(epctx_str text)
+{
+    const unsigned char *p = (const unsigned char *)text.data;
+    size_t i = 0;
+    while (i < text.size) {
+        size_t n = p[i] < 0x80   ? 1
+                   : p[i] < 0xc2 ? 0
+                   : p[i] < 0xe0 ? 2
+                   : p[i] < 0xf0 ? 3
+                   : p[i] < 0xf5 ? 4
+                                 : 0;
+        size_t k;
+        if (n == 0 || n > text.size - i || (p[i] == 0xe0 && p[i + 1] < 0xa0) ||
+            (p[i] == 0xed && p[i + 1] > 0x9f) || (p[i] == 0xf0 && p[i + 1] < 0x90) ||
+            (p[i] == 0xf4 && p[i + 1] > 0x8f)) {
+            return false;
+        }
+        for (k = 1; k < n; k++) {
+            if ((p[i + k] & 0xc0) != 0x80) {
+                return false;
+            }
+        }
+        i += n;
+    }
+    return true;
+}
+
+static void epctx__lint_name(epctx__lint *l, epctx_str name)
+{
+    if (!epctx__utf8(name)) {
+        epctx__say(l, EPCTX_RULE_NOT_UTF8, name, NULL, "the name '%S' is not UTF-8", &name);
+    }
+}
+
+static epctx_str epctx__canonical_domain(epctx_str domain)
+{
+    return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
+}
+
+static void epctx__lint_opsets(epctx__lint *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 8);
+    epctx_view body;
+    while (epctx__next_body(&it, &body)) {
+        epctx_cursor names = epctx_fields(body, 1);
+        epctx_str domain = epctx_str_of("");
+        while (epctx_next_str(&names, &domain)) {
+        }
+        domain = epctx__canonical_domain(domain);
+        if (epctx__remember(l, &l->imports, domain, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
+                       &domain);
+        }
+    }
+}
+
+/* ORT adds these imports itself when they are missing (graph.cc, from its registered schemas). */
+static bool epctx__ort_domain(epctx_str domain)
+{
+    return epctx_str_is(domain, "com.microsoft") || epctx__starts_with(domain, "com.microsoft.") ||
+           epctx__starts_with(domain, "ai.onnx.") || epctx_str_is(domain, "com.ms.internal.nhwc") ||
+           epctx_str_is(domain, "org.pytorch.aten");
+}
+
+static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
+{
+    epctx_str domain = epctx__canonical_domain(node->domain);
+    if (l->in_function || epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
+        return;
+    }
+    if (!epctx__ort_domain(domain)) {
+        epctx__say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
+                   "operator %S is of domain '%S', which the model does not import",
+                   &node->op_type, &domain);
+    } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
+        epctx__say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
+                   "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
+    }
+    epctx__remember(l, &l->imports, domain, 1); /* once a model is enough */
+}
+
+static void epctx__lint_metadata(epctx__lint *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 14);
+    epctx_map keys;
+    epctx_view body;
+    epctx_map_init(&keys, &l->arena);
+    while (epctx__next_body(&it, &body)) {
+        epctx_str key;
+        epctx_str value;
+        epctx__pair(body, &key, &value);
+        if (epctx__remember(l, &keys, key, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_METADATA, key, NULL,
+                       "metadata key '%S' stands twice", &key);
+        }
+    }
+}
+
+static void epctx__lint_model(epctx__lint *l)
+{
+    epctx_model_info info = epctx_model_read(l->model);
+    uint64_t size = l->model->source.size;
+    epctx_str none = epctx_str_of("");
+    if (info.ir_version < 3 || info.ir_version > 13) {
+        epctx__say(l, EPCTX_RULE_IR_VERSION, none, NULL, "ir_version is %d, ORT 1.30 reads 3 to 13",
+                   info.ir_version);
+    }
+    if (size > INT32_MAX) {
+        epctx__say(l, EPCTX_RULE_MODEL_SIZE, none, NULL,
+                   "the model has %u bytes, libprotobuf and ORT read at most %u", size,
+                   (uint64_t)INT32_MAX);
+    } else if (size > (uint64_t)INT32_MAX / 4 * 3) {
+        epctx__say(l, EPCTX_RULE_NEAR_LIMIT, none, NULL, "the model has %u bytes of at most %u",
+                   size, (uint64_t)INT32_MAX);
+    }
+    if (!epctx_model_has_graph(l->model)) {
+        epctx__say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "there is no GraphProto in the model");
+    }
+    epctx__lint_opsets(l);
+    epctx__lint_metadata(l);
+}
+
+/* -- lint: values and nodes of a graph -- */
+
+typedef struct epctx__type_note {
+    int32_t elem_type;
+    bool has_type, is_tensor, dynamic;
+} epctx__type_note;
+
+/* A graph whose nodes are being looked at. */
+typedef struct epctx__scope {
+    struct epctx__scope *outer;
+    epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
+    epctx_map used;  /* initializers that something reads */
+    uint32_t at;     /* position of the current node */
+    bool typed;      /* the two below are filled in */
+    epctx_map types; /* value -> position in `notes` */
+    void *notes;
+    size_t note_count, note_room;
+} epctx__scope;
+
+static void epctx__note_type(epctx__lint *l, epctx__scope *scope, const epctx_value_view *value)
+{
+    epctx_cursor dims = epctx_value_dims(value);
+    epctx__type_note note;
+    epctx_dim dim;
+    note.elem_type = value->elem_type;
+    note.has_type = value->has_type;
+    note.is_tensor = value->is_tensor;
+    note.dynamic = !value->has_shape;
+    while (epctx_next_dim(&dims, &dim)) {
+        note.dynamic = note.dynamic || !dim.known || dim.value < 0;
+    }
+    if (!note.has_type || epctx_map_get(&scope->types, value->name) != EPCTX_MAP_NONE) {
+        return;
+    }
+    if (!epctx__list_room(&l->arena, &scope->notes, scope->note_count, &scope->note_room,
+                          sizeof note)) {
+        l->short_of_memory = true;
+        return;
+    }
+    ((epctx__type_note *)scope->notes)[scope->note_count] = note;
+    epctx__remember(l, &scope->types, value->name, (uint32_t)scope->note_count++);
+}
+
+static void epctx__note_types(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+{
+    static const uint8_t lists[3] = {13, 11, 12}; /* value_info, input, output */
+    int i;
+    if (scope->typed) {
+        return;
+    }
+    scope->typed = true;
+    epctx_map_init(&scope->types, &l->arena);
+    for (i = 0; i < 3; i++) {
+        epctx_cursor it = epctx_fields(graph, lists[i]);
+        epctx_value_view value;
+        while (epctx_next_value(&it, &value)) {
+            epctx__note_type(l, scope, &value);
+        }
+    }
+}
+
+/* Reads of a value by a node or, `position` UINT32_MAX, by the graph's end. */
+static void epctx__lint_read(epctx__lint *l, epctx__scope *scope, epctx_str node, epctx_str name)
+{
+    epctx__scope *s;
+    for (s = scope; s != NULL; s = s->outer) {
+        uint32_t made = epctx_map_get(&s->names, name);
+        if (made == EPCTX_MAP_NONE) {
+            continue;
+        }
+        if (made == 1) {
+            epctx__remember(l, &s->used, name, 1);
+        }
+        if (made >= 2 && made - 2 >= s->at) {
+            epctx__say(l, EPCTX_RULE_ORDER, node, NULL,
+                       "value '%S' is read before the node that produces it", &name);
+        }
+        return;
+    }
+    if (scope->outer != NULL) {
+        epctx__say(l, EPCTX_RULE_DROPPED_VALUE, node, NULL,
+                   "the body reads '%S', which neither it nor a graph around it has", &name);
+    } else {
+        epctx__say(l, EPCTX_RULE_UNDEFINED_VALUE, node, NULL,
+                   "input '%S' is no graph input, no initializer and no output of a node", &name);
+    }
+}
+
+/* Types that the schema of EPContext allows (ORT contrib_defs.cc: all tensor types but strings,
+ * complex numbers and those of eight bits and less that are no integers). */
+static bool epctx__type_allowed(const epctx__type_note *note)
+{
+    return note->is_tensor &&
+           ((note->elem_type >= 1 && note->elem_type <= 7) ||
+            (note->elem_type >= 9 && note->elem_type <= 13) || note->elem_type == 16);
+}
+
+static void epctx__lint_value(epctx__lint *l, epctx__scope *scope, const epctx__judged *judged,
+                              epctx_str name, bool output)
+{
+    uint32_t at = epctx_map_get(&scope->types, name);
+    const epctx__type_note *note;
+    bool fixed = judged->profile != NULL && judged->ours &&
+                 (judged->profile->traits & EPCTX_STATIC_SHAPES) != 0;
+    note = at != EPCTX_MAP_NONE ? (const epctx__type_note *)scope->notes + at : NULL;
+    if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
+        if (output) {
+            epctx__say(l, EPCTX_RULE_NO_VALUE_TYPE, judged->node.name, NULL,
+                       "output '%S' is in no value_info and no graph output: ORT cannot infer it",
+                       &name);
+        }
+        return;
+    }
+    if (!epctx__type_allowed(note)) {
+        epctx__say(l, EPCTX_RULE_VALUE_TYPE, judged->node.name, NULL,
+                   "%s '%S' is of type %s, EPContext takes tensors of integers of 8 to 64 bits, "
+                   "floats of 16 to 64 bits and bool",
+                   output ? "output" : "input", &name,
+                   note->is_tensor ? epctx_elem_name(note->elem_type) : "no tensor");
+    } else if (note->dynamic && fixed) {
+        epctx__say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
+                   "%s '%S' has a dimension without a number, EP '%s' wants fixed shapes",
+                   output ? "output" : "input", &name, judged->profile->name);
+    }
+}
+
+/* -- lint: one EPContext node -- */
+
+static void epctx__lint_attrs(epctx__lint *l, const epctx_node_view *view, bool *readable)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_map names;
+    epctx_attr_view attr;
+    *readable = true;
+    epctx_map_init(&names, &l->arena);
+    while (epctx_next_attr(&it, &attr)) {
+        epctx_epnode node = epctx_epnode_default();
+        const char *known = NULL;
+        char text[64];
+        int id;
+        epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
+        if (epctx__remember(l, &names, attr.name, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_ATTRIBUTE, view->name, text,
+                       "attribute '%S' stands twice: readers differ in which one they take",
+                       &attr.name);
+        }
+        if (attr.ref_attr_name.size > 0 && !l->in_function) {
+            epctx__say(l, EPCTX_RULE_REFERENCE, view->name, text,
+                       "refers to attribute '%S' of a function, but is in none",
+                       &attr.ref_attr_name);
+        }
+        for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+            const char *name = epctx__epnode_attr_name((epctx_epnode_attr)id);
+            known = epctx_str_is(attr.name, name) ? name : known;
+        }
+        if (known == NULL) {
+            epctx__say(l, EPCTX_RULE_EXTRA_ATTRIBUTE, view->name, text,
+                       "the schema has no attribute '%S'", &attr.name);
+            continue;
+        }
+        epctx_error_clear(&l->scratch);
+        if (epctx__epnode_take(&node, attr.name, attr.type, attr.i, attr.s, &l->scratch) !=
+            EPCTX_OK) {
+            bool type = node.present == 0;
+            *readable = false;
+            epctx__say(l, type ? EPCTX_RULE_ATTRIBUTE_TYPE : EPCTX_RULE_ATTRIBUTE_VALUE, view->name,
+                       text, "%s", l->scratch.message);
+        } else if (epctx_str_is(attr.name, "max_size") && attr.i < 0) {
+            epctx__say(l, EPCTX_RULE_ATTRIBUTE_VALUE, view->name, text,
+                       "max_size is %d, a number from 0 on is expected", attr.i);
+        }
+    }
+}
+
+/* Which profile judges a node, and what its source tells. */
+static void epctx__lint_source(epctx__lint *l, epctx__judged *judged)
+{
+    const epctx_epnode *node = &judged->node;
+    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
+    epctx_claim claim;
+    judged->profile = forced != NULL ? forced : epctx_profile_of(node->source);
+    claim = epctx_profile_claims(judged->profile, node);
+    judged->ours = claim != EPCTX_CLAIM_NO;
+    if (claim == EPCTX_CLAIM_MISSING) {
+        epctx__say(l, EPCTX_RULE_NO_SOURCE, node->name, "source",
+                   "is missing, EP '%s' takes only nodes with '%s'", judged->profile->name,
+                   judged->profile->sources[0] != NULL ? judged->profile->sources[0] : "its name");
+    } else if (claim == EPCTX_CLAIM_SPELLING) {
+        epctx__say(l, EPCTX_RULE_SOURCE_SPELLING, node->name, "source",
+                   "is '%S', this EP takes '%s' only, letter by letter", &node->source,
+                   judged->profile->sources[0]);
+    } else if (claim == EPCTX_CLAIM_NO) {
+        epctx__say(l, EPCTX_RULE_FOREIGN, node->name, "source",
+                   "is '%S': the node is for another EP than '%s'", &node->source,
+                   judged->profile->name);
+    } else if ((node->present & 1u << EPCTX_EP_SOURCE) == 0) {
+        epctx__say(l, EPCTX_RULE_SOURCE_ABSENT, node->name, "source",
+                   "is missing: only some EPs take such a node");
+    } else if (forced == NULL && strcmp(judged->profile->name, "generic") == 0 &&
+               epctx__remember(l, &l->unknown_sources, node->source, 1) == EPCTX_MAP_NONE) {
+        epctx__say(l, EPCTX_RULE_UNKNOWN_SOURCE, node->name, "source",
+                   "is '%S', no built-in profile knows it", &node->source);
+    }
+}
+
+static bool epctx__looks_like_path(epctx_str text)
+{
+    static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
+    size_t i;
+    if (text.size == 0 || text.size > 260) {
+        return false;
+    }
+    for (i = 0; i < text.size; i++) {
+        if ((unsigned char)text.data[i] < 0x20) {
+            return false;
+        }
+    }
+    for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        if (epctx__ends_with(text, ends[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Payload and attributes of a node, by its profile. */
+static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
+{
+    const epctx_epnode *node = &judged->node;
+    const epctx_profile *profile = judged->profile;
+    epctx_str context = node->ep_cache_context;
+    bool each = profile->payload == EPCTX_PAYLOAD_EACH;
+    bool needs = node->main_context == 1 || each;
+    bool dlc = epctx__attr_str(&judged->view, "ep_dlc_context").size > 0;
+    int id;
+    judged->context = context.size > 0 || dlc;
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        const char *name = epctx__epnode_attr_name((epctx_epnode_attr)id);
+        if ((profile->required & ~node->present & 1u << id) != 0 && id != EPCTX_EP_SOURCE) {
+            epctx__say(l, EPCTX_RULE_NO_ATTRIBUTE, node->name, name,
+                       "is not stored, EP '%s' does not use the default", profile->name);
+        }
+    }
+    if (!judged->context && node->embed_mode == 0 && needs) {
+        epctx__say(l, EPCTX_RULE_PATH_EMPTY, node->name, "ep_cache_context",
+                   "%s, the path of the context binary is expected (embed_mode is 0)",
+                   (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
+                                                                         : "is missing");
+    } else if (!judged->context && node->main_context == 1) {
+        epctx__say(l, EPCTX_RULE_NO_CONTEXT, node->name, "ep_cache_context",
+                   "%s, but main_context is 1 and embed_mode is 1: the context is expected here",
+                   (node->present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 ? "is empty"
+                                                                         : "is missing");
+    } else if (!judged->context && each) {
+        epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
+                   "is missing: with EP '%s' every node has a context of its own", profile->name);
+    } else if (judged->context && node->main_context == 0 && !each &&
+               (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0) {
+        epctx__say(l, EPCTX_RULE_PAYLOAD_IGNORED, node->name, "ep_cache_context",
+                   "has %u bytes, but main_context is 0: nobody reads them",
+                   (uint64_t)context.size);
+    }
+    if (node->embed_mode == 1 && context.size >= (size_t)INT32_MAX) {
+        epctx__say(l, EPCTX_RULE_PAYLOAD_SIZE, node->name, "ep_cache_context",
+                   "has %u bytes: ORT's C API creates attributes of less than 2 GiB",
+                   (uint64_t)context.size);
+    }
+    if (node->embed_mode == 1 && epctx__looks_like_path(context)) {
+        epctx__say(l, EPCTX_RULE_LIKE_PATH, node->name, "ep_cache_context",
+                   "is '%S': a file name? embed_mode is %s", &context,
+                   (node->present & 1u << EPCTX_EP_EMBED_MODE) != 0 ? "1"
+                                                                    : "absent, which means 1");
+    }
+    if (node->embed_mode == 0 && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        epctx__say(l, EPCTX_RULE_ONLY_EMBEDDED, node->name, "embed_mode",
+                   "is 0, but EP '%s' reads no files", profile->name);
+    }
+}
+
+static void epctx__lint_epnode(epctx__lint *l, epctx__scope *scope, const epctx_node_view *view,
+                               epctx_view graph)
+{
+    const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
+    epctx__judged judged;
+    epctx_cursor it;
+    epctx_str name;
+    bool readable;
+    memset(&judged, 0, sizeof judged);
+    judged.view = *view;
+    judged.graph = l->graph;
+    judged.node = epctx_epnode_default();
+    judged.node.name = view->name;
+    if (!epctx_str_is(view->domain, EPCTX_DOMAIN)) {
+        epctx__say(l, EPCTX_RULE_WRONG_DOMAIN, view->name, NULL,
+                   "op_type EPContext has domain '%S', com.microsoft is expected", &view->domain);
+        return;
+    }
+    if (view->name.size == 0) {
+        epctx__say(l, EPCTX_RULE_NO_NAME, view->name, NULL, "an EPContext node has no name");
+    } else if (epctx__remember(l, &l->epnode_names, view->name, 1) != EPCTX_MAP_NONE) {
+        epctx__say(l, EPCTX_RULE_DOUBLED_EPNODE, view->name, NULL,
+                   "another EPContext node has the same name: ORT and EPs find nodes by name");
+    }
+    if (view->output_count == 0) {
+        epctx__say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
+                   "the node has no output, the schema wants at least one");
+    }
+    if (l->in_function || (scope != NULL && scope->outer != NULL)) {
+        epctx__say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
+                   "the node is inside of '%S': no known EP loads it there", &l->graph);
+    }
+    epctx__lint_attrs(l, view, &readable);
+    if (readable) {
+        epctx_epnode_read(view, &judged.node, NULL);
+        if ((judged.node.present & both) != both) {
+            epctx__say(l, EPCTX_RULE_DEFAULTS, view->name, NULL,
+                       "main_context or embed_mode is not stored and counts as 1");
+        }
+        if ((judged.node.present & 1u << EPCTX_EP_EP_SDK_VERSION) == 0) {
+            epctx__say(l, EPCTX_RULE_NO_SDK, view->name, "ep_sdk_version", "is not stored");
+        }
+        epctx__lint_source(l, &judged);
+        if (judged.ours) {
+            epctx__lint_context(l, &judged);
+        }
+        if (epctx__list_room(&l->arena, &l->nodes, l->node_count, &l->node_room, sizeof judged)) {
+            ((epctx__judged *)l->nodes)[l->node_count++] = judged;
+        } else {
+            l->short_of_memory = true;
+        }
+    }
+    if (scope == NULL) {
+        return;
+    }
+    epctx__note_types(l, scope, graph);
+    it = epctx_node_inputs(view);
+    while (epctx_next_str(&it, &name)) {
+        epctx__lint_value(l, scope, &judged, name, false);
+        if (epctx_map_get(&scope->names, name) == 1) {
+            epctx__say(l, EPCTX_RULE_WEIGHTLESS, view->name, NULL,
+                       "input '%S' is an initializer: the context holds no copy of it", &name);
+        }
+    }
+    it = epctx_node_outputs(view);
+    while (epctx_next_str(&it, &name)) {
+        if (name.size > 0) {
+            epctx__lint_value(l, scope, &judged, name, true);
+        }
+    }
+}
+
+/* -- lint: graphs -- */
+
+static unsigned epctx__elem_bits(int32_t elem_type)
+{
+    switch (elem_type) {
+    case 21: /* uint4, int4, float4e2m1 */
+    case 22:
+    case 23:
+        return 4;
+    case 25: /* uint2, int2 */
+    case 26:
+        return 2;
+    default:
+        return (unsigned)epctx_elem_size(elem_type) * 8;
+    }
+}
+
+/* Bytes of a tensor's data; false when the shape is impossible or the type has no fixed size. */
+static bool epctx__tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes)
+{
+    epctx_cursor it = epctx_tensor_dims(tensor);
+    unsigned bits = epctx__elem_bits(tensor->elem_type);
+    uint64_t count = 1;
+    int64_t dim;
+    bool zero = false;
+    bool huge = bits == 0;
+    while (epctx_next_int(&it, &dim)) {
+        zero = zero || dim == 0;
+        if (dim < 0 || (dim > 0 && count > (UINT64_MAX >> 8) / (uint64_t)dim)) {
+            huge = true;
+        } else if (dim > 0) {
+            count *= (uint64_t)dim;
+        }
+    }
+    *bytes = zero ? 0 : (count * bits + 7) / 8;
+    return !huge;
+}
+
+static void epctx__lint_tensor(epctx__lint *l, epctx_view view)
+{
+    epctx_tensor_view tensor = epctx_tensor_of(view);
+    epctx_cursor it = epctx_tensor_dims(&tensor);
+    uint64_t bytes = 0;
+    int64_t dim;
+    bool known = epctx__tensor_bytes(&tensor, &bytes);
+    while (epctx_next_int(&it, &dim)) {
+        if (dim < 0) {
+            epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
+                       "initializer '%S' has a dimension of %d", &tensor.name, dim);
+            return;
+        }
+    }
+    if (tensor.external && tensor.location.size == 0) {
+        epctx__say(l, EPCTX_RULE_NO_LOCATION, tensor.name, "location",
+                   "initializer '%S' has external data, but no location", &tensor.name);
+    } else if (tensor.external && known && tensor.length != UINT64_MAX && tensor.length != bytes) {
+        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, "length",
+                   "initializer '%S' has a length of %u bytes, its shape needs %u", &tensor.name,
+                   tensor.length, bytes);
+    } else if (!tensor.external && tensor.has_raw && known && tensor.raw.size != bytes) {
+        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
+                   "initializer '%S' has %u bytes, its shape needs %u", &tensor.name,
+                   (uint64_t)tensor.raw.size, bytes);
+    }
+}
+
+static epctx_str epctx__sparse_name(epctx_view sparse)
+{
+    epctx_cursor it = epctx_fields(sparse, 1);
+    epctx_view values;
+    epctx_str name = epctx_str_of("");
+    while (epctx__next_body(&it, &values)) {
+        name = epctx_tensor_of(values).name;
+    }
+    return name;
+}
+
+/* Fills the names that a graph defines before its nodes run. */
+static void epctx__scope_values(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 11);
+    epctx_map infos;
+    epctx_value_view value;
+    epctx_view body;
+    while (epctx_next_value(&it, &value)) {
+        epctx__lint_name(l, value.name);
+        if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
+                       "'%S' is a graph input twice", &value.name);
+        }
+    }
+    epctx_map_init(&infos, &l->arena);
+    it = epctx_fields(graph, 5);
+    while (epctx__next_body(&it, &body)) {
+        epctx_str name = epctx_tensor_of(body).name;
+        epctx__lint_tensor(l, body);
+        if (epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
+                       "there are two initializers '%S'", &name);
+        }
+        epctx__remember(l, &scope->names, name, 1);
+    }
+    it = epctx_fields(graph, 15);
+    while (epctx__next_body(&it, &body)) {
+        epctx_str name = epctx__sparse_name(body);
+        if (epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
+                       "there are two initializers '%S'", &name);
+        }
+        epctx__remember(l, &scope->names, name, 1);
+    }
+    epctx_map_init(&infos, &l->arena);
+    it = epctx_fields(graph, 13);
+    while (epctx_next_value(&it, &value)) {
+        if (epctx__remember(l, &infos, value.name, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_INFO, value.name, NULL,
+                       "there are two value_info entries for '%S'", &value.name);
+        }
+    }
+}
+
+static void epctx__scope_nodes(epctx__lint *l, epctx__scope *scope, epctx_cursor nodes)
+{
+    epctx_node_view node;
+    epctx_map names;
+    uint32_t at = 0;
+    epctx_map_init(&names, &l->arena);
+    for (; epctx_next_node(&nodes, &node); at++) {
+        epctx_cursor it = epctx_node_outputs(&node);
+        epctx_str name;
+        epctx__lint_name(l, node.name);
+        if (node.name.size > 0 && !epctx_str_is(node.op_type, EPCTX_OP_TYPE) &&
+            epctx__remember(l, &names, node.name, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
+                       "two nodes of the graph are called '%S'", &node.name);
+        }
+        while (epctx_next_str(&it, &name)) {
+            if (name.size > 0 &&
+                epctx__remember(l, &scope->names, name, at + 2) != EPCTX_MAP_NONE) {
+                epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, node.name, NULL,
+                           "output '%S' is also made elsewhere in the graph", &name);
+            }
+        }
+    }
+}
+
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__scope *outer,
+                              uint32_t depth);
+
+static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__scope *scope,
+                               uint32_t depth)
+{
+    epctx_cursor attrs = epctx_node_attrs(node);
+    epctx_view attr;
+    while (depth > 0 && epctx__next_body(&attrs, &attr)) {
+        epctx_cursor parts = epctx_fields(attr, 0);
+        epctx_field field;
+        while (epctx_next_field(&parts, &field)) {
+            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
+                epctx_str before = l->graph;
+                l->graph = epctx_graph_of(field.body).name;
+                epctx__lint_graph(l, field.body, scope, depth - 1);
+                l->graph = before;
+            }
+        }
+    }
+}
+
+static void epctx__lint_nodes(epctx__lint *l, epctx__scope *scope, epctx_cursor nodes,
+                              epctx_view graph, uint32_t depth)
+{
+    epctx_node_view node;
+    for (scope->at = 0; epctx_next_node(&nodes, &node) && !l->short_of_memory; scope->at++) {
+        epctx_cursor it = epctx_node_inputs(&node);
+        epctx_str name;
+        epctx__lint_domain(l, &node);
+        while (epctx_next_str(&it, &name)) {
+            if (name.size > 0) {
+                epctx__lint_read(l, scope, node.name, name);
+            }
+        }
+        if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
+            epctx__lint_epnode(l, scope, &node, graph);
+        }
+        epctx__lint_bodies(l, &node, scope, depth);
+    }
+}
+
+static void epctx__lint_outputs(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 12);
+    epctx_value_view value;
+    scope->at = UINT32_MAX;
+    while (epctx_next_value(&it, &value)) {
+        epctx__scope *s = scope;
+        while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE) {
+            s = s->outer;
+        }
+        if (s == NULL) {
+            epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, value.name, NULL,
+                       "nothing produces graph output '%S'", &value.name);
+        } else {
+            epctx__remember(l, &s->used, value.name, 1);
+        }
+    }
+}
+
+static void epctx__lint_unused(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_view body;
+    while (epctx__next_body(&it, &body)) {
+        epctx_str name = epctx_tensor_of(body).name;
+        if (epctx_map_get(&scope->used, name) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_UNUSED, name, NULL, "nothing reads initializer '%S'", &name);
+        }
+    }
+}
+
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__scope *outer, uint32_t depth)
+{
+    epctx__scope scope;
+    memset(&scope, 0, sizeof scope);
+    scope.outer = outer;
+    epctx_map_init(&scope.names, &l->arena);
+    epctx_map_init(&scope.used, &l->arena);
+    epctx__scope_values(l, &scope, graph);
+    epctx__scope_nodes(l, &scope, epctx_fields(graph, 1));
+    epctx__lint_nodes(l, &scope, epctx_fields(graph, 1), graph, depth);
+    epctx__lint_outputs(l, &scope, graph);
+    epctx__lint_unused(l, &scope, graph);
+}
+
+static void epctx__lint_function(epctx__lint *l, epctx_view function)
+{
+    epctx__scope scope;
+    epctx_cursor it = epctx_fields(function, 1);
+    epctx_str name;
+    memset(&scope, 0, sizeof scope);
+    l->graph = epctx_str_of("");
+    while (epctx_next_str(&it, &name)) {
+        l->graph = name;
+    }
+    l->in_function = true;
+    epctx_map_init(&scope.names, &l->arena);
+    epctx_map_init(&scope.used, &l->arena);
+    it = epctx_fields(function, 4);
+    while (epctx_next_str(&it, &name)) {
+        epctx__remember(l, &scope.names, name, 0);
+    }
+    epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
+    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view(), 100);
+    it = epctx_fields(function, 5);
+    while (epctx_next_str(&it, &name)) {
+        if (epctx_map_get(&scope.names, name) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, name, NULL,
+                       "nothing produces output '%S' of the function", &name);
+        }
+    }
+    l->in_function = false;
+    l->graph = epctx_str_of("");
+}
+
+/* -- lint: nodes of one EP together -- */
+
+static epctx__judged *epctx__judged_at(const epctx__lint *l, size_t i)
+{
+    return (epctx__judged *)l->nodes + i;
+}
+
+static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged, size_t at)
+{
+    bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
+    epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
+    uint32_t found = epctx_map_get(&l->party_of, key);
+    epctx__party *party;
+    if (found == EPCTX_MAP_NONE) {
+        found = (uint32_t)l->party_count;
+        if (!epctx__list_room(&l->arena, &l->parties, l->party_count, &l->party_room,
+                              sizeof *party) ||
+            epctx_map_put(&l->party_of, key, found) != EPCTX_OK) {
+            l->short_of_memory = true;
+            return NULL;
+        }
+        party = (epctx__party *)l->parties + found;
+        memset(party, 0, sizeof *party);
+        party->profile = judged->profile;
+        party->source = judged->node.source;
+        party->first = at;
+        epctx_map_init(&party->keys, &l->arena);
+        l->party_count++;
+    }
+    return (epctx__party *)l->parties + found;
+}
+
+static void epctx__lint_count(epctx__lint *l)
+{
+    size_t i;
+    for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
+        epctx__judged *judged = epctx__judged_at(l, i);
+        epctx__party *party = judged->ours ? epctx__party_of(l, judged, i) : NULL;
+        if (party != NULL) {
+            party->nodes++;
+            party->mains += judged->node.main_context == 1 || judged->context;
+            if (judged->context && judged->node.embed_mode == 1) {
+                party->embedded++;
+            } else if (judged->context) {
+                party->files++;
+            }
+        }
+    }
+}
+
+/* A name under which two nodes would get the same graph of one context. */
+static void epctx__lint_key(epctx__lint *l, epctx__party *party, size_t i)
+{
+    epctx__judged *judged = epctx__judged_at(l, i);
+    const epctx_epnode *node = &judged->node;
+    epctx_str key = party->profile->key == EPCTX_KEY_NODE_NAME ? node->name : node->partition_name;
+    uint32_t other;
+    if (party->profile->key == EPCTX_KEY_NONE) {
+        return;
+    }
+    if (key.size == 0) {
+        bool stored = (party->profile->required & 1u << EPCTX_EP_PARTITION_NAME) != 0;
+        if (party->nodes > 1 && !stored) {
+            epctx__say(l, EPCTX_RULE_NO_KEY, node->name,
+                       party->profile->key == EPCTX_KEY_PARTITION ? "partition_name" : NULL,
+                       "is missing: EP '%s' finds the graph in the context by it",
+                       party->profile->name);
+        }
+        return;
+    }
+    if (party->profile->key == EPCTX_KEY_NODE_NAME) {
+        return; /* equal names are reported for every EP */
+    }
+    other = epctx__remember(l, &party->keys, key, (uint32_t)i);
+    if (other != EPCTX_MAP_NONE) {
+        const epctx_epnode *first = &epctx__judged_at(l, other)->node;
+        bool one = node->main_context == 0 || first->main_context == 0 ||
+                   (node->embed_mode == 0 && first->embed_mode == 0 &&
+                    epctx_str_eq(node->ep_cache_context, first->ep_cache_context));
+        if (one) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_KEY, node->name, "partition_name",
+                       "is '%S', as in node '%S': both would get the same graph", &key,
+                       &first->name);
+        }
+    }
+}
+
+static void epctx__lint_party_node(epctx__lint *l, epctx__party *party, size_t i)
+{
+    epctx__judged *judged = epctx__judged_at(l, i);
+    const epctx_epnode *node = &judged->node;
+    const epctx_profile *profile = party->profile;
+    epctx__lint_key(l, party, i);
+    if (node->main_context == 0 && profile->payload == EPCTX_PAYLOAD_SHARED && !judged->context) {
+        if (party->mains == 0) {
+            epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
+                       "is 0, but no node of source '%S' has main_context 1 and a context",
+                       &node->source);
+        } else if (node->embed_mode == 1 && (profile->traits & EPCTX_EMBED_ONE) != 0) {
+            epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
+                       "is missing: EP '%s' cannot load several embedded partitions and takes the "
+                       "missing context for an empty path (ORT issue 31977)",
+                       profile->name);
+        }
+    }
+}
+
+static bool epctx__profile_attr(void *state, size_t node, const char *name, epctx_attr *out);
+static void epctx__profile_say(void *state, size_t node, const char *attribute, const char *text);
+
+/* What the check function of a profile sees. */
+typedef struct epctx__profile_call {
+    epctx__lint *lint;
+    const size_t *index; /* node -> position in lint's list */
+} epctx__profile_call;
+
+static bool epctx__profile_attr(void *state, size_t node, const char *name, epctx_attr *out)
+{
+    epctx__profile_call *call = (epctx__profile_call *)state;
+    epctx_cursor it = epctx_node_attrs(&epctx__judged_at(call->lint, call->index[node])->view);
+    epctx_attr_view attr;
+    bool found = false;
+    memset(out, 0, sizeof *out);
+    while (epctx_next_attr(&it, &attr)) {
+        if (epctx_str_is(attr.name, name)) {
+            out->name = attr.name;
+            out->type = (epctx_attr_type)attr.type; /* 0 to 14, as attr views are read */
+            out->i = attr.i;
+            out->f = attr.f;
+            out->s = attr.s;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static void epctx__profile_say(void *state, size_t node, const char *attribute, const char *text)
+{
+    epctx__profile_call *call = (epctx__profile_call *)state;
+    epctx_str name = epctx__judged_at(call->lint, call->index[node])->node.name;
+    epctx__say(call->lint, EPCTX_RULE_PROFILE, name, attribute, "%s", text);
+}
+
+static void epctx__lint_profile(epctx__lint *l, const epctx__party *party)
+{
+    epctx_profile_check check;
+    epctx__profile_call call;
+    const epctx_epnode **nodes;
+    size_t *index;
+    size_t count = 0;
+    size_t i;
+    if (party->profile->check_fn == NULL) {
+        return;
+    }
+    nodes = (const epctx_epnode **)epctx_arena_array(&l->arena, (size_t)party->nodes,
+                                                     sizeof(const epctx_epnode *));
+    index = (size_t *)epctx_arena_array(&l->arena, (size_t)party->nodes, sizeof *index);
+    if (nodes == NULL || index == NULL) {
+        l->short_of_memory = true;
+        return;
+    }
+    for (i = 0; i < l->node_count && count < party->nodes; i++) {
+        epctx__judged *judged = epctx__judged_at(l, i);
+        if (judged->ours && judged->profile == party->profile &&
+            ((party->profile->traits & EPCTX_OWN_SOURCE) == 0 ||
+             epctx_str_eq(judged->node.source, party->source))) {
+            nodes[count] = &judged->node;
+            index[count++] = i;
+        }
+    }
+    call.lint = l;
+    call.index = index;
+    check.profile = party->profile;
+    check.nodes = nodes;
+    check.node_count = count;
+    check.state = &call;
+    check.attr_fn = epctx__profile_attr;
+    check.say_fn = epctx__profile_say;
+    party->profile->check_fn(&check);
+}
+
+static void epctx__lint_party(epctx__lint *l, const epctx__party *party)
+{
+    const epctx_profile *profile = party->profile;
+    const epctx_epnode *first = &epctx__judged_at(l, party->first)->node;
+    if ((profile->traits & EPCTX_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
+        epctx__say(l, EPCTX_RULE_MIXED_MODES, first->name, "embed_mode",
+                   "%u contexts are embedded and %u are files, EP '%s' takes one kind in a model",
+                   party->embedded, party->files, profile->name);
+    }
+    if ((profile->traits & EPCTX_ONE_MAIN) != 0 && party->mains > 1) {
+        epctx__say(l, EPCTX_RULE_MANY_MAINS, first->name, "main_context",
+                   "%u nodes are primary, EP '%s' wants exactly one", party->mains, profile->name);
+    }
+    if ((profile->traits & EPCTX_ONE_NODE) != 0 && l->main_nodes != 1) {
+        epctx__say(l, EPCTX_RULE_MORE_NODES, first->name, NULL,
+                   "the graph has %u nodes, EP '%s' recognises a compiled model of exactly one",
+                   l->main_nodes, profile->name);
+    }
+    epctx__lint_profile(l, party);
+}
+
+/* -- lint: compatibility entries, files -- */
+
+/* The text in small letters, in the arena. */
+static epctx_str epctx__lowered(epctx__lint *l, epctx_str text)
+{
+    epctx_str out = text;
+    char *copy = epctx_arena_copy(&l->arena, text);
+    size_t i;
+    if (copy == NULL) {
+        l->short_of_memory = true;
+        return text;
+    }
+    for (i = 0; i < text.size; i++) {
+        copy[i] = epctx__lower(copy[i]);
+    }
+    out.data = copy;
+    return out;
+}
+
+static bool epctx__has_party(const epctx__lint *l, const epctx_profile *profile)
+{
+    return (profile->traits & EPCTX_OWN_SOURCE) == 0 &&
+           epctx_map_get(&l->party_of, epctx_str_of(profile->name)) != EPCTX_MAP_NONE;
+}
+
+/* One entry of the metadata. `sources` has the sources of the nodes in small letters; `told` gets
+ * the EPs that an entry is for. */
+static void epctx__lint_compat_entry(epctx__lint *l, epctx_str key, epctx_str value,
+                                     const epctx_map *sources, epctx_map *told)
+{
+    const epctx_profile *profile;
+    epctx_compat_qnn qnn;
+    epctx_str ep;
+    epctx_str lowered;
+    ep.data = key.data + sizeof EPCTX_COMPAT_PREFIX - 1;
+    ep.size = key.size - (sizeof EPCTX_COMPAT_PREFIX - 1);
+    profile = epctx_profile_of(ep);
+    lowered = epctx__lowered(l, ep);
+    epctx__remember(l, told, lowered, 1);
+    epctx__remember(l, told, epctx_str_of(profile->name), 1);
+    if (l->party_count > 0 && epctx_map_get(sources, lowered) == EPCTX_MAP_NONE &&
+        !epctx__has_party(l, profile)) {
+        epctx__say(l, EPCTX_RULE_STALE_COMPAT, key, NULL,
+                   "no node is for EP '%S': left over from an earlier compilation?", &ep);
+    }
+    if (value.size == 0) {
+        epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
+    } else if (strncmp(profile->name, "qnn", 3) == 0 && !epctx_compat_read_qnn(value, &qnn)) {
+        epctx__say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
+                   "is '%S', EP '%S' writes six fields separated by ':'", &value, &ep);
+    }
+}
+
+static void epctx__lint_compat(epctx__lint *l)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 14);
+    epctx_map sources;
+    epctx_map told;
+    epctx_view body;
+    size_t i;
+    epctx_map_init(&sources, &l->arena);
+    epctx_map_init(&told, &l->arena);
+    for (i = 0; i < l->party_count; i++) {
+        const epctx__party *party = (const epctx__party *)l->parties + i;
+        epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
+    }
+    while (epctx__next_body(&it, &body) && !l->short_of_memory) {
+        epctx_str key;
+        epctx_str value;
+        epctx__pair(body, &key, &value);
+        if (epctx__starts_with(key, EPCTX_COMPAT_PREFIX)) {
+            epctx__lint_compat_entry(l, key, value, &sources, &told);
+        }
+    }
+    for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
+        const epctx__party *party = (const epctx__party *)l->parties + i;
+        bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;
+        if (epctx_map_get(&told, epctx__lowered(l, party->source)) == EPCTX_MAP_NONE &&
+            (own ||
+             epctx_map_get(&told, epctx_str_of(party->profile->name)) == EPCTX_MAP_NONE)) {
+            epctx__say(l, EPCTX_RULE_NO_COMPAT, party->source, NULL,
+                       "there is no metadata entry " EPCTX_COMPAT_PREFIX "%S", &party->source);
+        }
+    }
+}
+
+/* Name of the binary by the profile's pattern. '*' matches anything. */
+static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
+{
+    epctx_str stem = epctx__path_stem(file);
+    epctx_str model = stem;
+    if (epctx__ends_with(model, "_ctx")) {
+        model.size -= 4;
+    }
+    while (*pattern != '\0') {
+        epctx_str part;
+        size_t i;
+        if (*pattern == '*') {
+            for (i = 0; i <= name.size; i++) {
+                epctx_str rest;
+                rest.data = name.data + i;
+                rest.size = name.size - i;
+                if (epctx__ends_with(rest, pattern + 1) &&
+                    rest.size == strlen(pattern + 1)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        if (strncmp(pattern, "{stem}", 6) == 0) {
+            part = stem;
+            pattern += 6;
+        } else if (strncmp(pattern, "{model}", 7) == 0) {
+            part = model;
+            pattern += 7;
+        } else if (strncmp(pattern, "{file}", 6) == 0) {
+            part = file;
+            pattern += 6;
+        } else {
+            part.data = pattern++;
+            part.size = 1;
+        }
+        if (name.size < part.size ||
+            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
+            return false;
+        }
+        name.data += part.size;
+        name.size -= part.size;
+    }
+    return name.size == 0;
+}
+
+/* The rule that a file which cannot be used breaks. */
+static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency *file)
+{
+    const epctx_io *io = l->model->io;
+    epctx_str tag = epctx_str_of("*/");
+    if (file->name.size == 0) {
+        return file->use == EPCTX_USE_INITIALIZERS ? EPCTX_RULE_NO_LOCATION : EPCTX_RULE_PATH_EMPTY;
+    }
+    if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
+        return EPCTX_RULE_MEMORY_LOCATION;
+    }
+    if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
+        return EPCTX_RULE_PATH_UNSAFE;
+    }
+    if (file->folder == NULL) {
+        return EPCTX_RULE_NO_BASE;
+    }
+    if (file->status == EPCTX_ERR_NOT_FOUND) {
+        return EPCTX_RULE_FILE_MISSING;
+    }
+    if (file->status == EPCTX_ERR_PATH && io != NULL) {
+        epctx_file_kind kind = EPCTX_FILE_NONE;
+        uint64_t size = 0;
+        char path[EPCTX_PATH_MAX];
+        epctx_str parts[3];
+        parts[0] = epctx_str_of(file->folder);
+        parts[1] = epctx_str_of(parts[0].size == 0 ||
+                                        epctx__is_separator(parts[0].data[parts[0].size - 1])
+                                    ? ""
+                                    : "/");
+        parts[2] = file->name;
+        if (epctx__path_join(path, sizeof path, parts, 3, NULL) == EPCTX_OK &&
+            io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
+            kind == EPCTX_FILE_REGULAR) {
+            return size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
+        }
+    }
+    return EPCTX_RULE_FILE_IRREGULAR;
+}
+
+static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
+{
+    epctx_str name = file->name;
+    if (file->use == EPCTX_USE_SOURCE_MODEL) {
+        if (memchr(name.data, '/', name.size) != NULL ||
+            memchr(name.data, '\\', name.size) != NULL) {
+            epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
+                       "is '%S': the folder is that of the machine that compiled", &name);
+        }
+        if (!file->required) {
+            return;
+        }
+    }
+    if (file->status != EPCTX_OK) {
+        epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s",
+                   file->problem != NULL ? file->problem : epctx_status_text(file->status));
+    }
+    if (name.size > 0 && memchr(name.data, '\\', name.size) != NULL) {
+        epctx__say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,
+                   "is '%S': a backslash separates folders on Windows only", &name);
+    }
+}
+
+static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
+{
+    epctx_str model_file = epctx_path_file(epctx_str_of(l->model->path));
+    size_t i;
+    if (!epctx__files_begin(files, l->model, l->opts, &l->arena) || !epctx__files_model(files)) {
+        return false;
+    }
+    for (i = 0; i < files->count; i++) {
+        const epctx_dependency *file = (const epctx_dependency *)files->list + i;
+        /* An empty path or location is reported with the node or initializer. */
+        if (file->name.size > 0) {
+            epctx__lint_file(l, file);
+        }
+    }
+    for (i = 0; i < l->node_count; i++) {
+        const epctx__judged *judged = epctx__judged_at(l, i);
+        epctx_str name = judged->node.ep_cache_context;
+        bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
+        size_t k;
+        if (path && model_file.size > 0 &&
+            !epctx__name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
+            epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
+                       "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
+                       judged->profile->binary);
+        }
+        for (k = 1; path && k < name.size; k++) {
+            if ((judged->profile->traits & EPCTX_NO_DOTS) != 0 && name.data[k] == '.' &&
+                name.data[k - 1] == '.') {
+                epctx__say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
+                           "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
+                break;
+            }
+        }
+    }
+    return true;
+}
+
+/* Ranges of external initializers against the size of their file. */
+static void epctx__lint_ranges(epctx__lint *l, const epctx__files *files)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(l->model));
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor) && !l->short_of_memory) {
+        const epctx_dependency *file;
+        epctx_str parts[2];
+        epctx_str key;
+        uint32_t at;
+        uint64_t need = tensor.length;
+        if (!tensor.external) {
+            continue;
+        }
+        parts[0] = epctx_str_of("i");
+        parts[1] = tensor.location;
+        if (!epctx__join_key(&l->arena, parts, 2, &key)) {
+            l->short_of_memory = true;
+            return;
+        }
+        at = epctx_map_get(&files->seen, key);
+        file = at != EPCTX_MAP_NONE ? (const epctx_dependency *)files->list + at : NULL;
+        if (need == UINT64_MAX && !epctx__tensor_bytes(&tensor, &need)) {
+            continue;
+        }
+        if (file != NULL && file->path != NULL &&
+            (tensor.offset > file->size || need > file->size - tensor.offset)) {
+            epctx__say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor.name, "location",
+                       "initializer '%S' needs bytes %u to %u, the file has %u", &tensor.name,
+                       tensor.offset, tensor.offset > UINT64_MAX - need ? UINT64_MAX
+                                                                        : tensor.offset + need,
+                       file->size);
+        }
+    }
+}
+
+static void epctx__lint_run(epctx__lint *l)
+{
+    const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
+    epctx_graph_view graph = epctx_model_graph(l->model);
+    epctx_cursor functions = epctx_fields(epctx__slot_view(l->model->shown), 25);
+    epctx__files files;
+    epctx_view body;
+    size_t i;
+    epctx__lint_doubled(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
+                        epctx_str_of(""), 100);
+    epctx__lint_model(l);
+    l->main_nodes = epctx__count(epctx_graph_nodes(graph));
+    epctx__lint_graph(l, graph.view, NULL, 100);
+    while (epctx__next_body(&functions, &body)) {
+        epctx__lint_function(l, body);
+    }
+    epctx__lint_count(l);
+    for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
+        epctx__judged *judged = epctx__judged_at(l, i);
+        epctx__party *party = judged->ours ? epctx__party_of(l, judged, i) : NULL;
+        if (party != NULL) {
+            l->graph = judged->graph;
+            epctx__lint_party_node(l, party, i);
+        }
+    }
+    l->graph = epctx_str_of("");
+    for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
+        epctx__lint_party(l, (const epctx__party *)l->parties + i);
+    }
+    if (forced != NULL && l->party_count == 0) {
+        epctx__say(l, EPCTX_RULE_NOT_OURS, epctx_str_of(""), NULL,
+                   "none of the %u EPContext nodes is for EP '%s'", (uint64_t)l->node_count,
+                   forced->name);
+    }
+    epctx__lint_compat(l);
+    if (!l->short_of_memory && epctx__lint_files(l, &files)) {
+        epctx__lint_ranges(l, &files);
+    } else {
+        l->short_of_memory = true;
+    }
+}
+
+EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
+                                  epctx_finding_fn found_fn, void *user,
+                                  uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error)
+{
+    epctx__lint lint;
+    epctx_status status = EPCTX_OK;
+    epctx_error_clear(error);
+    memset(&lint, 0, sizeof lint);
+    lint.model = model;
+    lint.opts = opts;
+    lint.found_fn = found_fn;
+    lint.user = user;
+    lint.graph = epctx_str_of("");
+    epctx_arena_init(&lint.arena, opts != NULL ? opts->allocator : NULL);
+    epctx_map_init(&lint.party_of, &lint.arena);
+    epctx_map_init(&lint.epnode_names, &lint.arena);
+    epctx_map_init(&lint.unknown_sources, &lint.arena);
+    epctx_map_init(&lint.imports, &lint.arena);
+    epctx__lint_run(&lint);
+    if (counts != NULL) {
+        memcpy(counts, lint.counts, sizeof lint.counts);
+    }
+    if (lint.short_of_memory) {
+        status = epctx__nomem(error, lint.arena.missing);
+    }
+    epctx_arena_free(&lint.arena);
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
 #ifndef EPCTX_NO_WIRE
 
 /* ================================================================================================
@@ -3601,16 +6618,6 @@ typedef struct epctx__loader {
     epctx_map initializers; /* name -> 1 */
     int64_t ir_version;
 } epctx__loader;
-
-static size_t epctx__count(epctx_cursor cursor)
-{
-    epctx_view body;
-    size_t count = 0;
-    while (epctx__next_body(&cursor, &body)) {
-        count++;
-    }
-    return count;
-}
 
 static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
 {

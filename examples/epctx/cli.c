@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static bool usage_error(const cli_command *command, const char *what, const char *name)
 {
@@ -182,6 +183,27 @@ int64_t cli_field_int(epctx_view message, uint32_t number)
     while (epctx_next_field(&it, &field))
         if (field.wire == EPCTX_WIRE_VARINT) last = (int64_t)field.value;
     return last;
+}
+
+bool cli_profile(const char *name, const epctx_profile **profile)
+{
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    *profile = epctx_profile_find(epctx_str_of(name));
+    if (*profile != NULL) return true;
+    fprintf(stderr, "epctx: --ep: there is no profile '%s', only", name);
+    for (i = 0; i < count; i++)
+        fprintf(stderr, " %s", all[i].name);
+    fputc('\n', stderr);
+    return false;
+}
+
+bool cli_colour(FILE *out)
+{
+    const char *no = getenv("NO_COLOR");
+    const char *term = getenv("TERM");
+    return isatty(fileno(out)) && (no == NULL || no[0] == '\0') &&
+           (term == NULL || strcmp(term, "dumb") != 0);
 }
 
 double cli_now(void)

@@ -25,6 +25,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_copy, cli_dump, cli_info, cli_compile, cli_run;
+extern const cli_command cli_lint;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
  * NULL. Two names of one option are two rows with the same target. */
@@ -73,6 +74,11 @@ enum {
     CLI_ATTR_GRAPHS = 11,
     CLI_ATTR_TYPE = 20
 };
+
+/* A built-in profile by name; prints what is wrong otherwise. */
+bool cli_profile(const char *name, const epctx_profile **profile);
+/* Whether escape sequences are wanted: on a terminal, and NO_COLOR is not set. */
+bool cli_colour(FILE *out);
 
 /* Milliseconds of a clock that only goes forward. */
 double cli_now(void);

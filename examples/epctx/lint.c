@@ -1,0 +1,160 @@
+/* epctx lint: judges a model by the rules of ORT, of the design document and of each EP. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct lint_output {
+    const char *file;
+    bool json, hints, colour, first;
+} lint_output;
+
+static const char *const severities[EPCTX_SEVERITY_COUNT] = {"error", "warning", "hint"};
+
+static void put_json(const lint_output *out, const epctx_finding *finding)
+{
+    printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"node\": ",
+           out->first ? "" : ",", finding->info.id, finding->info.name,
+           severities[finding->info.severity]);
+    cli_put_json(stdout, finding->node);
+    fputs(", \"graph\": ", stdout);
+    cli_put_json(stdout, finding->graph);
+    fputs(", \"attribute\": ", stdout);
+    cli_put_json(stdout, epctx_str_of(finding->attribute));
+    fputs(", \"message\": ", stdout);
+    cli_put_json(stdout, epctx_str_of(finding->message));
+    fputs(", \"fix\": ", stdout);
+    cli_put_json(stdout, epctx_str_of(finding->info.fix));
+    putchar('}');
+}
+
+static void put_text(const lint_output *out, const epctx_finding *finding)
+{
+    static const char *const colours[EPCTX_SEVERITY_COUNT] = {"\033[31m", "\033[33m", "\033[36m"};
+    epctx_severity severity = finding->info.severity;
+    printf("%s: %s%s %s%s %s: ", out->file, out->colour ? colours[severity] : "",
+           severities[severity], finding->info.id, out->colour ? "\033[0m" : "",
+           finding->info.name);
+    if (finding->graph.size > 0) {
+        fputs("in '", stdout);
+        cli_put(stdout, finding->graph);
+        fputs("': ", stdout);
+    }
+    if (finding->node.size > 0) {
+        putchar('\'');
+        cli_put(stdout, finding->node);
+        fputs("': ", stdout);
+    }
+    if (finding->attribute[0] != '\0') {
+        cli_put(stdout, epctx_str_of(finding->attribute));
+        putchar(' ');
+    }
+    cli_put(stdout, epctx_str_of(finding->message));
+    printf("\n    fix: %s\n", finding->info.fix);
+}
+
+static void found(void *user, const epctx_finding *finding)
+{
+    lint_output *out = (lint_output *)user;
+    if (finding->info.severity == EPCTX_SEVERITY_HINT && !out->hints) return;
+    if (out->json)
+        put_json(out, finding);
+    else
+        put_text(out, finding);
+    out->first = false;
+}
+
+static void list_rules(bool json)
+{
+    int i;
+    if (json) putchar('[');
+    for (i = 0; i < EPCTX_RULE_COUNT; i++) {
+        epctx_rule_info rule = epctx_rule_of((epctx_rule)i);
+        if (json)
+            printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
+                   "\"fix\": \"%s\"}",
+                   i > 0 ? "," : "", rule.id, rule.name, severities[rule.severity], rule.text,
+                   rule.fix);
+        else
+            printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
+    }
+    if (json) puts("\n]");
+}
+
+static int lint(const char *file, const epctx_check_opts *opts, lint_output *out)
+{
+    uint64_t counts[EPCTX_SEVERITY_COUNT];
+    epctx_model model;
+    epctx_error error;
+    epctx_status status = epctx_model_open_file(&model, file, NULL, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    if (out->json) {
+        fputs("{\n\"file\": ", stdout);
+        cli_put_json(stdout, epctx_str_of(file));
+        fputs(",\n\"findings\": [", stdout);
+    }
+    status = epctx_lint(&model, opts, found, out, counts, &error);
+    epctx_model_close(&model);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    if (out->json)
+        printf("],\n\"errors\": %" PRIu64 ",\n\"warnings\": %" PRIu64 ",\n\"hints\": %" PRIu64
+               "\n}\n",
+               counts[0], counts[1], counts[2]);
+    else
+        printf("%s: %" PRIu64 " errors, %" PRIu64 " warnings, %" PRIu64 " hints%s\n", file,
+               counts[0], counts[1], counts[2],
+               counts[2] > 0 && !out->hints ? " (--hints shows them)" : "");
+    return counts[0] > 0 ? CLI_FAILED : CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    bool rules = false, no_files = false, hugging_face = false;
+    const char *profile = NULL, *file = NULL;
+    epctx_check_opts opts;
+    lint_output out = {NULL, false, false, false, true};
+    memset(&opts, 0, sizeof opts);
+    const cli_option options[] = {
+        {"--json", NULL, &out.json},
+        {"--hints", NULL, &out.hints},
+        {"--rules", NULL, &rules},
+        {"--no-files", NULL, &no_files},
+        {"--hugging-face", NULL, &hugging_face},
+        {"--ep", &profile, NULL},
+        {"--context-path", &opts.context_file_path, NULL},
+        {"--external-folder", &opts.external_folder, NULL},
+        {NULL, NULL, NULL},
+    };
+    /* --rules needs no file. */
+    if (argc > 0 && strcmp(argv[0], "--rules") == 0 && argc <= 2) {
+        list_rules(argc == 2 && strcmp(argv[1], "--json") == 0);
+        return CLI_OK;
+    }
+    if (!cli_parse(&cli_lint, argc, argv, options, &file, 1)) return CLI_USAGE;
+    if (profile != NULL && !cli_profile(profile, &opts.profile)) return CLI_USAGE;
+    opts.no_files = no_files;
+    opts.path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
+    out.file = file;
+    out.colour = !out.json && cli_colour(stdout);
+    return lint(file, &opts, &out);
+}
+
+const cli_command cli_lint = {
+    "lint",
+    "[--ep NAME] [--hints] [--json] [--no-files] [--hugging-face]\n"
+    "                  [--context-path FILE] [--external-folder FOLDER] FILE",
+    "report what is wrong with a model, by the rules of its EP",
+    "Judges the model, its EPContext nodes, the files they name and the compatibility info. Each\n"
+    "node is judged by the EP that its source names, or all of them by --ep NAME: qnn, qnn_plugin,\n"
+    "openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai, telum, example, npu, generic. The exit\n"
+    "code is 1 when there is an error (E...); warnings (W...) and hints (I...) leave it at 0.\n\n"
+    "  --ep NAME                  the EP that is to load the model\n"
+    "  --hints                    print hints too\n"
+    "  --json                     one JSON object\n"
+    "  --rules                    list all rules instead (with --json behind it: as JSON)\n"
+    "  --no-files                 do not look for files\n"
+    "  --hugging-face             links into the blobs folder of a Hugging Face cache are fine\n"
+    "  --context-path FILE        ep.context_file_path: binaries are in its folder\n"
+    "  --external-folder FOLDER   session.model_external_initializers_file_folder_path\n",
+    run,
+};
