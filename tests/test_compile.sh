@@ -61,7 +61,9 @@ for header in epctx.h epctx_npu.h; do
         cp "$base.$form.c" "$base.$form.cc"
         for compiler in gcc clang; do
             plusplus=$([ $compiler = gcc ] && echo g++ || echo clang++)
-            for std in c99 c11; do
+            # Late, a strict -std has hidden POSIX already: see "too late" below.
+            [ $form = late ] && stds="gnu99 gnu11" || stds="c99 c11"
+            for std in $stds; do
                 # shellcheck disable=SC2086 # lists of flags
                 try "$header $form $compiler $std" $compiler -std=$std $c_warnings $nanopb -I. \
                     -c "$base.$form.c" -o "$base.$form.$compiler.$std.o"
@@ -72,6 +74,16 @@ for header in epctx.h epctx_npu.h; do
         done
     done
 done
+
+# Where the implementation comes too late for POSIX, it says what to do.
+# shellcheck disable=SC2086
+if gcc -std=c99 $nanopb -I. -fsyntax-only build/compile/epctx.late.c 2>&1 |
+    grep -q 'error "epctx.h: a system header came first .* use the two-line epctx.c"'; then
+    echo "ok epctx.h too late names the cure"
+else
+    echo "FAIL epctx.h too late: expected the #error with the cure"
+    status=1
+fi
 
 # ------------------------------------------------------------- the names
 
