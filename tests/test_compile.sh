@@ -52,8 +52,10 @@ for header in epctx.h epctx_npu.h; do
     printf '%s\n' "$include" "$after" >"$base.alone.c"
     printf '%s\n' "$include" "$include" "$after" >"$base.twice.c"
     printf '%s\n' "$(implementation $header)" "$include" "$after" >"$base.implementation.c"
-    # Declarations first, the implementation then, and everything once more.
-    printf '%s\n' "$include" "$(implementation $header)" "$include" "$include" "$after" \
+    # Declarations first, the implementation then, and everything once more. By
+    # then the system's headers have been read, so what the implementation wants
+    # of them has to be said before.
+    printf '%s\n' '#define _XOPEN_SOURCE 700' "$include" "$(implementation $header)" "$include" "$include" "$after" \
         >"$base.late.c"
     printf '%s\n' '#define EPCTX_STATIC' "$(implementation $header)" "$include" "$after" \
         >"$base.static.c"
