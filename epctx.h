@@ -5084,8 +5084,8 @@ static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint
     size_t i, k;
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
-        for (k = 0; k < node->input_count; k++) {
-            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
             if (producer != EPCTX_MAP_NONE && g->group[producer] == EPCTX__CONSTANT) {
                 count = epctx__list_constants(g, producer, id + 1, count);
             }
