@@ -1208,7 +1208,7 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
         epctx__keep(error->attribute, sizeof error->attribute, attribute, strlen(attribute));
         epctx__prefix(error, "attribute", error->attribute);
     }
-    if (node != NULL && error->node[0] == '\0') {
+    if (node != NULL && node->size > 0 && error->node[0] == '\0') {
         epctx__keep(error->node, sizeof error->node, node->data, node->size);
         epctx__prefix(error, "node", error->node);
     }
