@@ -780,7 +780,7 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     }
     needs->in[0] = epctx_npu__items(from, p->elem);
     needs->out[0] = epctx_npu__items(to, p->elem);
-    return count <= EPCTX_NPU__MAX_BYTES;
+    return count <= to; /* a walk that writes places twice could take forever */
 }
 
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
@@ -3044,18 +3044,19 @@ static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
 {
     uint32_t i, j, n = 0;
     for (i = 0; i < rank; i++) {
+        const int64_t dim = dims[i];
         bool merge = n > 0;
-        if (dims[i] == 1) {
+        if (dim == 1) {
             continue;
         }
         for (j = 0; merge && j < count; j++) {
-            merge = strides[j][n - 1] == strides[j][i] * dims[i];
+            merge = strides[j][n - 1] == strides[j][i] * dim;
         }
-        if (!merge) {
-            n++;
-            dims[n - 1] = 1;
+        if (merge) {
+            dims[n - 1] *= dim;
+        } else {
+            dims[n++] = dim;
         }
-        dims[n - 1] *= dims[i];
         for (j = 0; j < count; j++) {
             strides[j][n - 1] = strides[j][i];
         }
@@ -3810,25 +3811,38 @@ static epctx_status epctx_npu__lower_hard_swish(epctx_npu__compiler *c)
 
 static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
 {
-    float low = -FLT_MAX, high = FLT_MAX;
-    uint32_t id;
+    float limits[2] = {-FLT_MAX, FLT_MAX};
+    uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
+    bool constant = true;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (c->node->version < 11) {
-        low = epctx_node_float(c->node, "min", low);
-        high = epctx_node_float(c->node, "max", high);
-        return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, low, high);
+        limits[0] = epctx_node_float(c->node, "min", limits[0]);
+        limits[1] = epctx_node_float(c->node, "max", limits[1]);
+    } else {
+        for (i = 0; i < 2; i++) {
+            EPCTX_NPU__TRY(epctx_npu__optional(c, i + 1, &ids[i]));
+            constant = constant && (ids[i] == EPCTX_NPU__NONE || c->tensors[ids[i]].constant);
+        }
     }
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 1, &id));
-    if (id != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "min", &low));
+    for (i = 0; i < 2; i++) {
+        if (ids[i] != EPCTX_NPU__NONE && constant) {
+            EPCTX_NPU__TRY(epctx_npu__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
+        } else if (ids[i] != EPCTX_NPU__NONE) { /* limits from run time: Max, then Min */
+            EPCTX_NPU__TRY(epctx_npu__want_float(c, ids[i]));
+            if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1) {
+                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max must be scalars");
+            }
+            EPCTX_NPU__TRY(epctx_npu__emit_binary(
+                c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
+        }
     }
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &id));
-    if (id != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "max", &high));
+    if (!constant) {
+        return epctx_npu__output(c, 0, x);
     }
-    if (high < low) { /* ONNX: every element becomes max */
-        low = high;
+    if (limits[1] < limits[0]) { /* ONNX: every element becomes max */
+        limits[0] = limits[1];
     }
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, low, high);
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
 }
 
 /* Integers are computed only while compiling: shapes. */
