@@ -5422,18 +5422,23 @@ static epctx_status epctx__check_output(const epctx__generation *g, const char *
     return status;
 }
 
-/* Is `path` the file the model was read from? */
-static bool epctx__is_source(const epctx__generation *g, const char *path)
+/* An output must not replace the file that the model was read from. */
+static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
 {
     const epctx_io *io = g->model->io;
     char a[EPCTX_PATH_MAX];
     char b[EPCTX_PATH_MAX];
     epctx_error ignored;
     epctx_error_clear(&ignored);
-    return g->model->path[0] != '\0' &&
-           io->canonical_fn(io->user, path, a, sizeof a, &ignored) == EPCTX_OK &&
-           io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK &&
-           strcmp(a, b) == 0;
+    if (g->model->path[0] != '\0' &&
+        io->canonical_fn(io->user, path, a, sizeof a, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK &&
+        strcmp(a, b) == 0) {
+        return epctx_fail(g->error, EPCTX_ERR_PATH,
+                          "'%s' is the source model: it must not be overwritten by its own output",
+                          path);
+    }
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__gen_paths(epctx__generation *g)
@@ -5474,10 +5479,11 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     if (status == EPCTX_OK && !g->opts->embed) {
         status = epctx__check_output(g, r->binary_path);
     }
-    if (status == EPCTX_OK && epctx__is_source(g, r->context_path)) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "'%s' is the source model: it must not be overwritten by its own output",
-                            r->context_path);
+    if (status == EPCTX_OK) {
+        status = epctx__check_source(g, r->context_path);
+    }
+    if (status == EPCTX_OK && !g->opts->embed) {
+        status = epctx__check_source(g, r->binary_path);
     }
     return status;
 }
