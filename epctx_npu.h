@@ -1965,7 +1965,7 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     if (status != EPCTX_OK) {
         return status;
     }
-    if (strcmp(info.sdk_version, EPCTX_NPU_SDK_VERSION) != 0) {
+    if (!epctx_str_is(epctx_str_of(info.sdk_version), EPCTX_NPU_SDK_VERSION)) {
         return epctx_fail(error, EPCTX_ERR_VERSION,
                           "context binary: expected SDK version %s, found \"%s\": compile again",
                           EPCTX_NPU_SDK_VERSION, info.sdk_version);
@@ -2707,6 +2707,8 @@ typedef struct epctx_npu__buffer {
     epctx_npu__place place;
     uint32_t index;  /* of the graph input or output */
     uint32_t first, last; /* steps that touch it; first NONE: nobody does */
+    uint64_t crowd;  /* most bytes that live beside it at one step, itself included */
+    uint64_t key;    /* order in which the plan places buffers, larger first */
     uint64_t offset; /* in scratch */
     bool needed;
 } epctx_npu__buffer;
@@ -2737,6 +2739,7 @@ typedef struct epctx_npu__compiler {
     epctx_map uses;  /* value -> number of uses */
     const epctx_node *node;
     bool folding; /* every input of the node is constant */
+    bool judging; /* only whether nodes compile is wanted: weights are not computed */
     epctx_npu_stats stats;
 } epctx_npu__compiler;
 
@@ -5237,7 +5240,7 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
     depth = c->tensors[s->in[1]].count / channels;
     EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels * depth, &w, &w_id));
     EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &b, &b_id));
-    for (i = 0; i < channels; i++) {
+    for (i = 0; i < channels && !c->judging; i++) {
         const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
         for (k = 0; k < depth; k++) {
             w[i * depth + k] = epctx_npu__f_mul(((const float *)old_w)[i * depth + k], scale);
@@ -5683,34 +5686,49 @@ static uint64_t epctx_npu__aligned(uint64_t size)
     return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
 }
 
-/* Largest sum of bytes that live at one step. */
-static epctx_status epctx_npu__live_peak(epctx_npu__compiler *c)
+static bool epctx_npu__in_scratch(const epctx_npu__buffer *b)
 {
-    uint64_t *change, live = 0;
+    return b->place == EPCTX_NPU__SCRATCH && b->first != EPCTX_NPU__NONE;
+}
+
+/* Bytes that live at every step: the largest, and for every buffer the largest during its life. */
+static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
+{
+    uint64_t *live;
     void *memory;
-    size_t i;
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->step_count + 1, sizeof *change, &memory));
-    change = (uint64_t *)memory; /* modulo 2^64: a decrease is a large number */
+    size_t i, j;
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->step_count + 1, sizeof *live, &memory));
+    live = (uint64_t *)memory; /* first the changes, modulo 2^64: a decrease is a large number */
     for (i = 0; i < c->buffer_count; i++) {
         const epctx_npu__buffer *b = &c->buffers[i];
-        if (b->place == EPCTX_NPU__SCRATCH && b->first != EPCTX_NPU__NONE) {
-            change[b->first] += epctx_npu__aligned(b->bytes);
-            change[b->last + 1] -= epctx_npu__aligned(b->bytes);
+        if (epctx_npu__in_scratch(b)) {
+            live[b->first] += epctx_npu__aligned(b->bytes);
+            live[b->last + 1] -= epctx_npu__aligned(b->bytes);
         }
     }
     c->stats.scratch_live = 0;
     for (i = 0; i < c->step_count; i++) {
-        live += change[i];
-        c->stats.scratch_live = live > c->stats.scratch_live ? live : c->stats.scratch_live;
+        live[i] += i > 0 ? live[i - 1] : 0;
+        c->stats.scratch_live = live[i] > c->stats.scratch_live ? live[i] : c->stats.scratch_live;
+    }
+    for (i = 0; i < c->buffer_count; i++) {
+        epctx_npu__buffer *b = &c->buffers[i];
+        for (j = b->first; epctx_npu__in_scratch(b) && j <= b->last; j++) {
+            b->crowd = live[j] > b->crowd ? live[j] : b->crowd;
+        }
     }
     return EPCTX_OK;
 }
 
-/* Larger first; among equals the older one: the order is total, so every sort gives the same. */
+/* Larger key first, then larger size, then the older one: the order is total, so that every sort
+ * gives the same plan. */
 static bool epctx_npu__before(const epctx_npu__compiler *c, uint32_t a, uint32_t b)
 {
-    const uint64_t x = c->buffers[a].bytes, y = c->buffers[b].bytes;
-    return x != y ? x > y : a < b;
+    const epctx_npu__buffer *x = &c->buffers[a], *y = &c->buffers[b];
+    if (x->key != y->key) {
+        return x->key > y->key;
+    }
+    return x->bytes != y->bytes ? x->bytes > y->bytes : a < b;
 }
 
 static void epctx_npu__sift(const epctx_npu__compiler *c, uint32_t *heap, size_t count, size_t at)
@@ -5751,8 +5769,8 @@ static void epctx_npu__sort(const epctx_npu__compiler *c, uint32_t *list, size_t
 
 /* Places one buffer into the lowest gap between those that live at the same time. `placed` is kept
  * in the order of offsets. */
-static void epctx_npu__place_buffer(epctx_npu__compiler *c, uint32_t id, uint32_t *placed,
-                                    size_t count)
+static uint64_t epctx_npu__place_buffer(epctx_npu__compiler *c, uint32_t id, uint32_t *placed,
+                                        size_t count)
 {
     epctx_npu__buffer *b = &c->buffers[id];
     const uint64_t size = epctx_npu__aligned(b->bytes);
@@ -5774,33 +5792,76 @@ static void epctx_npu__place_buffer(epctx_npu__compiler *c, uint32_t id, uint32_
         placed[i] = placed[i - 1];
     }
     placed[i] = id;
-    if (at + size > c->stats.scratch_size) {
-        c->stats.scratch_size = at + size;
+    return at + size;
+}
+
+typedef enum epctx_npu__order {
+    EPCTX_NPU__BY_SIZE = 0, /* largest first: near the optimum for most networks */
+    EPCTX_NPU__BY_CROWD,    /* those at the fullest step first: better for long skip connections */
+    EPCTX_NPU__BY_AREA,     /* bytes times steps */
+    EPCTX_NPU__BY_TIME,     /* in order of use */
+    EPCTX_NPU__ORDER_COUNT
+} epctx_npu__order;
+
+static uint64_t epctx_npu__key(const epctx_npu__buffer *b, epctx_npu__order order)
+{
+    switch (order) {
+    case EPCTX_NPU__BY_CROWD:
+        return b->crowd;
+    case EPCTX_NPU__BY_AREA:
+        return epctx_npu__mul(b->bytes, (uint64_t)b->last - b->first + 1);
+    case EPCTX_NPU__BY_TIME:
+        return UINT32_MAX - b->first;
+    default:
+        return b->bytes;
     }
 }
 
-/* Offsets in scratch: the largest first, each as low as possible. */
+/* Places all buffers in one order; returns the bytes of scratch. */
+static uint64_t epctx_npu__try_order(epctx_npu__compiler *c, epctx_npu__order order, uint32_t *list,
+                                     uint32_t *placed, size_t count)
+{
+    uint64_t size = 0, end;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        c->buffers[list[i]].key = epctx_npu__key(&c->buffers[list[i]], order);
+    }
+    epctx_npu__sort(c, list, count);
+    for (i = 0; i < count; i++) {
+        end = epctx_npu__place_buffer(c, list[i], placed, i);
+        size = end > size ? end : size;
+    }
+    return size;
+}
+
+/* Offsets in scratch: several orders of placing, the best one is kept. No plan can be smaller than
+ * the largest sum of bytes that live at once. */
 static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
 {
     uint32_t *list, *placed;
     void *memory;
+    uint64_t size, best_size = UINT64_MAX;
     size_t i, count = 0;
+    int order, best = 0;
     epctx_npu__lifetimes(c);
-    EPCTX_NPU__TRY(epctx_npu__live_peak(c));
+    EPCTX_NPU__TRY(epctx_npu__crowds(c));
     EPCTX_NPU__TRY(epctx_npu__alloc(c, c->buffer_count, 2 * sizeof *list, &memory));
     list = (uint32_t *)memory;
     placed = list + c->buffer_count;
     for (i = 0; i < c->buffer_count; i++) {
-        if (c->buffers[i].place == EPCTX_NPU__SCRATCH &&
-            c->buffers[i].first != EPCTX_NPU__NONE) {
+        if (epctx_npu__in_scratch(&c->buffers[i])) {
             list[count++] = (uint32_t)i;
         }
     }
-    epctx_npu__sort(c, list, count);
-    c->stats.scratch_size = 0;
-    for (i = 0; i < count; i++) {
-        epctx_npu__place_buffer(c, list[i], placed, i);
+    for (order = 0; order < EPCTX_NPU__ORDER_COUNT && best_size > c->stats.scratch_live; order++) {
+        size = epctx_npu__try_order(c, (epctx_npu__order)order, list, placed, count);
+        if (size < best_size) {
+            best_size = size;
+            best = order;
+        }
     }
+    c->stats.scratch_size =
+        epctx_npu__try_order(c, (epctx_npu__order)best, list, placed, count);
     return EPCTX_OK;
 }
 
@@ -6151,59 +6212,96 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-/* The outputs of a node that is not taken: values from elsewhere, with the types the source tells. */
-static epctx_status epctx_npu__import_outputs(epctx_npu__compiler *c, const epctx_map *types,
-                                              const epctx_node *node)
+/* The value called `name` with what the source tells about it. */
+static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_map *values,
+                                          epctx_str name)
 {
-    size_t i;
-    for (i = 0; i < node->output_count; i++) {
-        const uint32_t at = epctx_map_get(types, node->outputs[i]);
-        epctx_value value;
-        memset(&value, 0, sizeof value);
-        value.rank = -1;
-        if (at != EPCTX_MAP_NONE) {
-            value = c->graph->values[at];
+    uint32_t i = epctx_map_get(values, name);
+    epctx_value value;
+    if (i != EPCTX_MAP_NONE) {
+        return graph->values[i];
+    }
+    memset(&value, 0, sizeof value);
+    value.name = name;
+    value.rank = -1;
+    return value;
+}
+
+/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
+ * are left to others. `why` (may be NULL) gets what is wrong with the last of them, if anything. */
+static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, size_t count,
+                                     epctx_arena *arena, uint8_t *taken, epctx_error *why,
+                                     epctx_error *error)
+{
+    epctx_error reason;
+    epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
+    epctx_map values;
+    size_t i, j;
+    c.judging = true;
+    epctx_map_init(&values, arena);
+    for (i = 0; i < graph->value_count; i++) {
+        if (epctx_map_put(&values, graph->values[i].name, (uint32_t)i) != EPCTX_OK) {
+            return epctx_npu__nomem(&c, arena->missing);
         }
-        value.name = node->outputs[i];
-        if (value.name.size > 0) {
-            EPCTX_NPU__TRY(epctx_npu__import_value(c, &value, EPCTX_NPU__INPUT, 0));
+    }
+    EPCTX_NPU__TRY(epctx_npu__import(&c));
+    for (i = 0; i < count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        const size_t steps = c.step_count;
+        epctx_status status;
+        epctx_error_clear(&reason);
+        c.error = &reason;
+        status = epctx_npu__lower_node(&c, node);
+        epctx_npu__blame(&c, node);
+        c.error = error;
+        if (why != NULL) {
+            *why = reason;
+        }
+        taken[i] = status == EPCTX_OK;
+        if (status == EPCTX_ERR_NOMEM) {
+            return epctx_npu__nomem(&c, arena->missing);
+        }
+        if (taken[i]) {
+            continue;
+        }
+        c.step_count = steps;
+        for (j = 0; j < node->output_count; j++) {
+            epctx_value value = epctx_npu__known_value(graph, &values, node->outputs[j]);
+            if (value.name.size > 0) {
+                EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
+            }
         }
     }
     return EPCTX_OK;
 }
 
-/* Lowers the first `count` nodes one by one. take[i] tells which can be; `reason` is left with what
- * was wrong with the last one of them, if it could not. */
-static epctx_status epctx_npu__survey(epctx_npu *npu, const epctx_graph *graph, size_t count,
-                                      uint8_t *take, epctx_error *reason)
+/* A partition sees less than the whole graph: shapes that other partitions computed may be missing
+ * at its boundary. Nodes that no longer compile are given back, until every piece compiles. */
+static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph, uint8_t *take,
+                                           bool *changed, epctx_error *error)
 {
+    epctx_partition *parts;
     epctx_arena arena;
-    epctx_npu__compiler c;
-    epctx_map types;
+    size_t count = 0, i, j;
     epctx_status status;
-    size_t i;
+    *changed = false;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    epctx_map_init(&types, &arena);
-    c = epctx_npu__compiler_of(graph, npu->arch, &arena, reason);
-    status = epctx_npu__import(&c);
-    for (i = 0; status == EPCTX_OK && i < graph->value_count; i++) {
-        status = epctx_map_put(&types, graph->values[i].name, (uint32_t)i);
-    }
+    status = epctx_partition_graph(graph, take, &arena, &parts, &count, error);
     for (i = 0; status == EPCTX_OK && i < count; i++) {
-        const size_t steps = c.step_count;
-        epctx_status taken;
-        epctx_error_clear(reason);
-        taken = epctx_npu__lower_node(&c, &graph->nodes[i]);
-        if (take != NULL) {
-            take[i] = taken == EPCTX_OK;
+        const epctx_graph *part = &parts[i].graph;
+        uint8_t *taken = (uint8_t *)epctx_arena_alloc(&arena, part->node_count + 1);
+        if (taken == NULL) {
+            status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+            break;
         }
-        if (taken != EPCTX_OK) {
-            epctx_npu__blame(&c, &graph->nodes[i]);
-            c.step_count = steps;
-            status = taken == EPCTX_ERR_NOMEM
-                         ? taken
-                         : epctx_npu__import_outputs(&c, &types, &graph->nodes[i]);
+        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, NULL, error);
+        for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
+            const uint32_t id = part->nodes[j].id;
+            if (!taken[j] && id < graph->node_count && take[id] != 0) {
+                take[id] = 0;
+                *changed = true;
+            }
         }
     }
     epctx_arena_free(&arena);
@@ -6213,13 +6311,17 @@ static epctx_status epctx_npu__survey(epctx_npu *npu, const epctx_graph *graph, 
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
                                           epctx_error *error)
 {
-    epctx_error reason;
+    epctx_npu *npu = (epctx_npu *)self;
+    epctx_arena arena;
     epctx_status status;
+    bool changed = true;
     epctx_error_clear(error);
-    epctx_error_clear(&reason);
-    status = epctx_npu__survey((epctx_npu *)self, graph, graph->node_count, take, &reason);
-    if (status != EPCTX_OK && error != NULL) {
-        *error = reason;
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, &npu->allocator);
+    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, NULL, error);
+    epctx_arena_free(&arena);
+    while (status == EPCTX_OK && changed) { /* every round gives back a node or is the last */
+        status = epctx_npu__judge_parts(npu, graph, take, &changed, error);
     }
     return status;
 }
@@ -6227,14 +6329,24 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
                                        epctx_error *error)
 {
-    epctx_error reason;
+    epctx_npu *npu = (epctx_npu *)self;
+    epctx_arena arena;
+    epctx_error why;
+    uint8_t *taken;
+    epctx_status status = EPCTX_ERR_NOMEM;
     epctx_error_clear(error);
-    epctx_error_clear(&reason);
-    epctx_npu__survey((epctx_npu *)self, graph, index + 1, NULL, &reason);
-    if (reason.status != EPCTX_OK && error != NULL) {
-        *error = reason;
+    epctx_error_clear(&why);
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, &npu->allocator);
+    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 1);
+    if (taken != NULL) {
+        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &why, error);
     }
-    return reason.status;
+    if (why.status != EPCTX_OK && error != NULL) {
+        *error = why;
+    }
+    epctx_arena_free(&arena);
+    return status == EPCTX_OK ? why.status : status;
 }
 
 static void epctx_npu__discard(void *self, void *build)
