@@ -56,6 +56,8 @@ void cli_put_json(FILE *out, epctx_str text);
 
 /* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
 epctx_str cli_field_str(epctx_view message, uint32_t number);
+/* The last message in a field `number`, or an empty one. */
+epctx_view cli_field_message(epctx_view message, uint32_t number);
 /* The last varint field `number`, or 0. */
 int64_t cli_field_int(epctx_view message, uint32_t number);
 

@@ -75,18 +75,9 @@ static void put_initializers(epctx_graph_view graph)
         puts("]");
     }
     while (epctx_next_field(&sparse, &field)) {
-        epctx_cursor values = epctx_fields(field.body, CLI_SPARSE_VALUES);
-        epctx_str name = epctx_str_of(NULL);
-        epctx_field part;
         if (field.wire != EPCTX_WIRE_LEN) continue;
-        /* Two `values` are one message to protobuf: the last name in any of them counts. */
-        while (epctx_next_field(&values, &part)) {
-            epctx_cursor names = epctx_fields(part.body, CLI_TENSOR_NAME);
-            if (part.wire != EPCTX_WIRE_LEN) continue;
-            while (epctx_next_str(&names, &name)) {
-            }
-        }
-        put_name("sparse", name);
+        put_name("sparse",
+                 cli_field_str(cli_field_message(field.body, CLI_SPARSE_VALUES), CLI_TENSOR_NAME));
         putchar('\n');
     }
 }
@@ -235,20 +226,25 @@ static void put_functions(const epctx_model *model)
     }
 }
 
-static int run(int argc, char **argv)
+static int dump(const char *file)
 {
-    const cli_option options[] = {{NULL, NULL, NULL}};
     const place top = {NULL, 0, {NULL, 0}, -1};
-    const char *file;
     epctx_model model;
     epctx_error error;
-    if (!cli_parse(&cli_dump, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
     put_model(&model);
     if (epctx_model_has_graph(&model)) put_graph(epctx_model_graph(&model), &top);
     put_functions(&model);
     epctx_model_close(&model);
     return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    const cli_option options[] = {{NULL, NULL, NULL}};
+    const char *file;
+    if (!cli_parse(&cli_dump, argc, argv, options, &file, 1)) return CLI_USAGE;
+    return dump(file);
 }
 
 const cli_command cli_dump = {
