@@ -949,8 +949,8 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(NO_OUTPUT, "E036", "no-output", "an EPContext node without outputs", "remove the node")      \
     X(OUTPUT_UNDEFINED, "E037", "output-undefined", "a graph output that nothing produces",        \
       "connect the output")                                                                        \
-    X(ORDER, "E038", "order", "a node reads a value that a later node produces",                   \
-      "sort the nodes")                                                                            \
+    X(ONLY_EMBEDDED, "E038", "file-not-read", "this EP reads embedded contexts only",              \
+      "embed the context")                                                                         \
     X(NO_KEY, "E039", "key-missing", "the name under which the EP finds the graph is missing",     \
       "set it as it was when the context was made")                                                \
     X(DOUBLED_KEY, "E040", "key-doubled", "two nodes ask one context for the same graph",          \
@@ -966,8 +966,6 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "set ep.context_file_path, or the folder of the initializers")                               \
     X(TENSOR_SIZE, "E046", "tensor-size", "an initializer has not the bytes that its shape needs", \
       "take the model from its source again")                                                      \
-    X(ONLY_EMBEDDED, "E047", "file-not-read", "this EP reads embedded contexts only",              \
-      "embed the context")                                                                         \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
       "add the import: ORT does without, the ONNX checker does not")                               \
     X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
@@ -997,6 +995,8 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(DOUBLED_NODE, "W016", "node-name-doubled", "two nodes have the same name", "rename one")     \
     X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
       "move contexts into files")                                                                  \
+    X(ORDER, "W018", "order", "a node reads a value that a later node produces",                   \
+      "sort the nodes: ORT does so itself, other tools do not")                                    \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -6824,7 +6824,8 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
         epctx__nomem(l->error, l->arena->missing);
         return NULL;
     }
-    if (model->io->map_fn(model->io->user, path, &file->mapping, l->error) != EPCTX_OK) {
+    if (epctx_path_map(model->io, folder, location, 0, &file->mapping, NULL, 0, l->error) !=
+        EPCTX_OK) {
         return NULL;
     }
     file->next = model->files;
@@ -9394,7 +9395,8 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
         status = c->path != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     }
     if (status == EPCTX_OK) {
-        status = loaded->io->map_fn(loaded->io->user, path, &c->mapping, error);
+        status = epctx_path_map(loaded->io, folder, node->ep_cache_context, 0, &c->mapping, NULL, 0,
+                                error);
     }
     if (status == EPCTX_OK) {
         c->payload.data = c->mapping.data;

@@ -651,6 +651,7 @@ static epctx_status flaky_sync_folder(void *user, const char *path, epctx_error 
 static epctx_io flaky_io(flaky *f)
 {
     epctx_io io;
+    memset(&io, 0, sizeof io);
     f->files = epctx_io_files();
     io.user = f;
     io.map_fn = flaky_map;

@@ -208,6 +208,13 @@ bool cli_profile(const char *name, const epctx_profile **profile)
     return false;
 }
 
+void cli_json_str(const char *key, epctx_str text, const char *after)
+{
+    printf("\"%s\": ", key);
+    cli_put_json(stdout, text);
+    fputs(after, stdout);
+}
+
 bool cli_colour(FILE *out)
 {
     const char *no = getenv("NO_COLOR");

@@ -25,7 +25,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_copy, cli_dump, cli_info, cli_compile, cli_run;
-extern const cli_command cli_lint;
+extern const cli_command cli_lint, cli_ls, cli_check;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
  * NULL. Two names of one option are two rows with the same target. */
@@ -79,6 +79,8 @@ enum {
 
 /* A built-in profile by name; prints what is wrong otherwise. */
 bool cli_profile(const char *name, const epctx_profile **profile);
+/* "key": "text" and what follows it. */
+void cli_json_str(const char *key, epctx_str text, const char *after);
 /* Whether escape sequences are wanted: on a terminal, and NO_COLOR is not set. */
 bool cli_colour(FILE *out);
 

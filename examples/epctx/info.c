@@ -164,10 +164,41 @@ static void put_cpu(const report *all)
     putchar('\n');
 }
 
-static void print_text(const report *all)
+/* What the session will have to do, and which EPs it needs. */
+static void put_state(const epctx_state *state)
+{
+    static const char *const words[3] = {"plain: every EP compiles at load", "partly compiled",
+                                         "fully compiled"};
+    size_t i;
+    printf("%-14s %s", "state", words[state->compiled]);
+    if (state->weightless_inputs > 0)
+        printf(", weightless: %" PRIu64 " initializers are inputs of EPContext nodes",
+               state->weightless_inputs);
+    putchar('\n');
+    for (i = 0; i < state->maker_count; i++) {
+        const epctx_maker *maker = &state->makers[i];
+        printf("%-14s %" PRIu64 " nodes for ", "needs", maker->nodes);
+        cli_put(stdout, maker->source.size > 0 ? maker->source : epctx_str_of("an EP not named"));
+        if (maker->sdk_version.size > 0) fputs(", SDK ", stdout);
+        cli_put(stdout, maker->sdk_version);
+        if (maker->architecture.size > 0) fputs(", for ", stdout);
+        cli_put(stdout, maker->architecture);
+        printf(" (profile %s)\n", maker->profile->name);
+    }
+    for (i = 0; i < state->compat_count; i++) {
+        printf("%-14s ", "compatibility");
+        cli_put(stdout, state->compat[i].ep);
+        fputs(": ", stdout);
+        cli_put(stdout, state->compat[i].value);
+        putchar('\n');
+    }
+}
+
+static void print_text(const report *all, const epctx_state *state)
 {
     size_t i;
     put_head(all);
+    put_state(state);
     if (all->part_count == 0)
         puts("partitions     none: this is not an EPContext model");
     else
@@ -291,12 +322,41 @@ static void json_file(const report_file *file)
         fputs("\"path\": null, \"size\": null}", stdout);
 }
 
-static void print_json(const report *all)
+static void json_state(const epctx_state *state)
+{
+    static const char *const words[3] = {"plain", "partly", "fully"};
+    size_t i;
+    printf("\"state\": \"%s\",\n\"weightless_inputs\": %" PRIu64 ",\n\"broken_nodes\": %" PRIu64
+           ",\n\"makers\": [",
+           words[state->compiled], state->weightless_inputs, state->broken_nodes);
+    for (i = 0; i < state->maker_count; i++) {
+        const epctx_maker *maker = &state->makers[i];
+        printf("%s\n  {", i > 0 ? "," : "");
+        json_str("source", maker->source, ", ");
+        json_str("ep_sdk_version", maker->sdk_version, ", ");
+        json_str("hardware_architecture", maker->architecture, ", ");
+        json_str("profile", epctx_str_of(maker->profile->name), ", ");
+        printf("\"nodes\": %" PRIu64 ", \"mains\": %" PRIu64 ", \"embedded\": %" PRIu64
+               ", \"payload_size\": %" PRIu64 "}",
+               maker->nodes, maker->mains, maker->embedded, maker->payload_size);
+    }
+    fputs("],\n\"compatibility\": {", stdout);
+    for (i = 0; i < state->compat_count; i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        cli_put_json(stdout, state->compat[i].ep);
+        fputs(": ", stdout);
+        cli_put_json(stdout, state->compat[i].value);
+    }
+    puts("},");
+}
+
+static void print_json(const report *all, const epctx_state *state)
 {
     epctx_graph_view graph = epctx_model_graph(all->model);
     size_t i;
     puts("{");
     json_head(all);
+    json_state(state);
     json_values("inputs", epctx_graph_inputs(graph));
     json_values("outputs", epctx_graph_outputs(graph));
     printf("\"ep_context\": %s,\n\"partitions\": [", all->part_count > 0 ? "true" : "false");
@@ -329,13 +389,15 @@ static int info(const char *file, bool json)
 {
     epctx_model model;
     epctx_error error;
+    epctx_state state;
     report all;
     size_t problems;
     epctx_status status = epctx_model_open_file(&model, file, NULL, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     status = report_make(&all, &model, file, &error);
-    if (status == EPCTX_OK && json) print_json(&all);
-    if (status == EPCTX_OK && !json) print_text(&all);
+    if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);
+    if (status == EPCTX_OK && json) print_json(&all, &state);
+    if (status == EPCTX_OK && !json) print_text(&all, &state);
     problems = all.warning_count;
     report_free(&all);
     epctx_model_close(&model);

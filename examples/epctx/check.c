@@ -1,0 +1,153 @@
+/* epctx check: does a compiled model fit this machine? The answer is the exit code, with the
+ * numbers of ORT's OrtCompiledModelCompatibility. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Beyond the four answers: sysexits.h has the same numbers. */
+enum { CHECK_USAGE = 64, CHECK_FAILED = 65 };
+
+typedef struct check_work {
+    const char *file;
+    const char *ep;      /* only this EP's entry; NULL: the only one there is */
+    const char *against; /* the machine's string; NULL: only show the entries */
+    const epctx_profile *profile;
+    bool json;
+} check_work;
+
+static void put_version(const char *name, const uint64_t version[3])
+{
+    printf("    %-14s %" PRIu64 ".%" PRIu64 ".%" PRIu64 "\n", name, version[0], version[1],
+           version[2]);
+}
+
+static void put_parts(const epctx_profile *profile, epctx_str text)
+{
+    epctx_compat_qnn qnn;
+    epctx_str key, value;
+    if (strncmp(profile->name, "qnn", 3) == 0 && epctx_compat_read_qnn(text, &qnn)) {
+        printf("    %-14s %" PRIu64 "\n", "backend", qnn.backend);
+        put_version("SDK", qnn.sdk);
+        put_version("backend API", qnn.api);
+        put_version("blob", qnn.blob);
+        printf("    %-14s %" PRIu64 "\n    %-14s %" PRIu64 "\n", "HTP arch", qnn.arch,
+               "user driver", qnn.user_driver);
+        return;
+    }
+    while (epctx_compat_next(&text, &key, &value)) {
+        fputs("    ", stdout);
+        cli_put(stdout, key);
+        fputs(key.size > 0 ? " = " : "", stdout);
+        cli_put(stdout, value);
+        putchar('\n');
+    }
+}
+
+static void put_entry(const check_work *work, const epctx_compat_entry *entry, bool first)
+{
+    if (work->json) {
+        printf("%s\n  {", first ? "" : ",");
+        cli_json_str("ep", entry->ep, ", ");
+        cli_json_str("value", entry->value, "}");
+        return;
+    }
+    cli_put(stdout, entry->ep);
+    fputs(": ", stdout);
+    cli_put(stdout, entry->value);
+    putchar('\n');
+    put_parts(epctx_profile_of(entry->ep), entry->value);
+}
+
+static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
+{
+    epctx_error why;
+    epctx_compat compat;
+    if (chosen == NULL || work->against == NULL) return EPCTX_COMPAT_NOT_APPLICABLE;
+    compat = epctx_compat_compare(
+        work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep), chosen->value,
+        epctx_str_of(work->against), &why);
+    if (!work->json) printf("%s: %s\n", epctx_compat_name(compat), why.message);
+    return compat;
+}
+
+static int report(const check_work *work, const epctx_state *state)
+{
+    const epctx_compat_entry *chosen = NULL;
+    epctx_compat compat;
+    size_t i;
+    if (work->json) {
+        fputs("{\n", stdout);
+        cli_json_str("file", epctx_str_of(work->file), ",\n\"entries\": [");
+    }
+    for (i = 0; i < state->compat_count; i++) {
+        const epctx_compat_entry *entry = &state->compat[i];
+        if (work->ep != NULL && !epctx_str_is(entry->ep, work->ep)) continue;
+        put_entry(work, entry, chosen == NULL);
+        if (chosen != NULL && work->ep == NULL && work->against != NULL) {
+            cli_fail_text("%s: there is more than one entry, choose with --ep", work->file);
+            return CHECK_FAILED;
+        }
+        chosen = entry;
+    }
+    if (chosen == NULL && !work->json) printf("no compatibility info\n");
+    compat = verdict(work, chosen);
+    if (work->json)
+        printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,
+               epctx_compat_name(compat));
+    else if (work->against != NULL && chosen == NULL)
+        puts(epctx_compat_name(compat));
+    return (int)compat;
+}
+
+static int check(const check_work *work)
+{
+    epctx_state state;
+    epctx_arena arena;
+    epctx_model model;
+    epctx_error error;
+    int code;
+    if (epctx_model_open_file(&model, work->file, NULL, &error) != EPCTX_OK) {
+        cli_fail(&error);
+        return CHECK_FAILED;
+    }
+    epctx_arena_init(&arena, NULL);
+    if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
+        code = report(work, &state);
+    } else {
+        cli_fail(&error);
+        code = CHECK_FAILED;
+    }
+    epctx_arena_free(&arena);
+    epctx_model_close(&model);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *profile = NULL;
+    check_work work = {NULL, NULL, NULL, NULL, false};
+    const cli_option options[] = {
+        {"--json", NULL, &work.json},      {"--ep", &work.ep, NULL}, {"--profile", &profile, NULL},
+        {"--against", &work.against, NULL}, {NULL, NULL, NULL},
+    };
+    if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
+    if (profile != NULL && !cli_profile(profile, &work.profile)) return CHECK_USAGE;
+    return check(&work);
+}
+
+const cli_command cli_check = {
+    "check",
+    "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE",
+    "tell whether a compiled model fits a machine",
+    "Shows the compatibility strings that EPs left in the model, and compares one with the string\n"
+    "that the EP of this machine would write. The exit code is ORT's value:\n"
+    "  0 EP_NOT_APPLICABLE (also when there is nothing to compare)   1 EP_SUPPORTED_OPTIMAL\n"
+    "  2 EP_SUPPORTED_PREFER_RECOMPILATION                           3 EP_UNSUPPORTED\n"
+    "and 64 for wrong usage, 65 for a file that cannot be read.\n\n"
+    "  --ep NAME          the entry of this EP, as in the key ep_compatibility_info.NAME\n"
+    "  --against STRING   the machine's string\n"
+    "  --profile NAME     compare by the rules of this profile instead of the EP's own\n"
+    "  --json             one JSON object\n",
+    run,
+};
