@@ -86,8 +86,8 @@
  *   should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>edit
- *   >>partition >>ep >>gen >>load >>implementation
+ *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>scan
+ *   >>edit >>partition >>ep >>gen >>load >>implementation
  */
 
 #ifndef EPCTX_H
@@ -1159,6 +1159,88 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                                   epctx_finding_fn found_fn, void *user,
                                   uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>scan: EPContext nodes in constant memory
+ *
+ * For firmware that has no room for an index, and for models that are not in memory: one pass over
+ * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (less
+ * than 1.5 KiB) and nothing else.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* Bytes that can be read at any place: SPI flash, a file. read_fn fills `out` with exactly `size`
+ * bytes from `offset` on, or returns false. */
+typedef struct epctx_source {
+    void *user;
+    bool (*read_fn)(void *user, uint64_t offset, void *out, size_t size);
+    uint64_t size; /* of the whole model */
+} epctx_source;
+
+/* A place in the model. */
+typedef struct epctx_range {
+    uint64_t offset, length;
+} epctx_range;
+
+typedef enum epctx_scan_event {
+    EPCTX_SCAN_END = 0,  /* the whole model was read and is well formed */
+    EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `name`, `broken`, `depth` */
+    EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
+    EPCTX_SCAN_OPSET,    /* `key` is the domain, `version` */
+    EPCTX_SCAN_FAILED    /* see the error */
+} epctx_scan_event;
+
+/* Strings up to this length are kept until the next event; longer ones are ranges only. */
+#define EPCTX_SCAN_TEXT 256
+
+/* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
+ * private. */
+typedef struct epctx_scan {
+    epctx_epnode node; /* effective values; strings that were too long are empty */
+    epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* where the strings are; the payload: that of
+                                                EP_CACHE_CONTEXT */
+    epctx_str key, value;
+    int64_t version;
+    bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
+    uint32_t depth;       /* 0: in the main graph or a function */
+    uint64_t node_count;  /* nodes seen so far, of every kind */
+    uint64_t epnode_count;
+    epctx_source source;
+    pb_istream_t *stream;
+    uint64_t at, end;     /* position; where the innermost message ends */
+    epctx_status status;
+    const char *reason;
+    uint32_t ends_low[101]; /* of open messages; the number of open groups */
+    uint8_t ends_high[101];
+    uint8_t kinds[101];
+    uint32_t starts_low[34]; /* of open nodes */
+    uint8_t starts_high[34];
+    uint8_t nodes;
+    uint8_t levels;
+    uint8_t outer;        /* level of the leaf message being read, by its field number */
+    uint8_t attr_name_size;
+    bool flat;
+    char attr_name[24];
+    int64_t attr_i;
+    int32_t attr_type;
+    epctx_range attr_range;
+    epctx_str attr_text;
+    uint16_t text_used, attr_mark;
+    uint8_t buffer_at, buffer_size;
+    uint8_t buffer[32];
+    char text[EPCTX_SCAN_TEXT];
+} epctx_scan;
+
+/* Starts a scan. The source is copied. */
+EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
+/* The same over a nanopb stream, from its present position (ranges count from there). A stream
+ * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED. */
+EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
+/* The next event. END and FAILED come again on every further call. */
+EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -6606,6 +6688,514 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
     }
     epctx_arena_free(&lint.arena);
     return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_WIRE
+
+/* ================================================================================================
+ * >>scan
+ *
+ * Levels are open messages (kind: message type and flags) and open groups (kind 0). Nothing about a
+ * node is believed before its end: domain and embed_mode come after the payload in real files.
+ * ============================================================================================== */
+
+#define EPCTX__SCAN_TYPE    0x1fu
+#define EPCTX__SCAN_OP      0x20u /* NODE: op_type is EPContext */
+#define EPCTX__SCAN_DOMAIN  0x40u /* NODE: domain is com.microsoft */
+#define EPCTX__SCAN_ENDLESS UINT64_C(0xffffffffff)
+#define EPCTX__SCAN_CLOBBER 0x80u /* NODE: a node inside used the state that belongs to it */
+
+static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
+{
+    if (s->status == EPCTX_OK) {
+        s->status = status;
+        s->reason = reason;
+    }
+    return false;
+}
+
+static bool epctx__scan_fill(epctx_scan *s)
+{
+    uint64_t left = s->source.size - s->at;
+    s->buffer_at = 0;
+    s->buffer_size = (uint8_t)(left < sizeof s->buffer ? left : sizeof s->buffer);
+    if (s->buffer_size == 0 ||
+        !s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
+        s->buffer_size = 0;
+        return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
+    }
+    return true;
+}
+
+static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
+{
+    if (s->stream != NULL) {
+        if (!pb_read(s->stream, byte, 1)) {
+            return epctx__scan_refuse(s, s->stream->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
+                                                                   : EPCTX_ERR_IO,
+                                      "the stream ends inside a field");
+        }
+    } else {
+        if (s->buffer_at == s->buffer_size && !epctx__scan_fill(s)) {
+            return false;
+        }
+        *byte = s->buffer[s->buffer_at++];
+    }
+    s->at++;
+    return true;
+}
+
+static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
+{
+    while (s->stream != NULL && count > 0) {
+        size_t part = count < 0x10000 ? (size_t)count : 0x10000;
+        if (!pb_read(s->stream, NULL, part)) {
+            return epctx__scan_refuse(s, s->stream->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
+                                                                   : EPCTX_ERR_IO,
+                                      "the stream ends inside a field");
+        }
+        s->at += part;
+        count -= part;
+    }
+    if (count <= (uint64_t)(s->buffer_size - s->buffer_at)) {
+        s->buffer_at = (uint8_t)(s->buffer_at + count);
+    } else {
+        s->buffer_at = s->buffer_size = 0;
+    }
+    s->at += count;
+    return true;
+}
+
+static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
+{
+    unsigned i;
+    *value = 0;
+    for (i = 0; i < most && s->at < s->end; i++) {
+        uint8_t byte;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        *value |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            return true;
+        }
+    }
+    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+}
+
+/* The end of the innermost message: groups have none of their own. */
+static void epctx__scan_bound(epctx_scan *s)
+{
+    uint8_t i = s->levels;
+    while (i > 0 && (s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) {
+        i--;
+    }
+    s->end = i > 0 ? (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1] : 0;
+    if (s->end == EPCTX__SCAN_ENDLESS) {
+        s->end = UINT64_MAX; /* a stream that does not know its length */
+    }
+}
+
+static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
+{
+    if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
+        return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
+    }
+    if (s->levels >= sizeof s->kinds) {
+        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                  "messages are nested deeper than the limit");
+    }
+    s->kinds[s->levels] = (uint8_t)kind;
+    s->ends_low[s->levels] = (uint32_t)(end & UINT32_MAX);
+    s->ends_high[s->levels] = (uint8_t)(end >> 32);
+    s->levels++;
+    epctx__scan_bound(s);
+    return true;
+}
+
+static unsigned epctx__scan_type(const epctx_scan *s, unsigned back)
+{
+    return s->levels > back ? s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE : 0;
+}
+
+/* Reads a string into the text pool, as far as it fits there; always moves past it. */
+static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
+{
+    char *out = s->text + s->text_used;
+    uint64_t i;
+    text->data = NULL;
+    text->size = 0;
+    if (length > (uint64_t)(sizeof s->text - s->text_used)) {
+        return epctx__scan_skip(s, length);
+    }
+    for (i = 0; i < length; i++) {
+        uint8_t byte;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        out[i] = (char)byte;
+    }
+    text->data = out;
+    text->size = (size_t)length;
+    s->text_used = (uint16_t)(s->text_used + length);
+    return true;
+}
+
+/* Is the string of `length` bytes that follows equal to `want`? Moves past it. */
+static bool epctx__scan_same(epctx_scan *s, uint64_t length, const char *want, bool *same)
+{
+    uint64_t i;
+    *same = length == strlen(want);
+    if (!*same) {
+        return epctx__scan_skip(s, length);
+    }
+    for (i = 0; i < length; i++) {
+        uint8_t byte;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        *same = *same && (char)byte == want[i];
+    }
+    return true;
+}
+
+static void epctx__scan_mark(epctx_scan *s, unsigned flag, bool on)
+{
+    uint8_t *kind = &s->kinds[s->levels - 1];
+    *kind = (uint8_t)(on ? *kind | flag : *kind & ~flag);
+}
+
+/* State of the node whose body starts here. */
+static void epctx__scan_node_begin(epctx_scan *s)
+{
+    memset(s->ranges, 0, sizeof s->ranges);
+    s->node = epctx_epnode_default();
+    s->broken = false;
+    s->text_used = 0;
+}
+
+/* An integer field that something wants to know. */
+static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
+{
+    if (type == EPCTX__T_ATTR && number == 3) {
+        s->attr_i = (int64_t)value;
+    } else if (type == EPCTX__T_ATTR && number == 20 && value <= 14) {
+        s->attr_type = (int32_t)(uint32_t)value;
+    } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
+        s->version = (int64_t)value;
+    }
+}
+
+/* A string field: kept when something wants it, skipped otherwise. */
+static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint64_t length)
+{
+    bool same;
+    epctx_range range;
+    range.offset = s->at;
+    range.length = length;
+    if (type == EPCTX__T_NODE && number == 3) {
+        return epctx__scan_string(s, length, &s->node.name);
+    }
+    if (type == EPCTX__T_NODE && (number == 4 || number == 7)) {
+        if (!epctx__scan_same(s, length, number == 4 ? EPCTX_OP_TYPE : EPCTX_DOMAIN, &same)) {
+            return false;
+        }
+        epctx__scan_mark(s, number == 4 ? EPCTX__SCAN_OP : EPCTX__SCAN_DOMAIN, same);
+        return true;
+    }
+    if (type == EPCTX__T_ATTR && number == 1) {
+        s->attr_name_size = 0;
+        while (length <= sizeof s->attr_name && s->attr_name_size < length) {
+            uint8_t byte;
+            if (!epctx__scan_byte(s, &byte)) {
+                return false;
+            }
+            s->attr_name[s->attr_name_size++] = (char)byte;
+        }
+        return epctx__scan_skip(s, length - s->attr_name_size);
+    }
+    if (type == EPCTX__T_ATTR && number == 4) {
+        s->attr_range = range;
+        s->text_used = s->attr_mark;
+        return epctx__scan_string(s, length, &s->attr_text);
+    }
+    if (type == EPCTX__T_LEAF && s->outer != 0 && (number == 1 || number == 2)) {
+        s->ranges[number - 1] = range;
+        return epctx__scan_string(s, length, number == 1 ? &s->key : &s->value);
+    }
+    return epctx__scan_skip(s, length);
+}
+
+static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
+{
+    uint64_t outer = s->end;
+    uint64_t value;
+    bool good = true;
+    if (kind != EPCTX__VARINT) {
+        return length % (kind == EPCTX__FIX32 ? 4 : 8) == 0
+                   ? epctx__scan_skip(s, length)
+                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                        "a packed field ends inside a number");
+    }
+    s->end = s->at + length;
+    while (good && s->at < s->end) {
+        good = epctx__scan_varint(s, 10, &value);
+    }
+    s->end = outer;
+    return good;
+}
+
+static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, uint64_t length)
+{
+    unsigned parent = epctx__scan_type(s, 0);
+    uint8_t i;
+    if (type == EPCTX__T_NODE) {
+        for (i = 0; i < s->levels; i++) {
+            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX__T_NODE) {
+                s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
+            }
+        }
+        if (s->nodes >= sizeof s->starts_high) {
+            return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                      "messages are nested deeper than the limit");
+        }
+        s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
+        s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
+        epctx__scan_node_begin(s);
+        s->node_count++;
+    } else if (type == EPCTX__T_ATTR) {
+        s->attr_i = 0;
+        s->attr_type = 0;
+        s->attr_name_size = 0;
+        s->attr_text = epctx_str_of(NULL);
+        memset(&s->attr_range, 0, sizeof s->attr_range);
+        s->attr_mark = s->text_used;
+    } else if (type == EPCTX__T_LEAF) {
+        s->outer = parent == EPCTX__T_MODEL ? (uint8_t)number : 0;
+        if (s->outer != 0) {
+            s->text_used = 0;
+            s->key = s->value = epctx_str_of("");
+            s->version = 0;
+            memset(s->ranges, 0, sizeof s->ranges);
+        }
+    }
+    return epctx__scan_push(s, (unsigned)type, s->at + length);
+}
+
+static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
+{
+    uint32_t kind = type != 0 ? epctx__field_kind((epctx__type)type, number) : 0;
+    uint64_t length;
+    if (!epctx__scan_varint(s, 5, &length)) {
+        return false;
+    }
+    if (length > s->end - s->at) {
+        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    }
+    if (kind == 0) {
+        return epctx__scan_text(s, type, number, length);
+    }
+    if (!epctx__is_message(kind)) {
+        return epctx__scan_packed(s, kind, length);
+    }
+    /* The second look at a node does not go into its graphs again. */
+    if (s->flat && type == EPCTX__T_ATTR) {
+        return epctx__scan_skip(s, length);
+    }
+    return epctx__scan_enter(s, epctx__message_type(kind), number, length);
+}
+
+static bool epctx__scan_field(epctx_scan *s)
+{
+    unsigned type = epctx__scan_type(s, 0);
+    uint64_t tag;
+    uint64_t value;
+    uint32_t number;
+    if (!epctx__scan_varint(s, 5, &tag)) {
+        return false;
+    }
+    tag &= UINT32_MAX;
+    number = (uint32_t)(tag >> 3);
+    switch (number == 0 ? 7 : (unsigned)(tag & 7)) {
+    case EPCTX_WIRE_VARINT:
+        if (!epctx__scan_varint(s, 10, &value)) {
+            return false;
+        }
+        epctx__scan_number(s, type, number, value);
+        return true;
+    case EPCTX_WIRE_FIXED64:
+    case EPCTX_WIRE_FIXED32:
+        value = (tag & 7) == EPCTX_WIRE_FIXED64 ? 8 : 4;
+        return value <= s->end - s->at
+                   ? epctx__scan_skip(s, value)
+                   : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+    case EPCTX_WIRE_LEN:
+        return epctx__scan_len(s, type, number);
+    case EPCTX_WIRE_GROUP:
+        return epctx__scan_push(s, 0, number);
+    case 4:
+        if (type == 0 && s->ends_low[s->levels - 1] == number) {
+            s->levels--;
+            epctx__scan_bound(s);
+            return true;
+        }
+        break;
+    default:
+        break;
+    }
+    return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+}
+
+/* The attribute that ended becomes a member of the node. */
+static void epctx__scan_attr_end(epctx_scan *s)
+{
+    epctx_str name = epctx__str((const uint8_t *)s->attr_name, s->attr_name_size);
+    int id;
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        if (!epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
+            continue;
+        }
+        s->ranges[id] = s->attr_range;
+        s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i, s->attr_text,
+                                       NULL) != EPCTX_OK ||
+                    s->broken;
+        return;
+    }
+    s->text_used = s->attr_mark;
+}
+
+/* Goes back to the start of the node that ends here, to read it without what is inside. */
+static int epctx__scan_again(epctx_scan *s)
+{
+    epctx__scan_mark(s, EPCTX__SCAN_CLOBBER | EPCTX__SCAN_OP | EPCTX__SCAN_DOMAIN, false);
+    s->at = (uint64_t)s->starts_high[s->nodes - 1] << 32 | s->starts_low[s->nodes - 1];
+    s->buffer_at = s->buffer_size = 0;
+    s->flat = true;
+    epctx__scan_node_begin(s);
+    return -1;
+}
+
+/* Ends of messages. Returns the event that is due, or -1. */
+static int epctx__scan_leave(epctx_scan *s)
+{
+    unsigned kind = s->kinds[s->levels - 1];
+    unsigned type = kind & EPCTX__SCAN_TYPE;
+    if (type == 0) {
+        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        return -1;
+    }
+    if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
+        (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
+        if (s->stream != NULL) {
+            epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
+                               "an EPContext node with a graph inside needs a source that can go "
+                               "back");
+            return -1;
+        }
+        return epctx__scan_again(s);
+    }
+    s->levels--;
+    epctx__scan_bound(s);
+    if (type == EPCTX__T_ATTR && epctx__scan_type(s, 0) == EPCTX__T_NODE) {
+        epctx__scan_attr_end(s);
+    } else if (type == EPCTX__T_NODE) {
+        s->flat = false;
+        s->nodes--;
+        if ((kind & EPCTX__SCAN_OP) == 0) {
+            return -1;
+        }
+        s->epnode_count++;
+        s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
+        s->depth = s->nodes;
+        return EPCTX_SCAN_EPNODE;
+    } else if (type == EPCTX__T_LEAF && s->outer == 14) {
+        s->outer = 0;
+        return EPCTX_SCAN_METADATA;
+    } else if (type == EPCTX__T_LEAF && s->outer == 8) {
+        s->outer = 0;
+        return EPCTX_SCAN_OPSET;
+    }
+    return -1;
+}
+
+static void epctx__scan_start(epctx_scan *s, uint64_t size)
+{
+    s->node = epctx_epnode_default();
+    if (!epctx__nanopb_matches()) {
+        epctx__scan_refuse(s, EPCTX_ERR_CONFIG,
+                           "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings");
+    } else if (size == 0) {
+        epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
+    } else if (size != UINT64_MAX && size >= EPCTX__SCAN_ENDLESS) {
+        epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
+    }
+    epctx__scan_push(s, EPCTX__T_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
+}
+
+EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
+{
+    memset(scan, 0, sizeof *scan);
+    scan->source = *source;
+    epctx__scan_start(scan, source->size);
+}
+
+EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
+{
+    memset(scan, 0, sizeof *scan);
+    scan->stream = stream;
+    epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? UINT64_MAX : stream->bytes_left);
+}
+
+/* A field, or the end of a stream that did not know its length: it may come between two fields of
+ * the model and nowhere else. Returns false at that end. */
+static bool epctx__scan_step(epctx_scan *s)
+{
+    uint64_t before = s->at;
+    if (epctx__scan_field(s) || s->stream == NULL || s->end != UINT64_MAX || s->levels != 1 ||
+        s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
+        return true;
+    }
+    s->status = EPCTX_OK;
+    s->reason = NULL;
+    return false;
+}
+
+static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
+{
+    epctx_fail(error, s->status, "%sbyte %u: %s",
+               s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "", s->at, s->reason);
+    if (error != NULL) {
+        error->offset = s->at;
+    }
+    return EPCTX_SCAN_FAILED;
+}
+
+EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
+{
+    epctx_error_clear(error);
+    while (scan->status == EPCTX_OK) {
+        int event;
+        if (scan->at < scan->end) {
+            if (!epctx__scan_step(scan)) {
+                return EPCTX_SCAN_END;
+            }
+            continue;
+        }
+        if (scan->levels == 1) {
+            if (scan->at > 0) {
+                return EPCTX_SCAN_END;
+            }
+            epctx__scan_refuse(scan, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
+            break;
+        }
+        event = epctx__scan_leave(scan);
+        if (event >= 0) {
+            return (epctx_scan_event)event;
+        }
+    }
+    return epctx__scan_failed(scan, error);
 }
 
 #endif /* EPCTX_NO_WIRE */
