@@ -1166,8 +1166,8 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
  * >>scan: EPContext nodes in constant memory
  *
  * For firmware that has no room for an index, and for models that are not in memory: one pass over
- * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (less
- * than 1.5 KiB) and nothing else.
+ * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (at
+ * most 1.5 KiB) and nothing else.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
@@ -1194,7 +1194,7 @@ typedef enum epctx_scan_event {
 } epctx_scan_event;
 
 /* Strings up to this length are kept until the next event; longer ones are ranges only. */
-#define EPCTX_SCAN_TEXT 256
+#define EPCTX_SCAN_TEXT 192
 
 /* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
  * private. */

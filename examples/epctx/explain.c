@@ -1,0 +1,226 @@
+/* epctx explain: from the text of an ORT error to its cause and its cure. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The entry fits when every fragment occurs in the text, in any case of letters. */
+typedef struct explain_entry {
+    const char *fragments[3];
+    const char *cause;
+    const char *cure;
+} explain_entry;
+
+static const explain_entry entries[] = {
+    {{"Context binary does not exist", NULL, NULL},
+     "QNN looks for the context of a node and finds no path. When the path in the message is empty, "
+     "the model was compiled with ep.context_embed_mode 1 and has several partitions: only the "
+     "first node got the context (ORT issue 31977).",
+     "Compile again with ep.context_embed_mode 0. Check with: epctx lint MODEL"},
+    {{"is not compatible with any execution provider", NULL, NULL},
+     "No EP of the session takes the EPContext node: the EP that its `source` names is not "
+     "registered, not appended to the session, or the source is spelled otherwise.",
+     "See what the model needs (epctx info MODEL), install and append that EP before loading."},
+    {{"No Op registered for EPContext", NULL, NULL},
+     "The node has lost its domain com.microsoft: an editor dropped it.",
+     "Set the domain again. Check with: epctx lint MODEL (rule E003)"},
+    {{"Please ensure the input model is not already compiled", NULL, NULL},
+     "The model given to the compiler has EPContext nodes already, or the EP gave its EPContext "
+     "node another name than the fused node's (a prefix on the node name does that).",
+     "Compile the original model. EP authors: use exactly the fused node's name, put the prefix "
+     "into partition_name."},
+    {{"Failed to find the EPContext node with main_context=1", NULL, NULL},
+     "Every node for this EP is a secondary one: the one with the context was lost, or belongs to "
+     "another model of the group.",
+     "Take the whole output of the compilation. Check with: epctx lint MODEL (rule E012)"},
+    {{"Failed to load from EpContext model", NULL, NULL},
+     "The EP could not load the context: file missing, empty, damaged, or made by another SDK.",
+     "epctx ls MODEL shows the files, epctx info MODEL the SDK version to compare with."},
+    {{"escapes model directory", NULL, NULL},
+     "A path in the model leaves its folder, by '..', by an absolute path or by a link.",
+     "Put the file beside the model and store a relative path. epctx ls MODEL shows what is looked "
+     "for; links of a Hugging Face cache: use a newer ORT."},
+    {{"External data path validation failed", NULL, NULL},
+     "Initializers are in a file that ORT may not or cannot open: the model came from memory and "
+     "no folder was named, or the location leaves the folder.",
+     "Set session.model_external_initializers_file_folder_path, or load the model from its file."},
+    {{"context_file_path should not point to a folder", NULL, NULL},
+     "ep.context_file_path must be a file name with an extension.",
+     "Set it to the output model, such as out/model_ctx.onnx"},
+    {{"Failed to generate EP context model since the file", "exist", NULL},
+     "The output of an earlier compilation is in the way; session options never overwrite.",
+     "Remove or move it, or use the Compile API, which overwrites."},
+    {{"Both ep_context_path and model_path are empty", NULL, NULL},
+     "The model came from memory, so there is no name to make the output's from.",
+     "Set ep.context_file_path."},
+    {{"loaded from bytes", "without a valid location", NULL},
+     "The model came from memory and generation was switched on without an output location.",
+     "Set ep.context_file_path (or an output location of the Compile API)."},
+    {{"Unable to compile any nodes", NULL, NULL},
+     "No EP of the session took a node: it is not appended, its device is absent, or it does not "
+     "know the operators.",
+     "Append the EP first, look at the session's log for GetCapability, try with "
+     "session.disable_cpu_ep_fallback 1."},
+    {{"larger than 2GB", NULL, NULL},
+     "A protobuf of 2 GiB or more cannot be written: the context is embedded, or all initializers "
+     "are.",
+     "Compile with ep.context_embed_mode 0 and an external initializers file."},
+    {{"exceeds maximum supported size", NULL, NULL},
+     "A model of 2 GiB or more was given as bytes.",
+     "Load it from its file, with contexts and initializers in files."},
+    {{"Protobuf serialization failed", NULL, NULL},
+     "The output could not be written: 2 GiB were exceeded or the disk is full.",
+     "Use ep.context_embed_mode 0 and an external initializers file; check the space."},
+    {{"is not output of any previous nodes", NULL, NULL},
+     "A node reads a value that the model does not have. In compiled models with If or Loop this is "
+     "an initializer that ORT dropped (issue 32131) or a body node that an EP had claimed.",
+     "epctx lint MODEL (rules E010, E011) names the value. EP authors: claim nothing in bodies "
+     "while generating."},
+    {{"initializer name is not unique", NULL, NULL},
+     "ORT wrote the initializers of a body twice.",
+     "Keep constants out of bodies before compiling, or remove the second copies."},
+    {{"type inference failed", "EPContext", NULL},
+     "An output of an EPContext node has no type: nothing infers it.",
+     "Add value_info for it. epctx lint MODEL (rule E027) names the value."},
+    {{"_ORT_MEM_ADDR_", NULL, NULL},
+     "The model names data in the memory of the process that wrote it (issue 28158).",
+     "Write it again with the initializers inside. epctx lint MODEL (rule E021) lists them."},
+    {{"Compiled model is not supported by execution provider", NULL, NULL},
+     "The EP read its compatibility string in the model and refuses it: other hardware or SDK.",
+     "Compile for this machine. epctx check MODEL shows the string."},
+    {{"Compiled model is suboptimal", NULL, NULL},
+     "The model would run, but a new compilation would be better, and "
+     "session.fail_on_suboptimal_compiled_model is 1.",
+     "Compile again, or set the option to 0. epctx check MODEL shows the string."},
+    {{"Failed to validate compiled model compatibility", NULL, NULL},
+     "The EP failed while it judged its compatibility string.",
+     "epctx check MODEL shows the string; a string of another EP version is the usual cause."},
+    {{"User disabled EP compilation", NULL, NULL},
+     "session.disable_model_compile is 1 and the model still has nodes that an EP would compile.",
+     "Compile the model first; epctx info MODEL shows what is left over."},
+    {{"fallback to CPU EP has been explicitly disabled", NULL, NULL},
+     "Some nodes run on no other EP than the CPU's, which session.disable_cpu_ep_fallback forbids.",
+     "epctx info MODEL lists them under 'on the CPU'; allow the fallback or compile them too."},
+    {{"returned a NULL EPContext node", NULL, NULL},
+     "For EP authors: with ep.context_enable 1, Compile must fill every entry of ep_context_nodes.",
+     "Create one EPContext node per fused node, at the same index."},
+    {{"were not created with OrtModelEditorApi", NULL, NULL},
+     "For EP authors: EPContext nodes must come from OrtModelEditorApi::CreateNode.",
+     "Create them there; never release them yourself."},
+    {{"Weightless mode requested", NULL, NULL},
+     "ep.enable_weightless is 1, but the EP has no support for it on this device.",
+     "Set it to 0, or use an EP whose device metadata has weightless_support."},
+    {{"Duplicate graph names detect across sessions", NULL, NULL},
+     "Two models of a group that share contexts have graphs of the same name.",
+     "Compile with a different ep.context_node_name_prefix for each."},
+    {{"Create state function failed", NULL, NULL},
+     "The EP failed while it made the state of a compiled graph; ORT drops its message.",
+     "The message is in the session's log: raise its level."},
+    {{"Protobuf parsing failed", NULL, NULL},
+     "The file is no ONNX model, or is cut off.",
+     "epctx info MODEL tells what is wrong with it and recognises git-lfs pointers and archives."},
+    {{"Unsupported model IR version", NULL, NULL},
+     "The model was written by a newer ORT or ONNX than the one that loads it.",
+     "Use a newer ORT; compiled models carry the highest version of the ORT that wrote them."},
+    {{"Provider", "has already been registered", NULL},
+     "The same EP was appended twice, perhaps from two registrations.", "Append it once."},
+    {{"has invalid ort_version_supported", NULL, NULL},
+     "For EP authors: OrtEp.ort_version_supported must be ORT_API_VERSION of the headers.",
+     "Set it, and zero the rest of the struct."},
+    {{"set nodes that cannot be fused together", NULL, NULL},
+     "The EP's partition is not convex: it depends on itself through nodes outside. One such group "
+     "makes ORT drop all of them.",
+     "Form groups that stay free of cycles when contracted (epctx_partition_graph does)."},
+    {{"Failed to load library", NULL, NULL},
+     "The EP's library was not found or lacks one of its own. Relative paths start at ORT's folder.",
+     "Register it by its absolute path; look with ldd what it needs."},
+    {{"is encoded with CRITICAL error", NULL, NULL},
+     "The device driver died while the context was in use (QNN: subsystem restart).",
+     "Create the session again; update the driver."},
+};
+#define ENTRY_COUNT (sizeof entries / sizeof entries[0])
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static bool has(const char *text, const char *part)
+{
+    size_t size = strlen(part);
+    for (; *text != '\0'; text++) {
+        size_t i = 0;
+        while (i < size && lower(text[i]) == lower(part[i]))
+            i++;
+        if (i == size) return true;
+    }
+    return false;
+}
+
+static bool fits(const explain_entry *entry, const char *text)
+{
+    int i;
+    for (i = 0; i < 3 && entry->fragments[i] != NULL; i++)
+        if (!has(text, entry->fragments[i])) return false;
+    return true;
+}
+
+static int explain(const char *text, bool json)
+{
+    size_t i, found = 0;
+    if (json) putchar('[');
+    for (i = 0; i < ENTRY_COUNT; i++) {
+        if (!fits(&entries[i], text)) continue;
+        if (json) {
+            printf("%s\n  {", found > 0 ? "," : "");
+            cli_json_str("text", epctx_str_of(entries[i].fragments[0]), ", ");
+            cli_json_str("cause", epctx_str_of(entries[i].cause), ", ");
+            cli_json_str("cure", epctx_str_of(entries[i].cure), "}");
+        } else
+            printf("%s\"%s\"\n  cause: %s\n  cure:  %s\n", found > 0 ? "\n" : "",
+                   entries[i].fragments[0], entries[i].cause, entries[i].cure);
+        found++;
+    }
+    if (json) puts("\n]");
+    if (found > 0) return CLI_OK;
+    return cli_fail_text("nothing is known about this text; epctx lint MODEL may tell more");
+}
+
+/* All of standard input, terminated; NULL when memory runs out. A log of 1 MiB is enough. */
+static char *read_input(void)
+{
+    const size_t room = (size_t)1 << 20;
+    char *text = (char *)malloc(room + 1);
+    size_t size = text != NULL ? fread(text, 1, room, stdin) : 0;
+    size_t i;
+    for (i = 0; i < size; i++)
+        if (text[i] == '\0') text[i] = ' ';
+    if (text != NULL) text[size] = '\0';
+    return text;
+}
+
+static int run(int argc, char **argv)
+{
+    bool json = false;
+    const char *text = NULL;
+    char *input;
+    int code;
+    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
+    if (!cli_parse(&cli_explain, argc, argv, options, &text, 1)) return CLI_USAGE;
+    if (strcmp(text, "-") != 0) return explain(text, json);
+    input = read_input();
+    if (input == NULL) return cli_fail_text("out of memory");
+    code = explain(input, json);
+    free(input);
+    return code;
+}
+
+const cli_command cli_explain = {
+    "explain",
+    "[--json] TEXT",
+    "tell cause and cure of an error text of ONNX Runtime",
+    "TEXT is the message, or '-' to read a log from standard input. The exit code is 1 when nothing\n"
+    "is known about it.\n\n"
+    "  --json   one JSON array\n",
+    run,
+};

@@ -1,0 +1,164 @@
+/* epctx get: one value out of a model, byte for byte. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct get_work {
+    const char *file, *what, *node, *out, *context_path;
+    bool json;
+    epctx_model model;
+    epctx_mapping mapping; /* of a context binary */
+    epctx_error error;
+} get_work;
+
+/* Chooses the node: by name, or the only one there is. */
+static bool find_node(get_work *work, epctx_node_view *found)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    uint64_t count = 0;
+    epctx_walk_begin(&walk, &work->model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        if (work->node != NULL && !epctx_str_is(node.name, work->node)) continue;
+        if (count++ == 0) *found = node;
+    }
+    if (count == 1 || (count > 0 && work->node != NULL)) return true;
+    if (count == 0)
+        cli_fail_text("%s: there is no EPContext node%s%s", work->file,
+                      work->node != NULL ? " called " : "", work->node != NULL ? work->node : "");
+    else
+        cli_fail_text("%s: there are %" PRIu64 " EPContext nodes, choose one with --node",
+                      work->file, count);
+    return false;
+}
+
+/* The context of a node, wherever it is. */
+static epctx_status get_context(get_work *work, const epctx_node_view *view, epctx_str *value)
+{
+    epctx_epnode node;
+    epctx_str folder;
+    epctx_status status = epctx_epnode_read(view, &node, &work->error);
+    if (status != EPCTX_OK) return status;
+    *value = node.ep_cache_context;
+    if (node.embed_mode == 1) return EPCTX_OK;
+    status = epctx_path_base(epctx_str_of(work->file), epctx_str_of(work->context_path), &folder,
+                             &work->error);
+    if (status == EPCTX_OK)
+        status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, 0, &work->mapping,
+                                NULL, 0, &work->error);
+    epctx_blame(&work->error, work->file, &node.name, "ep_cache_context");
+    value->data = (const char *)work->mapping.data;
+    value->size = work->mapping.size;
+    return status;
+}
+
+/* An attribute as stored; a number becomes text in `digits`. */
+static bool get_attr(const epctx_node_view *view, const char *name, char digits[24],
+                     epctx_str *value)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr)) {
+        if (!epctx_str_is(attr.name, name)) continue;
+        found = true;
+        *value = attr.s;
+        if (attr.type == EPCTX_ATTR_INT) {
+            snprintf(digits, 24, "%" PRId64, attr.i);
+            *value = epctx_str_of(digits);
+        }
+    }
+    return found;
+}
+
+static epctx_status write_file(const char *path, epctx_str value, epctx_error *error)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_io_file file;
+    epctx_status status = io->create_fn(io->user, path, &file, error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, value.data, value.size, error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, error);
+    if (status == EPCTX_OK) return io->commit_fn(io->user, &file, error);
+    io->abort_fn(io->user, &file);
+    return status;
+}
+
+static int put_value(get_work *work, epctx_str value)
+{
+    if (work->out != NULL)
+        return write_file(work->out, value, &work->error) == EPCTX_OK ? CLI_OK
+                                                                      : cli_fail(&work->error);
+    if (work->json) {
+        cli_put_json(stdout, value);
+        putchar('\n');
+    } else if (isatty(STDOUT_FILENO)) {
+        if (value.size > 4096)
+            return cli_fail_text("%zu bytes are too many for a terminal: use -o FILE", value.size);
+        cli_put(stdout, value);
+        putchar('\n');
+    } else if (value.size > 0)
+        fwrite(value.data, 1, value.size, stdout);
+    return CLI_OK;
+}
+
+static int get(get_work *work)
+{
+    epctx_str value = epctx_str_of(NULL);
+    epctx_node_view node;
+    char digits[24];
+    if (strncmp(work->what, "metadata:", 9) == 0) {
+        if (!epctx_model_metadata(&work->model, epctx_str_of(work->what + 9), &value))
+            return cli_fail_text("%s: there is no metadata key '%s'", work->file, work->what + 9);
+        return put_value(work, value);
+    }
+    if (!find_node(work, &node)) return CLI_FAILED;
+    if (strcmp(work->what, "context") == 0) {
+        if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
+    } else if (!get_attr(&node, work->what, digits, &value))
+        return cli_fail_text("%s: the node has no attribute '%s'", work->file, work->what);
+    return put_value(work, value);
+}
+
+static int run(int argc, char **argv)
+{
+    const char *operands[2] = {NULL, NULL};
+    get_work work;
+    int code;
+    memset(&work, 0, sizeof work);
+    const cli_option options[] = {
+        {"--node", &work.node, NULL},
+        {"-o", &work.out, NULL},
+        {"--output", &work.out, NULL},
+        {"--json", NULL, &work.json},
+        {"--context-path", &work.context_path, NULL},
+        {NULL, NULL, NULL},
+    };
+    if (!cli_parse(&cli_get, argc, argv, options, operands, 2)) return CLI_USAGE;
+    work.file = operands[0];
+    work.what = operands[1];
+    if (epctx_model_open_file(&work.model, work.file, NULL, &work.error) != EPCTX_OK)
+        return cli_fail(&work.error);
+    code = get(&work);
+    if (work.mapping.handle != NULL) epctx_io_files()->unmap_fn(NULL, &work.mapping);
+    epctx_model_close(&work.model);
+    return code;
+}
+
+const cli_command cli_get = {
+    "get",
+    "[--node NAME] [-o OUT] [--json] [--context-path FILE] FILE WHAT",
+    "print one value of a model, byte for byte",
+    "WHAT is the name of an attribute, 'context' for the context itself (embedded or from its\n"
+    "file), or 'metadata:KEY'. The bytes are written as they are; on a terminal control characters\n"
+    "are written as \\xHH.\n\n"
+    "  --node NAME           the EPContext node, when there is more than one\n"
+    "  -o, --output OUT      write to a file\n"
+    "  --json                as a JSON string\n"
+    "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
+    run,
+};

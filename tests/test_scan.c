@@ -1,0 +1,356 @@
+/* >>scan: the same verdict and the same nodes as the index, from memory of constant size. */
+#include "build.h"
+#include "test.h"
+
+
+typedef struct memory_source {
+    const uint8_t *data;
+    size_t size;
+    uint64_t fail_from; /* reads that reach this offset fail */
+} memory_source;
+
+static bool read_memory(void *user, uint64_t offset, void *out, size_t size)
+{
+    memory_source *m = (memory_source *)user;
+    if (offset > m->size || size > m->size - offset || offset + size > m->fail_from) return false;
+    memcpy(out, m->data + offset, size);
+    return true;
+}
+
+typedef struct stream_state {
+    const uint8_t *data;
+    size_t left;
+} stream_state;
+
+static bool read_stream(pb_istream_t *stream, pb_byte_t *out, size_t count)
+{
+    stream_state *s = (stream_state *)stream->state;
+    if (count > s->left) {
+        stream->bytes_left = 0;
+        return false;
+    }
+    if (out != NULL) memcpy(out, s->data, count);
+    s->data += count;
+    s->left -= count;
+    return true;
+}
+
+/* What was found, in a form that does not depend on the order. */
+typedef struct summary {
+    bool good;
+    uint64_t nodes, broken, sum;
+} summary;
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+    return epctx_hash(&value, sizeof value, h);
+}
+
+static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges)
+{
+    uint64_t h = mix(mix(mix(node->present, (uint64_t)node->main_context),
+                         (uint64_t)node->embed_mode),
+                     (uint64_t)node->max_size);
+    int i;
+    for (i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
+        h = mix(mix(h, ranges[i].length > 0 ? ranges[i].offset : 0), ranges[i].length);
+    return h;
+}
+
+static summary run_scan(epctx_scan *scan)
+{
+    summary out = {false, 0, 0, 0};
+    epctx_scan_event event;
+    epctx_error error;
+    while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END &&
+           event != EPCTX_SCAN_FAILED) {
+        if (event != EPCTX_SCAN_EPNODE) continue;
+        out.nodes++;
+        out.broken += scan->broken;
+        if (!scan->broken) out.sum += node_hash(&scan->node, scan->ranges);
+    }
+    out.good = event == EPCTX_SCAN_END;
+    return out;
+}
+
+static summary scan_memory(const void *data, size_t size)
+{
+    memory_source m = {(const uint8_t *)data, size, UINT64_MAX};
+    epctx_source source = {&m, read_memory, size};
+    epctx_scan scan;
+    epctx_scan_begin(&scan, &source);
+    return run_scan(&scan);
+}
+
+static summary scan_stream(const void *data, size_t size, bool known)
+{
+    stream_state s = {(const uint8_t *)data, size};
+    pb_istream_t stream = {0};
+    epctx_scan scan;
+    stream.callback = read_stream;
+    stream.state = &s;
+    stream.bytes_left = known ? size : SIZE_MAX;
+    epctx_scan_begin_stream(&scan, &stream);
+    return run_scan(&scan);
+}
+
+static epctx_range range_of(epctx_str text, const void *data)
+{
+    epctx_range range = {0, text.size};
+    if (text.size > 0) range.offset = (uint64_t)(text.data - (const char *)data);
+    return range;
+}
+
+/* The same from the index; `merged` tells that doubled messages make the comparison void. */
+static summary index_memory(const void *data, size_t size, bool *merged)
+{
+    summary out = {false, 0, 0, 0};
+    epctx_model model;
+    epctx_walk walk;
+    epctx_node_view view;
+    *merged = false;
+    if (epctx_model_open_memory(&model, data, size, NULL, NULL) != EPCTX_OK) return out;
+    out.good = true;
+    *merged = model.duplicate;
+    epctx_walk_begin(&walk, &model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        epctx_epnode node;
+        epctx_range ranges[EPCTX_EP_ATTR_COUNT];
+        memset(ranges, 0, sizeof ranges);
+        out.nodes++;
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK || !epctx_is_epnode(&view)) {
+            out.broken++;
+            continue;
+        }
+        ranges[EPCTX_EP_EP_CACHE_CONTEXT] = range_of(node.ep_cache_context, data);
+        ranges[EPCTX_EP_EP_SDK_VERSION] = range_of(node.ep_sdk_version, data);
+        ranges[EPCTX_EP_ONNX_MODEL_FILENAME] = range_of(node.onnx_model_filename, data);
+        ranges[EPCTX_EP_HARDWARE_ARCHITECTURE] = range_of(node.hardware_architecture, data);
+        ranges[EPCTX_EP_PARTITION_NAME] = range_of(node.partition_name, data);
+        ranges[EPCTX_EP_SOURCE] = range_of(node.source, data);
+        ranges[EPCTX_EP_NOTES] = range_of(node.notes, data);
+        out.sum += node_hash(&node, ranges);
+    }
+    epctx_model_close(&model);
+    return out;
+}
+
+/* Index, random access and stream agree on these bytes. */
+static bool agree(const void *data, size_t size, char *why, size_t room)
+{
+    bool merged;
+    summary want = index_memory(data, size, &merged);
+    summary got = scan_memory(data, size);
+    summary known = scan_stream(data, size, true);
+    summary endless = scan_stream(data, size, false);
+    /* A stream cannot look twice at a node with a graph inside. */
+    bool twice = got.good && !known.good;
+    if (got.good != want.good)
+        snprintf(why, room, "scan says %d, the index %d", got.good, want.good);
+    else if (!twice && (known.good != got.good || endless.good != got.good))
+        snprintf(why, room, "scan says %d, streams %d and %d", got.good, known.good, endless.good);
+    else if (want.good && !merged &&
+             (got.nodes != want.nodes || got.broken != want.broken || got.sum != want.sum))
+        snprintf(why, room, "scan finds %d nodes, %d broken; the index %d and %d",
+                 (int)got.nodes, (int)got.broken, (int)want.nodes, (int)want.broken);
+    else if (want.good && !merged && !twice && (known.sum != got.sum || endless.sum != got.sum))
+        snprintf(why, room, "streams find other nodes");
+    else
+        return true;
+    return false;
+}
+
+/* A model with everything that makes scanning hard. */
+static bytes odd_model(void)
+{
+    bytes graph = {0}, body = {0}, inner = {0}, node, attr = {0}, model, function = {0};
+    const int64_t dims[] = {1, 2, -2};
+    char payload[300];
+    memset(payload, 0x5a, sizeof payload);
+    add_epnode(&graph, "first", "x", "a", 1, 1, "QNN", "p1", payload, sizeof payload);
+    add_epnode(&body, "in body", "a", "b", 1, 0, "QNN", "p2", "b.bin", 5);
+    add_epnode(&inner, "inner", "a", "c", 0, 0, "QNN", "p3", "", 0);
+    /* An EPContext node that owns a body: its own state must survive what is inside. */
+    node = new_node("EPContext", "com.microsoft", "owner", "a", "d");
+    add_attr_str(&node, "source", "QNN", 3);
+    put_str(&attr, 1, "extra");
+    put_child(&attr, 6, &inner);
+    put_int(&attr, 20, 5);
+    put_child(&node, 5, &attr);
+    add_attr_str(&node, "ep_cache_context", "owned.bin", 9);
+    add_attr_int(&node, "embed_mode", 0);
+    put_child(&graph, 1, &node);
+    node = new_node("If", "", "if", "x", "y");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, 5);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "last", "a", "y", 2, 1, "QNN", "p4", "x", 1);
+    add_value(&graph, 11, "x", 1, dims);
+    model = new_model(&graph);
+    node = new_node("EPContext", "", "wrong domain", "", "z");
+    put_str(&function, 1, "F");
+    put_child(&function, 7, &node);
+    put_child(&model, 25, &function);
+    /* An unknown group with a group inside. */
+    put_tag(&model, 900, 3);
+    put_tag(&model, 5, 3);
+    put_int(&model, 1, 7);
+    put_tag(&model, 5, 4);
+    put_str(&model, 2, "text");
+    put_tag(&model, 900, 4);
+    return model;
+}
+
+TEST(finds_what_the_index_finds)
+{
+    bytes model = odd_model();
+    char why[160];
+    bool merged;
+    summary want = index_memory(model.data, model.size, &merged);
+    CHECK_TRUE(want.good && !merged);
+    CHECK_UINT(want.nodes, 6);
+    CHECK_UINT(want.broken, 2);
+    CHECK(agree(model.data, model.size, why, sizeof why), "%s", why);
+    bytes_free(&model);
+}
+
+TEST(same_verdict_on_damaged_models)
+{
+    bytes model = odd_model();
+    uint8_t *copy = (uint8_t *)malloc(model.size);
+    uint32_t state = 12345;
+    char why[160];
+    int i;
+    for (i = 0; i < 60000; i++) {
+        uint32_t flips = 1 + random_below(&state, 3);
+        size_t size = random_below(&state, 4) == 0
+                          ? 1 + random_below(&state, (uint32_t)model.size - 1)
+                          : model.size;
+        memcpy(copy, model.data, model.size);
+        while (flips-- > 0)
+            copy[random_below(&state, (uint32_t)size)] = (uint8_t)random_below(&state, 256);
+        if (!agree(copy, size, why, sizeof why)) {
+            free(copy);
+            bytes_free(&model);
+            FAIL("damage %d: %s", i, why);
+        }
+    }
+    free(copy);
+    bytes_free(&model);
+}
+
+TEST(every_cut)
+{
+    bytes model = odd_model();
+    char why[160];
+    size_t i;
+    for (i = 1; i <= model.size; i++)
+        CHECK(agree(model.data, i, why, sizeof why), "cut at %zu: %s", i, why);
+    bytes_free(&model);
+}
+
+TEST(nesting_has_the_same_limit)
+{
+    int levels;
+    for (levels = 96; levels <= 104; levels++) {
+        bytes group = {0};
+        char why[160];
+        int i;
+        for (i = 0; i < levels; i++)
+            put_tag(&group, 900, 3);
+        for (i = 0; i < levels; i++)
+            put_tag(&group, 900, 4);
+        CHECK(agree(group.data, group.size, why, sizeof why), "%d groups: %s", levels, why);
+        bytes_free(&group);
+    }
+    for (levels = 28; levels <= 36; levels++) {
+        bytes graph = {0}, model;
+        char why[160];
+        int i;
+        for (i = 0; i < levels; i++) {
+            bytes node = new_node("If", "", "n", "", "y"), attr = {0}, outer = {0};
+            put_child(&attr, 6, &graph);
+            put_child(&node, 5, &attr);
+            put_child(&outer, 1, &node);
+            graph = outer;
+        }
+        model = new_model(&graph);
+        CHECK(agree(model.data, model.size, why, sizeof why), "%d graphs: %s", levels, why);
+        bytes_free(&model);
+    }
+}
+
+TEST(events_carry_text)
+{
+    bytes graph = {0}, model, pair = {0};
+    memory_source m;
+    epctx_source source;
+    epctx_scan scan;
+    add_epnode(&graph, "n", "x", "y", 1, 0, "QNN", "p", "a.bin", 5);
+    model = new_model(&graph);
+    put_str(&pair, 1, "ep_compatibility_info.QNN");
+    put_str(&pair, 2, "0:1.2.3:4.5.6:7.8.9:73:0");
+    put_child(&model, 14, &pair);
+    m.data = model.data;
+    m.size = model.size;
+    m.fail_from = UINT64_MAX;
+    source.user = &m;
+    source.read_fn = read_memory;
+    source.size = model.size;
+    epctx_scan_begin(&scan, &source);
+    for (;;) {
+        epctx_scan_event event = epctx_scan_next(&scan, NULL);
+        if (event == EPCTX_SCAN_END) break;
+        CHECK_TRUE(event != EPCTX_SCAN_FAILED);
+        if (event == EPCTX_SCAN_EPNODE) {
+            CHECK_TRUE(epctx_str_is(scan.node.name, "n"));
+            CHECK_TRUE(epctx_str_is(scan.node.source, "QNN"));
+            CHECK_TRUE(epctx_str_is(scan.node.ep_cache_context, "a.bin"));
+            CHECK_INT(scan.node.embed_mode, 0);
+        } else if (event == EPCTX_SCAN_METADATA) {
+            CHECK_TRUE(epctx_str_is(scan.key, "ep_compatibility_info.QNN"));
+            CHECK_TRUE(epctx_str_is(scan.value, "0:1.2.3:4.5.6:7.8.9:73:0"));
+        }
+    }
+    CHECK_INT(epctx_scan_next(&scan, NULL), EPCTX_SCAN_END);
+    bytes_free(&model);
+}
+
+TEST(read_failure_is_an_io_error)
+{
+    bytes model = odd_model();
+    memory_source m = {model.data, model.size, 40};
+    epctx_source source = {&m, read_memory, model.size};
+    epctx_error error;
+    epctx_scan scan;
+    epctx_scan_event event;
+    epctx_scan_begin(&scan, &source);
+    while ((event = epctx_scan_next(&scan, &error)) > EPCTX_SCAN_END &&
+           event != EPCTX_SCAN_FAILED) {
+    }
+    CHECK_INT(event, EPCTX_SCAN_FAILED);
+    CHECK_INT(error.status, EPCTX_ERR_IO);
+    CHECK_INT(epctx_scan_next(&scan, &error), EPCTX_SCAN_FAILED);
+    bytes_free(&model);
+}
+
+TEST(state_is_small)
+{
+    CHECK(sizeof(epctx_scan) <= 1536, "epctx_scan has %zu bytes, at most 1536 are promised",
+          sizeof(epctx_scan));
+    printf("note epctx_scan: %zu bytes\n", sizeof(epctx_scan));
+}
+
+int main(int argc, char **argv)
+{
+    RUN(finds_what_the_index_finds);
+    RUN(same_verdict_on_damaged_models);
+    RUN(every_cut);
+    RUN(nesting_has_the_same_limit);
+    RUN(events_carry_text);
+    RUN(read_failure_is_an_io_error);
+    RUN(state_is_small);
+    return test_end();
+}
