@@ -6548,7 +6548,8 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 
 static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
 {
-    epctx_str model_file = epctx_path_file(epctx_str_of(l->model->path));
+    const char *given = l->opts != NULL ? l->opts->context_file_path : NULL;
+    epctx_str model_file = epctx_path_file(epctx_str_of(given != NULL ? given : l->model->path));
     size_t i;
     if (!epctx__files_begin(files, l->model, l->opts, &l->arena) || !epctx__files_model(files)) {
         return false;

@@ -1,0 +1,989 @@
+/* >>profile, >>check and what >>path has for them: each rule of lint with the smallest model that
+ * breaks it and the smallest that does not; state, files, compatibility, walk. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+
+#include "build.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- a disk that is not there -- */
+
+typedef struct fake_file {
+    const char *path;
+    epctx_file_kind kind;
+    uint64_t size;
+    const char *canonical; /* NULL: the path itself */
+} fake_file;
+
+static const fake_file fake_files[] = {
+    {"/m/", EPCTX_FILE_FOLDER, 0, "/m"},
+    {"/m/good.bin", EPCTX_FILE_REGULAR, 40, NULL},
+    {"/m/model_npu.bin", EPCTX_FILE_REGULAR, 40, NULL},
+    {"/m/a..b.bin", EPCTX_FILE_REGULAR, 40, NULL},
+    {"/m/sub\\x.bin", EPCTX_FILE_REGULAR, 40, NULL},
+    {"/m/empty.bin", EPCTX_FILE_REGULAR, 0, NULL},
+    {"/m/folder.bin", EPCTX_FILE_FOLDER, 0, NULL},
+    {"/m/link.bin", EPCTX_FILE_REGULAR, 40, "/elsewhere/secret"},
+};
+
+static const fake_file *fake_find(const char *path)
+{
+    size_t i;
+    for (i = 0; i < sizeof fake_files / sizeof fake_files[0]; i++)
+        if (strcmp(fake_files[i].path, path) == 0) return &fake_files[i];
+    return NULL;
+}
+
+static epctx_status fake_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+                              epctx_error *error)
+{
+    const fake_file *file = fake_find(path);
+    (void)user;
+    (void)error;
+    *kind = file != NULL ? file->kind : EPCTX_FILE_NONE;
+    *size = file != NULL ? file->size : 0;
+    return EPCTX_OK;
+}
+
+static epctx_status fake_canonical(void *user, const char *path, char *out, size_t capacity,
+                                   epctx_error *error)
+{
+    const fake_file *file = fake_find(path);
+    (void)user;
+    if (file == NULL) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no such file");
+    snprintf(out, capacity, "%s", file->canonical != NULL ? file->canonical : file->path);
+    return EPCTX_OK;
+}
+
+/* -- models -- */
+
+static const char ABSENT[] = "-";
+
+/* One EPContext node; NULL members have working defaults, ABSENT leaves the attribute out. */
+typedef struct part {
+    const char *op, *domain, *name, *inputs, *outputs;
+    const char *main, *embed, *cache, *source, *partition, *sdk, *made_from;
+} part;
+
+typedef struct spec {
+    part first, second;
+    bool two;         /* x -> first -> a -> second -> y */
+    int32_t elem;     /* of x; default float */
+    bool dynamic;     /* x has a dimension without a number */
+    bool no_info;     /* no value_info for a */
+    bool no_import;   /* com.microsoft is not imported */
+    bool no_base;     /* the folder of the model is not known */
+    void (*node_fn)(bytes *node);
+    void (*graph_fn)(bytes *graph);
+    void (*model_fn)(bytes *model);
+} spec;
+
+static void attr_text(bytes *node, const char *name, const char *value, const char *fallback)
+{
+    if (value == ABSENT) return;
+    if (value == NULL) value = fallback;
+    if (value != NULL) add_attr_str(node, name, value, strlen(value));
+}
+
+static void attr_number(bytes *node, const char *name, const char *value, const char *fallback)
+{
+    if (value == ABSENT) return;
+    add_attr_int(node, name, atoi(value != NULL ? value : fallback));
+}
+
+static const char *or_else(const char *value, const char *fallback)
+{
+    return value != NULL ? value : fallback;
+}
+
+static void add_part(bytes *graph, const part *p, const char *name, const char *inputs,
+                     const char *outputs, void (*node_fn)(bytes *node))
+{
+    bytes node = new_node(or_else(p->op, "EPContext"), or_else(p->domain, "com.microsoft"),
+                          or_else(p->name, name), or_else(p->inputs, inputs),
+                          or_else(p->outputs, outputs));
+    attr_number(&node, "main_context", p->main, "1");
+    attr_number(&node, "embed_mode", p->embed, "1");
+    attr_text(&node, "ep_cache_context", p->cache, "payload");
+    attr_text(&node, "source", p->source, "MyEP");
+    attr_text(&node, "partition_name", p->partition, name);
+    attr_text(&node, "ep_sdk_version", p->sdk, "1");
+    attr_text(&node, "onnx_model_filename", p->made_from, NULL);
+    if (node_fn != NULL) node_fn(&node);
+    put_child(graph, 1, &node);
+}
+
+static bytes make(const spec *s)
+{
+    static const int64_t dims[] = {1, 4, -1};
+    bytes graph = {0}, model;
+    put_str(&graph, 2, "g");
+    add_part(&graph, &s->first, "n", "x", s->two ? "a" : "y", s->node_fn);
+    if (s->two) add_part(&graph, &s->second, "m", "a", "y", NULL);
+    add_value(&graph, GRAPH_INPUT, "x", s->elem != 0 ? s->elem : 1, s->dynamic ? NULL : dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", 1, dims);
+    if (s->two && !s->no_info) add_value(&graph, GRAPH_VALUE, "a", 1, dims);
+    if (s->graph_fn != NULL) s->graph_fn(&graph);
+    model = new_model(&graph);
+    if (!s->no_import) add_opset(&model, "com.microsoft", 1);
+    if (s->model_fn != NULL) s->model_fn(&model);
+    return model;
+}
+
+static void empty_model(bytes *model)
+{
+    bytes_free(model);
+    put_int(model, 1, 8);
+}
+
+static void second_name(bytes *node)
+{
+    put_str(node, 3, "n");
+}
+
+static void text_max_size(bytes *node)
+{
+    add_attr_str(node, "max_size", "7", 1);
+}
+
+static void number_max_size(bytes *node)
+{
+    add_attr_int(node, "max_size", 7);
+}
+
+static void second_source(bytes *node)
+{
+    add_attr_str(node, "source", "MyEP", 4);
+}
+
+static void own_attribute(bytes *node)
+{
+    add_attr_str(node, "mine", "x", 1);
+}
+
+static void index_attribute(bytes *node)
+{
+    add_attr_int(node, "index", 0);
+}
+
+static void reference(bytes *node)
+{
+    bytes attr = {0};
+    put_str(&attr, 1, "notes");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_str(&attr, 21, "outer");
+    put_child(node, 5, &attr);
+}
+
+static void again_y(bytes *graph)
+{
+    add_node(graph, "Relu", "r", "x", "y");
+}
+
+static void two_weights(bytes *graph)
+{
+    static const float data[1] = {1};
+    add_floats(graph, "w", data, 1);
+    add_floats(graph, "w", data, 1);
+    add_node(graph, "Relu", "r", "w", "z");
+}
+
+static void used_weight(bytes *graph)
+{
+    static const float data[1] = {1};
+    add_floats(graph, "w", data, 1);
+    add_node(graph, "Relu", "r", "w", "z");
+}
+
+static void unused_weight(bytes *graph)
+{
+    static const float data[1] = {1};
+    add_floats(graph, "w", data, 1);
+}
+
+static void ghost_input(bytes *graph)
+{
+    add_node(graph, "Relu", "r", "ghost", "z");
+}
+
+static void if_body(bytes *graph, bytes *body)
+{
+    bytes node = new_node("If", "", "if", "x", "z"), attr = {0};
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(graph, 1, &node);
+}
+
+static void ghost_in_body(bytes *graph)
+{
+    bytes body = {0};
+    add_node(&body, "Relu", "r", "ghost", "q");
+    if_body(graph, &body);
+}
+
+static void outer_in_body(bytes *graph)
+{
+    bytes body = {0};
+    add_node(&body, "Relu", "r", "x", "q");
+    if_body(graph, &body);
+}
+
+static void epnode_in_body(bytes *graph)
+{
+    bytes body = {0};
+    static const int64_t dims[] = {1, -1};
+    add_epnode(&body, "inside", "x", "q", 1, 1, "MyEP", "p", "payload", 7);
+    add_value(&body, GRAPH_VALUE, "q", 1, dims);
+    if_body(graph, &body);
+}
+
+static void memory_data(bytes *graph)
+{
+    add_external(graph, "w", 1, "*/_ORT_MEM_ADDR_/*", "0", "4");
+}
+
+static void file_data(bytes *graph)
+{
+    add_external(graph, "w", 1, "good.bin", "0", "4");
+}
+
+static void data_beyond(bytes *graph)
+{
+    add_external(graph, "w", 4, "good.bin", "32", "16");
+}
+
+static void data_nowhere(bytes *graph)
+{
+    add_external(graph, "w", 1, NULL, "0", "4");
+}
+
+static void custom_node(bytes *graph)
+{
+    bytes node = new_node("Op", "custom", "c", "x", "z");
+    put_child(graph, 1, &node);
+}
+
+static void custom_import(bytes *model)
+{
+    add_opset(model, "custom", 1);
+}
+
+static void second_import(bytes *model)
+{
+    add_opset(model, "ai.onnx", 13);
+}
+
+static void lost_output(bytes *graph)
+{
+    static const int64_t dims[] = {1, -1};
+    add_value(graph, GRAPH_OUTPUT, "nowhere", 1, dims);
+}
+
+static void short_tensor(bytes *graph)
+{
+    bytes tensor = {0};
+    put_int(&tensor, 1, 3);
+    put_int(&tensor, 2, 1);
+    put_str(&tensor, 8, "w");
+    put_data(&tensor, 9, "12345678", 8);
+    put_child(graph, 5, &tensor);
+}
+
+static void metadata(bytes *model, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(model, 14, &pair);
+}
+
+static void compat_other(bytes *model)
+{
+    metadata(model, "ep_compatibility_info.OtherEP", "x");
+}
+
+static void compat_mine(bytes *model)
+{
+    metadata(model, "ep_compatibility_info.MyEP", "x");
+}
+
+static void compat_qnn_bad(bytes *model)
+{
+    metadata(model, "ep_compatibility_info.QNNExecutionProvider", "0:1.2:3");
+}
+
+static void compat_qnn_good(bytes *model)
+{
+    metadata(model, "ep_compatibility_info.QNNExecutionProvider", "6:2.30.0:2.20.0:3.3.3:73:0");
+}
+
+static void metadata_twice(bytes *model)
+{
+    metadata(model, "author", "a");
+    metadata(model, "author", "b");
+}
+
+static void info_twice(bytes *graph)
+{
+    static const int64_t dims[] = {1, -1};
+    add_value(graph, GRAPH_VALUE, "v", 1, dims);
+    add_value(graph, GRAPH_VALUE, "v", 1, dims);
+}
+
+static void ir_99(bytes *model)
+{
+    put_int(model, 1, 99);
+}
+
+static void relus_of_one_name(bytes *graph)
+{
+    add_node(graph, "Relu", "r", "x", "p");
+    add_node(graph, "Relu", "r", "x", "q");
+}
+
+static void wrong_order(bytes *graph)
+{
+    add_node(graph, "Relu", "r1", "p", "q");
+    add_node(graph, "Relu", "r2", "x", "p");
+}
+
+/* -- the rules -- */
+
+typedef struct rule_case {
+    epctx_rule rule;
+    const char *profile; /* NULL: by source */
+    spec bad, good;      /* an empty `good` is the model without anything special */
+} rule_case;
+
+#define QNN_SOURCE "QNNExecutionProvider"
+#define OV_SOURCE  "OpenVINOExecutionProvider"
+#define VAI_SOURCE "MorphiZenExecutionProvider"
+#define NPU_SOURCE "EpctxNpuExecutionProvider"
+
+static const rule_case cases[] = {
+    {EPCTX_RULE_DOUBLED_FIELD, NULL, {.node_fn = second_name}, {.two = false}},
+    {EPCTX_RULE_NO_GRAPH, NULL, {.model_fn = empty_model}, {.two = false}},
+    {EPCTX_RULE_WRONG_DOMAIN, NULL, {.first = {.domain = ""}}, {.two = false}},
+    {EPCTX_RULE_ATTRIBUTE_TYPE, NULL, {.node_fn = text_max_size}, {.node_fn = number_max_size}},
+    {EPCTX_RULE_ATTRIBUTE_VALUE, NULL, {.first = {.main = "2"}}, {.two = false}},
+    {EPCTX_RULE_DOUBLED_ATTRIBUTE, NULL, {.node_fn = second_source}, {.two = false}},
+    {EPCTX_RULE_DOUBLED_EPNODE, NULL, {.two = true, .second = {.name = "n"}}, {.two = true}},
+    {EPCTX_RULE_DOUBLED_VALUE, NULL, {.graph_fn = again_y}, {.two = false}},
+    {EPCTX_RULE_DOUBLED_INITIALIZER, NULL, {.graph_fn = two_weights}, {.graph_fn = used_weight}},
+    {EPCTX_RULE_UNDEFINED_VALUE, NULL, {.graph_fn = ghost_input}, {.two = false}},
+    {EPCTX_RULE_DROPPED_VALUE, NULL, {.graph_fn = ghost_in_body}, {.graph_fn = outer_in_body}},
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0", .cache = ABSENT}},
+     {.two = true, .second = {.main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_NO_CONTEXT, NULL, {.first = {.cache = ABSENT}}, {.two = false}},
+    {EPCTX_RULE_NO_PAYLOAD, "qnn",
+     {.two = true, .first = {.source = QNN_SOURCE},
+      .second = {.source = "qnn", .main = "0", .cache = ABSENT}},
+     {.two = true, .first = {.source = QNN_SOURCE, .embed = "0", .cache = "good.bin"},
+      .second = {.source = "qnn", .main = "0", .embed = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_MIXED_MODES, "openvino",
+     {.two = true, .first = {.source = OV_SOURCE},
+      .second = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}},
+     {.two = true, .first = {.source = OV_SOURCE},
+      .second = {.source = OV_SOURCE, .main = "0", .cache = ""}}},
+    {EPCTX_RULE_NO_SOURCE, "qnn", {.first = {.source = ABSENT}}, {.first = {.source = "QNN"}}},
+    {EPCTX_RULE_SOURCE_SPELLING, NULL, {.first = {.source = "openvinoexecutionprovider"}},
+     {.first = {.source = OV_SOURCE}}},
+    {EPCTX_RULE_NOT_OURS, "openvino", {.two = false}, {.first = {.source = OV_SOURCE}}},
+    {EPCTX_RULE_PATH_EMPTY, NULL, {.first = {.embed = "0", .cache = ""}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PATH_UNSAFE, NULL, {.first = {.embed = "0", .cache = "../good.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_MEMORY_LOCATION, NULL, {.graph_fn = memory_data}, {.graph_fn = file_data}},
+    {EPCTX_RULE_FILE_MISSING, NULL, {.first = {.embed = "0", .cache = "missing.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_FILE_IRREGULAR, NULL, {.first = {.embed = "0", .cache = "folder.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_FILE_EMPTY, NULL, {.first = {.embed = "0", .cache = "empty.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_PATH_LINK, NULL, {.first = {.embed = "0", .cache = "link.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_VALUE_TYPE, NULL, {.elem = EPCTX_ONNX_STRING}, {.elem = EPCTX_ONNX_INT8}},
+    {EPCTX_RULE_NO_VALUE_TYPE, NULL, {.two = true, .no_info = true}, {.two = true}},
+    {EPCTX_RULE_NO_OPSET, NULL, {.graph_fn = custom_node},
+     {.graph_fn = custom_node, .model_fn = custom_import}},
+    {EPCTX_RULE_DOUBLED_OPSET, NULL, {.model_fn = second_import}, {.two = false}},
+    {EPCTX_RULE_DYNAMIC_SHAPE, NULL, {.dynamic = true, .first = {.source = "QNN"}},
+     {.dynamic = true, .first = {.source = OV_SOURCE}}},
+    {EPCTX_RULE_MORE_NODES, NULL,
+     {.two = true, .first = {.source = "TensorrtExecutionProvider"},
+      .second = {.source = "TensorrtExecutionProvider"}},
+     {.first = {.source = "TensorrtExecutionProvider"}}},
+    {EPCTX_RULE_EXTERNAL_RANGE, NULL, {.graph_fn = data_beyond}, {.graph_fn = file_data}},
+    {EPCTX_RULE_NO_LOCATION, NULL, {.graph_fn = data_nowhere}, {.graph_fn = file_data}},
+    {EPCTX_RULE_NO_OUTPUT, NULL, {.first = {.outputs = ""}}, {.two = false}},
+    {EPCTX_RULE_OUTPUT_UNDEFINED, NULL, {.graph_fn = lost_output}, {.two = false}},
+    {EPCTX_RULE_ONLY_EMBEDDED, NULL,
+     {.first = {.source = "TelumPluginExecutionProvider", .embed = "0", .cache = "good.bin"}},
+     {.first = {.source = "TelumPluginExecutionProvider"}}},
+    {EPCTX_RULE_NO_KEY, NULL,
+     {.two = true, .first = {.source = OV_SOURCE, .partition = ABSENT},
+      .second = {.source = OV_SOURCE}},
+     {.two = true, .first = {.source = OV_SOURCE}, .second = {.source = OV_SOURCE}}},
+    {EPCTX_RULE_DOUBLED_KEY, NULL,
+     {.two = true, .first = {.source = NPU_SOURCE, .partition = "p"},
+      .second = {.source = NPU_SOURCE, .partition = "p", .main = "0", .cache = ABSENT}},
+     {.two = true, .first = {.source = NPU_SOURCE},
+      .second = {.source = NPU_SOURCE, .main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_NO_ATTRIBUTE, NULL, {.first = {.source = OV_SOURCE, .embed = ABSENT}},
+     {.first = {.source = OV_SOURCE}}},
+    {EPCTX_RULE_MANY_MAINS, NULL,
+     {.two = true, .first = {.source = VAI_SOURCE}, .second = {.source = VAI_SOURCE}},
+     {.first = {.source = VAI_SOURCE}}},
+    {EPCTX_RULE_REFERENCE, NULL, {.node_fn = reference}, {.two = false}},
+    {EPCTX_RULE_PROFILE, NULL, {.first = {.source = VAI_SOURCE}},
+     {.first = {.source = VAI_SOURCE}, .node_fn = index_attribute}},
+    {EPCTX_RULE_NO_BASE, NULL, {.no_base = true, .first = {.embed = "0", .cache = "good.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_TENSOR_SIZE, NULL, {.graph_fn = short_tensor}, {.graph_fn = used_weight}},
+    {EPCTX_RULE_EPCONTEXT_OPSET, NULL, {.no_import = true}, {.two = false}},
+    {EPCTX_RULE_SOURCE_ABSENT, NULL, {.first = {.source = ABSENT}}, {.two = false}},
+    {EPCTX_RULE_PAYLOAD_IGNORED, NULL, {.two = true, .second = {.main = "0"}},
+     {.two = true, .second = {.main = "0", .cache = ABSENT}}},
+    {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other}, {.model_fn = compat_mine}},
+    {EPCTX_RULE_COMPAT_SYNTAX, NULL,
+     {.first = {.source = "QNN"}, .model_fn = compat_qnn_bad},
+     {.first = {.source = "QNN"}, .model_fn = compat_qnn_good}},
+    {EPCTX_RULE_IN_BODY, NULL, {.graph_fn = epnode_in_body}, {.graph_fn = outer_in_body}},
+    {EPCTX_RULE_BACKSLASH, NULL, {.first = {.embed = "0", .cache = "sub\\x.bin"}},
+     {.first = {.embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_BUILD_PATH, NULL, {.first = {.made_from = "/home/me/model.onnx"}},
+     {.first = {.made_from = "model.onnx"}}},
+    {EPCTX_RULE_LIKE_PATH, NULL, {.first = {.embed = ABSENT, .cache = "good.bin"}}, {.two = false}},
+    {EPCTX_RULE_NO_NAME, NULL, {.first = {.name = ""}}, {.two = false}},
+    {EPCTX_RULE_DOUBLED_METADATA, NULL, {.model_fn = metadata_twice}, {.model_fn = compat_mine}},
+    {EPCTX_RULE_DOUBLED_INFO, NULL, {.graph_fn = info_twice}, {.two = false}},
+    {EPCTX_RULE_IR_VERSION, NULL, {.model_fn = ir_99}, {.two = false}},
+    {EPCTX_RULE_NOT_UTF8, NULL, {.first = {.name = "\xff"}}, {.first = {.name = "\xc3\xa4"}}},
+    {EPCTX_RULE_DOTS, "qnn_plugin",
+     {.first = {.source = "QNN", .embed = "0", .cache = "a..b.bin"}},
+     {.first = {.source = "QNN", .embed = "0", .cache = "good.bin"}}},
+    {EPCTX_RULE_DOUBLED_NODE, NULL, {.graph_fn = relus_of_one_name}, {.graph_fn = ghost_input}},
+    {EPCTX_RULE_ORDER, NULL, {.graph_fn = wrong_order}, {.graph_fn = relus_of_one_name}},
+    {EPCTX_RULE_DEFAULTS, NULL, {.first = {.embed = ABSENT}}, {.two = false}},
+    {EPCTX_RULE_EXTRA_ATTRIBUTE, NULL, {.node_fn = own_attribute}, {.two = false}},
+    {EPCTX_RULE_UNKNOWN_SOURCE, NULL, {.first = {.source = "NobodysEP"}},
+     {.first = {.source = NPU_SOURCE}}},
+    {EPCTX_RULE_NO_COMPAT, NULL, {.two = true}, {.model_fn = compat_mine}},
+    {EPCTX_RULE_WEIGHTLESS, NULL, {.graph_fn = used_weight, .first = {.inputs = "x,w"}}, {.two = false}},
+    {EPCTX_RULE_UNUSED, NULL, {.graph_fn = unused_weight}, {.graph_fn = used_weight}},
+    {EPCTX_RULE_BINARY_NAME, NULL,
+     {.first = {.source = NPU_SOURCE, .embed = "0", .cache = "good.bin"}},
+     {.first = {.source = NPU_SOURCE, .embed = "0", .cache = "model_npu.bin"}}},
+    {EPCTX_RULE_FOREIGN, "openvino", {.two = true, .first = {.source = OV_SOURCE}},
+     {.first = {.source = OV_SOURCE}}},
+    {EPCTX_RULE_NO_SDK, NULL, {.first = {.sdk = ABSENT}}, {.two = false}},
+};
+#define CASE_COUNT (sizeof cases / sizeof cases[0])
+
+/* -- running lint -- */
+
+typedef struct findings {
+    uint32_t count[EPCTX_RULE_COUNT];
+    char text[4000];
+    bool complete; /* every finding has id, message and fix */
+} findings;
+
+static void collect(void *user, const epctx_finding *finding)
+{
+    findings *f = (findings *)user;
+    size_t used = strlen(f->text);
+    f->count[finding->rule]++;
+    f->complete = f->complete && finding->info.id[0] != '\0' && finding->message[0] != '\0' &&
+                  finding->info.fix[0] != '\0';
+    snprintf(f->text + used, sizeof f->text - used, "[%s '%.*s' %s: %s]", finding->info.id,
+             (int)finding->node.size, finding->node.size > 0 ? finding->node.data : "",
+             finding->attribute, finding->message);
+}
+
+static epctx_status lint_bytes(const bytes *model, const char *profile, bool no_base, findings *f)
+{
+    epctx_open_opts open;
+    epctx_check_opts opts;
+    epctx_model m;
+    epctx_error error;
+    epctx_io io = *epctx_io_files();
+    epctx_status status;
+    io.stat_fn = fake_stat;
+    io.canonical_fn = fake_canonical;
+    memset(&open, 0, sizeof open);
+    memset(&opts, 0, sizeof opts);
+    memset(f, 0, sizeof *f);
+    f->complete = true;
+    open.io = &io;
+    if (!no_base) {
+        opts.context_file_path = "/m/model_ctx.onnx";
+        opts.external_folder = "/m/";
+    }
+    if (profile != NULL) opts.profile = epctx_profile_find(epctx_str_of(profile));
+    status = epctx_model_open_memory(&m, model->data, model->size, &open, &error);
+    if (status == EPCTX_OK) status = epctx_lint(&m, &opts, collect, f, NULL, &error);
+    epctx_model_close(&m);
+    return status;
+}
+
+TEST(every_rule_fails_and_passes)
+{
+    size_t i;
+    for (i = 0; i < CASE_COUNT; i++) {
+        const rule_case *c = &cases[i];
+        epctx_rule_info rule = epctx_rule_of(c->rule);
+        bytes bad = make(&c->bad), good = make(&c->good);
+        findings in_bad, in_good;
+        epctx_status bad_status = lint_bytes(&bad, c->profile, c->bad.no_base, &in_bad);
+        epctx_status good_status = lint_bytes(&good, c->profile, c->good.no_base, &in_good);
+        bytes_free(&bad);
+        bytes_free(&good);
+        CHECK(bad_status == EPCTX_OK && good_status == EPCTX_OK, "%s %s: lint could not judge",
+              rule.id, rule.name);
+        CHECK(in_bad.count[c->rule] > 0, "%s %s was not found, but %s", rule.id, rule.name,
+              in_bad.text);
+        CHECK(in_good.count[c->rule] == 0, "%s %s was found in the good model: %s", rule.id,
+              rule.name, in_good.text);
+        CHECK(in_bad.complete, "%s: a finding lacks id, message or fix", rule.id);
+    }
+}
+
+/* Rules about sizes need files of gigabytes, made sparse. */
+static bool big_rule(epctx_rule rule)
+{
+    return rule == EPCTX_RULE_MODEL_SIZE || rule == EPCTX_RULE_PAYLOAD_SIZE ||
+           rule == EPCTX_RULE_NEAR_LIMIT;
+}
+
+TEST(every_rule_has_a_case)
+{
+    bool seen[EPCTX_RULE_COUNT] = {false};
+    size_t i;
+    int k;
+    for (i = 0; i < CASE_COUNT; i++)
+        seen[cases[i].rule] = true;
+    for (k = 0; k < EPCTX_RULE_COUNT; k++) {
+        epctx_rule_info rule = epctx_rule_of((epctx_rule)k);
+        CHECK(seen[k] || big_rule((epctx_rule)k), "%s %s has no case", rule.id, rule.name);
+    }
+    printf("note lint: %d rules\n", (int)EPCTX_RULE_COUNT);
+}
+
+TEST(a_proper_model_has_no_finding)
+{
+    spec s = {.two = true,
+              .first = {.source = NPU_SOURCE, .embed = "0", .cache = "model_npu.bin"},
+              .second = {.source = NPU_SOURCE, .embed = "0", .main = "0", .cache = ABSENT}};
+    bytes model = make(&s);
+    findings f;
+    CHECK_INT(lint_bytes(&model, "npu", false, &f), EPCTX_OK);
+    bytes_free(&model);
+    f.count[EPCTX_RULE_NO_COMPAT] = 0;
+    for (int i = 0; i < EPCTX_RULE_COUNT; i++)
+        CHECK(f.count[i] == 0 || i == EPCTX_RULE_NO_COMPAT, "found %s", f.text);
+}
+
+/* A model whose last field is a payload of `hole` zero bytes that take no room on the disk. */
+static bool big_model(const char *path, uint64_t hole)
+{
+    static const int64_t dims[] = {1, -1};
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), attr = {0};
+    bytes model = {0}, head = {0};
+    int fd;
+    bool done;
+    add_value(&graph, GRAPH_INPUT, "x", 1, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", 1, dims);
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "source", "MyEP", 4);
+    put_str(&attr, 1, "ep_cache_context");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_tag(&attr, 4, 2);
+    put_varint(&attr, hole);
+    put_tag(&node, 5, 2);
+    put_varint(&node, attr.size + hole);
+    bytes_add(&node, attr.data, attr.size);
+    put_tag(&graph, 1, 2);
+    put_varint(&graph, node.size + hole);
+    bytes_add(&graph, node.data, node.size);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "com.microsoft", 1);
+    put_tag(&model, 7, 2);
+    put_varint(&model, graph.size + hole);
+    bytes_add(&model, graph.data, graph.size);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    done = fd >= 0 && write(fd, model.data, model.size) == (ssize_t)model.size &&
+           ftruncate(fd, (off_t)(model.size + hole)) == 0;
+    if (fd >= 0) close(fd);
+    bytes_free(&graph);
+    bytes_free(&node);
+    bytes_free(&attr);
+    bytes_free(&model);
+    bytes_free(&head);
+    return done;
+}
+
+TEST(sizes)
+{
+    static const struct {
+        uint64_t hole;
+        epctx_rule rule;
+        bool found;
+    } sizes[] = {
+        {UINT64_C(1) << 20, EPCTX_RULE_NEAR_LIMIT, false},
+        {UINT64_C(1) << 20, EPCTX_RULE_MODEL_SIZE, false},
+        {UINT64_C(1) << 20, EPCTX_RULE_PAYLOAD_SIZE, false},
+        {UINT64_C(1900) << 20, EPCTX_RULE_NEAR_LIMIT, true},
+        {UINT64_C(1900) << 20, EPCTX_RULE_MODEL_SIZE, false},
+        {UINT64_C(3000) << 20, EPCTX_RULE_MODEL_SIZE, true},
+        {UINT64_C(3000) << 20, EPCTX_RULE_PAYLOAD_SIZE, true},
+    };
+    char path[64];
+    size_t i;
+    snprintf(path, sizeof path, "/tmp/epctx-check-%ld.onnx", (long)getpid());
+    if (sizeof(size_t) < 8) SKIP("3 GiB cannot be mapped here");
+    for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        epctx_model model;
+        epctx_error error;
+        findings f;
+        epctx_status status;
+        memset(&f, 0, sizeof f);
+        if (!big_model(path, sizes[i].hole)) {
+            unlink(path);
+            SKIP("no sparse files of 3 GiB in /tmp");
+        }
+        status = epctx_model_open_file(&model, path, NULL, &error);
+        unlink(path);
+        CHECK(status == EPCTX_OK, "%s", error.message);
+        status = epctx_lint(&model, NULL, collect, &f, NULL, &error);
+        epctx_model_close(&model);
+        CHECK_INT(status, EPCTX_OK);
+        CHECK((f.count[sizes[i].rule] > 0) == sizes[i].found, "%s at %" PRIu64 " MiB: %s",
+              epctx_rule_of(sizes[i].rule).id, sizes[i].hole >> 20, f.text);
+    }
+}
+
+/* Lint with every allocation failing once: NOMEM or a full answer, and nothing leaks. */
+TEST(out_of_memory)
+{
+    spec s = {.two = true, .graph_fn = ghost_in_body, .model_fn = metadata_twice};
+    bytes model = make(&s);
+    size_t n;
+    for (n = 1; n < 400; n++) {
+        counting c;
+        epctx_allocator allocator;
+        epctx_check_opts opts;
+        epctx_model m;
+        epctx_error error;
+        epctx_status status;
+        memset(&c, 0, sizeof c);
+        memset(&opts, 0, sizeof opts);
+        c.fail_at = n;
+        allocator = counting_allocator(&c);
+        opts.allocator = &allocator;
+        CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+        status = epctx_lint(&m, &opts, NULL, NULL, NULL, &error);
+        epctx_model_close(&m);
+        CHECK(c.alive == 0, "allocation %zu: %zu blocks leak", n, (size_t)c.alive);
+        if (status == EPCTX_OK) break;
+        CHECK_INT(status, EPCTX_ERR_NOMEM);
+    }
+    CHECK(n > 1 && n < 400, "%zu allocations", n);
+    bytes_free(&model);
+}
+
+/* -- profiles -- */
+
+TEST(profiles_are_complete)
+{
+    static const char *const names[] = {"qnn",     "qnn_plugin", "openvino", "tensorrt",
+                                        "nv_tensorrt_rtx", "migraphx", "vitisai", "telum",
+                                        "example", "npu",        "generic"};
+    size_t count, i;
+    epctx_profiles(&count);
+    CHECK_UINT(count, sizeof names / sizeof names[0]);
+    for (i = 0; i < count; i++) {
+        const epctx_profile *p = epctx_profile_find(epctx_str_of(names[i]));
+        CHECK(p != NULL, "there is no profile %s", names[i]);
+        CHECK(p->versions[0] != '\0', "%s has no versions", names[i]);
+    }
+    CHECK_TRUE(epctx_profile_find(epctx_str_of("cuda")) == NULL);
+}
+
+static epctx_claim claim(const char *profile, const char *source)
+{
+    epctx_epnode node = epctx_epnode_default();
+    if (source != NULL) {
+        node.present |= 1u << EPCTX_EP_SOURCE;
+        node.source = epctx_str_of(source);
+    }
+    return epctx_profile_claims(epctx_profile_find(epctx_str_of(profile)), &node);
+}
+
+TEST(sources)
+{
+    CHECK_INT(claim("qnn", "QNN"), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("qnn", "QnnExecutionProvider"), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("qnn", "Qnn"), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("qnn", "QAIRTExport"), EPCTX_CLAIM_NO);
+    CHECK_INT(claim("qnn_plugin", "qairtexport"), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("qnn", NULL), EPCTX_CLAIM_MISSING);
+    CHECK_INT(claim("openvino", "OpenVINOExecutionProvider"), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("openvino", "OPENVINOEXECUTIONPROVIDER"), EPCTX_CLAIM_SPELLING);
+    CHECK_INT(claim("openvino", "QNN"), EPCTX_CLAIM_NO);
+    CHECK_INT(claim("tensorrt", NULL), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("nv_tensorrt_rtx", "TensorrtExecutionProvider"), EPCTX_CLAIM_NO);
+    CHECK_INT(claim("migraphx", NULL), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("generic", NULL), EPCTX_CLAIM_YES);
+    CHECK_INT(claim("npu", "epctxnpuexecutionprovider"), EPCTX_CLAIM_SPELLING);
+    CHECK_STR(epctx_profile_of(epctx_str_of("qnn"))->name, "qnn");
+    CHECK_STR(epctx_profile_of(epctx_str_of("whatever"))->name, "generic");
+}
+
+static void own_check(const epctx_profile_check *check)
+{
+    size_t i;
+    for (i = 0; i < check->node_count; i++) {
+        epctx_attr attr;
+        if (check->nodes[i]->notes.size == 0)
+            check->say_fn(check->state, i, "notes", "must say something");
+        if (check->attr_fn(check->state, i, "main_context", &attr) && attr.i != 1)
+            check->say_fn(check->state, i, "main_context", "must be 1");
+    }
+}
+
+TEST(a_profile_of_your_own)
+{
+    epctx_profile own = *epctx_profile_find(epctx_str_of("generic"));
+    spec s = {.two = true};
+    bytes model = make(&s);
+    epctx_check_opts opts;
+    epctx_model m;
+    findings f;
+    memset(&opts, 0, sizeof opts);
+    memset(&f, 0, sizeof f);
+    own.name = "own";
+    own.sources[0] = "MyEP";
+    own.traits = 0;
+    own.check_fn = own_check;
+    opts.profile = &own;
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_lint(&m, &opts, collect, &f, NULL, NULL), EPCTX_OK);
+    CHECK_UINT(f.count[EPCTX_RULE_PROFILE], 2);
+    CHECK_HAS(f.text, "'m' notes: must say something");
+    epctx_model_close(&m);
+    bytes_free(&model);
+}
+
+/* -- compatibility -- */
+
+static epctx_compat compare(const char *profile, const char *model, const char *runtime)
+{
+    return epctx_compat_compare(epctx_profile_find(epctx_str_of(profile)), epctx_str_of(model),
+                                epctx_str_of(runtime), NULL);
+}
+
+TEST(compatibility)
+{
+    static const char machine[] = "6:2.30.0:2.20.0:3.3.3:73:0";
+    epctx_compat_qnn qnn;
+    epctx_error why;
+    CHECK_TRUE(epctx_compat_read_qnn(epctx_str_of(machine), &qnn));
+    CHECK_UINT(qnn.backend, 6);
+    CHECK_UINT(qnn.sdk[1], 30);
+    CHECK_UINT(qnn.api[1], 20);
+    CHECK_UINT(qnn.blob[2], 3);
+    CHECK_UINT(qnn.arch, 73);
+    CHECK_UINT(qnn.user_driver, 0);
+    CHECK_TRUE(!epctx_compat_read_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:73"), &qnn));
+    CHECK_TRUE(!epctx_compat_read_qnn(epctx_str_of("6:2.30:2.20.0:3.3.3:73:0"), &qnn));
+    CHECK_TRUE(!epctx_compat_read_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:73:0:1"), &qnn));
+    CHECK_TRUE(!epctx_compat_read_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:73:"), &qnn));
+    CHECK_TRUE(!epctx_compat_read_qnn(epctx_str_of("6:2.30.0:2.20.0:3.3.3:-73:0"), &qnn));
+    CHECK_TRUE(!epctx_compat_read_qnn(epctx_str_of(""), &qnn));
+    CHECK_INT(compare("qnn", machine, machine), EPCTX_COMPAT_OPTIMAL);
+    CHECK_INT(compare("qnn", "6:2.29.0:2.20.0:3.3.3:68:0", machine),
+              EPCTX_COMPAT_PREFER_RECOMPILATION);
+    CHECK_INT(compare("qnn", "6:2.30.0:2.20.0:3.3.3:75:0", machine), EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(compare("qnn", "4:2.30.0:2.20.0:3.3.3:73:0", machine), EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(compare("qnn", "6:2.31.0:2.20.0:3.3.3:73:0", machine), EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(compare("qnn", "6:2.30.0:2.20.0:3.3.4:73:0", machine), EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(compare("qnn", "nonsense", machine), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("example", "ep;version=1;arch=a", "ep;version=1;arch=a"),
+              EPCTX_COMPAT_OPTIMAL);
+    CHECK_INT(compare("example", "ep;version=1;arch=a", "ep;version=2;arch=a"),
+              EPCTX_COMPAT_PREFER_RECOMPILATION);
+    CHECK_INT(compare("example", "ep;version=1;arch=a", "ep;version=1;arch=b"),
+              EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(compare("example", "ep;version=1", "other;version=1"), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("example", "ep;version=1", "ep"), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("example", "", "ep"), EPCTX_COMPAT_NOT_APPLICABLE);
+    epctx_compat_compare(NULL, epctx_str_of("ep;arch=a"), epctx_str_of("ep;arch=b"), &why);
+    CHECK_HAS(why.message, "architecture");
+    CHECK_STR(epctx_compat_name(EPCTX_COMPAT_UNSUPPORTED), "EP_UNSUPPORTED");
+}
+
+/* -- state, files, walk -- */
+
+TEST(state)
+{
+    spec s = {.two = true, .first = {.source = "QNN"}, .second = {.source = "QNN", .main = "0"},
+              .graph_fn = used_weight, .model_fn = compat_mine};
+    bytes model = make(&s);
+    epctx_arena arena;
+    epctx_model m;
+    epctx_state state;
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_state(&m, &arena, &state, NULL), EPCTX_OK);
+    CHECK_INT(state.compiled, EPCTX_PARTLY_COMPILED);
+    CHECK_UINT(state.ep_nodes, 2);
+    CHECK_UINT(state.other_nodes, 1);
+    CHECK_UINT(state.maker_count, 1);
+    CHECK_UINT(state.makers[0].nodes, 2);
+    CHECK_UINT(state.makers[0].mains, 1);
+    CHECK_UINT(state.makers[0].payload_size, 14);
+    CHECK_TRUE(epctx_str_is(state.makers[0].sdk_version, "1"));
+    CHECK_UINT(state.compat_count, 1);
+    CHECK_TRUE(epctx_str_is(state.compat[0].ep, "MyEP"));
+    epctx_model_close(&m);
+    epctx_arena_free(&arena);
+    bytes_free(&model);
+}
+
+TEST(walk_goes_everywhere)
+{
+    spec s = {.graph_fn = epnode_in_body};
+    bytes model = make(&s), function = {0}, training = {0}, graph = {0};
+    epctx_model m;
+    epctx_walk walk;
+    epctx_node_view node;
+    int found = 0, functions = 0, trainings = 0;
+    uint32_t deepest = 0;
+    bytes inner = new_node("EPContext", "com.microsoft", "f", "", "q");
+    put_str(&function, 1, "F");
+    put_child(&function, 7, &inner);
+    put_child(&model, 25, &function);
+    add_epnode(&graph, "t", "", "q", 1, 1, "MyEP", "p", "x", 1);
+    put_child(&training, 2, &graph);
+    put_child(&model, 20, &training);
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+    epctx_walk_begin(&walk, &m);
+    while (epctx_walk_epnode(&walk, &node)) {
+        found++;
+        functions += walk.in_function;
+        trainings += walk.in_training;
+        if (walk.depth > deepest) deepest = walk.depth;
+    }
+    epctx_model_close(&m);
+    bytes_free(&model);
+    CHECK_INT(found, 4);
+    CHECK_INT(functions, 1);
+    CHECK_INT(trainings, 1);
+    CHECK_UINT(deepest, 1);
+}
+
+/* -- opening what was resolved -- */
+
+static bool write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    bool done = file != NULL && fputs(text, file) >= 0;
+    return file != NULL && fclose(file) == 0 && done;
+}
+
+TEST(nothing_is_opened_through_a_link)
+{
+    char root[64], path[128], canonical[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping mapping;
+    epctx_error error;
+    epctx_status status;
+    snprintf(root, sizeof root, "/tmp/epctx-link-XXXXXX");
+    CHECK_TRUE(mkdtemp(root) != NULL);
+    snprintf(path, sizeof path, "%s/real", root);
+    CHECK_TRUE(mkdir(path, 0700) == 0);
+    snprintf(path, sizeof path, "%s/real/a.bin", root);
+    CHECK_TRUE(write_text(path, "inside"));
+    snprintf(path, sizeof path, "%s/way", root);
+    CHECK_TRUE(symlink("real", path) == 0);
+    snprintf(path, sizeof path, "%s/out", root);
+    CHECK_TRUE(symlink("/etc", path) == 0);
+    CHECK_INT(io->canonical_fn(io->user, root, canonical, sizeof canonical, NULL), EPCTX_OK);
+    /* A link that stays inside is followed when the path is made, never when it is opened. */
+    status = epctx_path_map(io, epctx_str_of(root), epctx_str_of("way/a.bin"), 0, &mapping, NULL, 0,
+                            &error);
+    CHECK(status == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(mapping.data, mapping.size, "inside", 6);
+    io->unmap_fn(io->user, &mapping);
+    epctx_error_clear(&error);
+    CHECK_INT(io->map_inside_fn(io->user, canonical, "way/a.bin", &mapping, &error),
+              EPCTX_ERR_PATH);
+    epctx_error_clear(&error);
+    CHECK_INT(io->map_inside_fn(io->user, canonical, "real/a.bin", &mapping, &error), EPCTX_OK);
+    io->unmap_fn(io->user, &mapping);
+    CHECK_INT(epctx_path_map(io, epctx_str_of(root), epctx_str_of("out/passwd"), 0, &mapping, NULL,
+                             0, &error),
+              EPCTX_ERR_PATH);
+    snprintf(path, sizeof path, "rm -r '%s'", root);
+    CHECK_TRUE(system(path) == 0);
+}
+
+TEST(hugging_face_cache)
+{
+    char root[64], path[256], folder[128], found[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping mapping;
+    epctx_error error;
+    epctx_status status;
+    snprintf(root, sizeof root, "/tmp/epctx-hf-XXXXXX");
+    CHECK_TRUE(mkdtemp(root) != NULL);
+    snprintf(path, sizeof path, "mkdir -p %s/snapshots/1 %s/blobs/deeper", root, root);
+    CHECK_TRUE(system(path) == 0);
+    snprintf(path, sizeof path, "%s/blobs/abc", root);
+    CHECK_TRUE(write_text(path, "blob"));
+    snprintf(path, sizeof path, "%s/secret", root);
+    CHECK_TRUE(write_text(path, "secret"));
+    snprintf(folder, sizeof folder, "%s/snapshots/1/", root);
+    snprintf(path, sizeof path, "%sa.bin", folder);
+    CHECK_TRUE(symlink("../../blobs/abc", path) == 0);
+    snprintf(path, sizeof path, "%sb.bin", folder);
+    CHECK_TRUE(symlink("../../secret", path) == 0);
+    CHECK_INT(epctx_path_find(io, epctx_str_of(folder), epctx_str_of("a.bin"), 0, found,
+                              sizeof found, &error),
+              EPCTX_ERR_PATH);
+    status = epctx_path_map(io, epctx_str_of(folder), epctx_str_of("a.bin"),
+                            EPCTX_PATH_HUGGING_FACE, &mapping, found, sizeof found, &error);
+    CHECK(status == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(mapping.data, mapping.size, "blob", 4);
+    io->unmap_fn(io->user, &mapping);
+    CHECK_INT(epctx_path_find(io, epctx_str_of(folder), epctx_str_of("b.bin"),
+                              EPCTX_PATH_HUGGING_FACE, found, sizeof found, &error),
+              EPCTX_ERR_PATH);
+    snprintf(path, sizeof path, "rm -r '%s'", root);
+    CHECK_TRUE(system(path) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(every_rule_fails_and_passes);
+    RUN(every_rule_has_a_case);
+    RUN(a_proper_model_has_no_finding);
+    RUN(sizes);
+    RUN(out_of_memory);
+    RUN(profiles_are_complete);
+    RUN(sources);
+    RUN(a_profile_of_your_own);
+    RUN(compatibility);
+    RUN(state);
+    RUN(walk_goes_everywhere);
+    RUN(nothing_is_opened_through_a_link);
+    RUN(hugging_face_cache);
+    return test_end();
+}
