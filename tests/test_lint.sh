@@ -1,0 +1,197 @@
+#!/bin/sh
+# Lint and the reading commands on genuine models, judged by libprotobuf, and
+# as a user meets them: exit codes, JSON, memory.
+set -u
+cd "$(dirname "$0")/.."
+python=${PYTHON:-/usr/bin/python3}
+epctx=$PWD/build/asan/epctx
+plain=$PWD/build/epctx
+work=$PWD/build/lint
+models=${EPCTX_TEST_MODELS:-}
+status=0
+rm -rf "$work"
+mkdir -p "$work"
+
+ok() { echo "ok $1"; }
+fail() {
+    echo "FAIL $1: $2"
+    sed 's/^/  /' "$work/out" "$work/err" 2>/dev/null | head -n 20
+    status=1
+}
+run() {
+    "$epctx" "$@" >"$work/out" 2>"$work/err"
+    code=$?
+}
+# result NAME CODE [TEXT]: exit code of the last run; TEXT in what it printed.
+result() {
+    if [ "$code" -ne "$2" ]; then
+        fail "$1" "exit code $code, expected $2"
+    elif [ $# -gt 2 ] && ! cat "$work/out" "$work/err" | grep -qF -e "$3"; then
+        fail "$1" "expected '$3'"
+    else
+        ok "$1"
+    fi
+}
+json() {
+    if "$python" -m json.tool <"$work/out" >/dev/null 2>&1; then ok "$1"; else fail "$1" "no JSON"; fi
+}
+
+# -- everything that needs genuine models --
+if [ -n "$models" ] && [ -d "$models/epcontext" ]; then
+    "$python" tests/judge/lint.py "$plain" "$work/judge" "$models/epcontext" 2>/dev/null || status=1
+else
+    echo "skip genuine models: EPCTX_TEST_MODELS is not set"
+fi
+
+# -- models made here --
+"$python" tests/judge/make_model.py extras "$work/extras.onnx" || exit 1
+"$python" - "$work" <<'PY' || exit 1
+import os, sys
+sys.path.insert(0, "tests/judge")
+import lint
+from make_model import make
+folder = sys.argv[1]
+
+def save(model, name):
+    with open(os.path.join(folder, name), "wb") as out:
+        out.write(model.SerializeToString())
+
+model = make("plain")
+model.opset_import.add(domain="com.microsoft", version=1)
+del model.graph.node[:]
+del model.graph.initializer[:]
+for at, (source, target) in enumerate((("x", "a"), ("a", "y"))):
+    node = model.graph.node.add(op_type="EPContext", domain="com.microsoft", name=f"part{at}",
+                                input=[source], output=[target])
+    for key, text in (("main_context", 1 - at), ("embed_mode", 0),
+                      ("source", "QNNExecutionProvider"), ("ep_sdk_version", "2.30")):
+        lint.put(node, key, text)
+lint.put(model.graph.node[0], "ep_cache_context", "model_qnn.bin")
+lint.value(model.graph.value_info, "a", 1, (1, 2))
+model.metadata_props.add(key="ep_compatibility_info.QNNExecutionProvider",
+                         value="6:2.30.0:2.20.0:3.3.3:73:0")
+save(model, "model_ctx.onnx")
+lint.put(model.graph.node[0], "source", "evil\x1b[31m\nname")
+save(model, "evil_ctx.onnx")
+PY
+printf 'context bytes' >"$work/model_qnn.bin"
+ctx=$work/model_ctx.onnx
+
+run lint "$ctx"; result "lint of a proper model" 0 "0 errors"
+run lint --json --hints "$ctx"; result "lint --json" 0; json "lint --json is JSON"
+run lint --ep openvino "$ctx"; result "lint for another EP" 1 "E018"
+run lint --ep nonsense "$ctx"; result "lint for an unknown EP" 2 "there is no profile 'nonsense'"
+run lint --rules; result "lint --rules" 0 "E012 secondary-without-main"
+run lint --rules --json; result "lint --rules --json" 0; json "lint --rules is JSON"
+run lint "$work/evil_ctx.onnx"; result "lint of hostile names" 1
+if grep -q "$(printf '\033')" "$work/out"; then
+    fail "lint escapes" "an escape character was printed"
+else
+    ok "lint escapes"
+fi
+run ls "$ctx"; result "ls" 0 "model_qnn.bin"
+run ls --json "$ctx"; result "ls --json" 0; json "ls --json is JSON"
+mv "$work/model_qnn.bin" "$work/away.bin"
+run ls "$ctx"; result "ls of a missing file" 1 "MISSING"
+run lint "$ctx"; result "lint of a missing file" 1 "E022"
+run lint --no-files "$ctx"; result "lint --no-files" 0
+mkdir -p "$work/elsewhere"
+mv "$work/away.bin" "$work/elsewhere/model_qnn.bin"
+run ls --context-path "$work/elsewhere/m_ctx.onnx" "$ctx"; result "ls with ep.context_file_path" 0
+run get --node part0 --context-path "$work/elsewhere/m_ctx.onnx" "$ctx" context
+result "get of a context in a file" 0 "context bytes"
+mv "$work/elsewhere/model_qnn.bin" "$work/model_qnn.bin"
+run get --node part1 "$ctx" source; result "get of an attribute" 0 "QNNExecutionProvider"
+run get "$ctx" source; result "get without a choice" 1 "choose one with --node"
+run get --node part0 "$ctx" notes; result "get of an absent attribute" 1 "no attribute 'notes'"
+run get -o "$work/got" --node part0 "$ctx" context
+if cmp -s "$work/got" "$work/model_qnn.bin"; then ok "get -o"; else fail "get -o" "other bytes"; fi
+for pair in "6:2.30.0:2.20.0:3.3.3:73:0 1" "6:2.31.0:2.21.0:3.3.4:75:0 2" \
+    "6:2.30.0:2.20.0:3.3.3:68:0 3" "garbage 0"; do
+    run check --against "${pair% *}" "$ctx"
+    result "check against ${pair% *}" "${pair#* }"
+done
+run check --json "$ctx"; result "check --json" 0; json "check --json is JSON"
+run check "$work/model_qnn.bin"; result "check of no model" 65
+run check; result "check without a file" 64
+run diff "$ctx" "$ctx"; result "diff of the same" 0
+run diff "$ctx" "$work/evil_ctx.onnx"; result "diff" 1 "source: \"QNNExecutionProvider\" ->"
+run diff --json "$ctx" "$work/evil_ctx.onnx"; result "diff --json" 1; json "diff --json is JSON"
+run diff "$ctx" "$work/nothing.onnx"; result "diff of a missing file" 2
+"$plain" copy --rebuild "$work/extras.onnx" "$work/copy.onnx" >/dev/null 2>&1
+run diff "$work/extras.onnx" "$work/copy.onnx"; result "diff of a copy" 0
+run explain "Context binary does not exist: "; result "explain" 0 "31977"
+run explain --json "cannot serialize onnx modelproto LARGER THAN 2gb"
+result "explain in any case" 0; json "explain --json is JSON"
+run explain "the moon is made of cheese"; result "explain of nonsense" 1 "nothing is known"
+echo "E: Compiled model is suboptimal for execution provider: X" | "$epctx" explain - \
+    >"$work/out" 2>"$work/err"
+code=$?; result "explain of a log" 0 "Compile again"
+run dot "$ctx"; result "dot" 0 "QNNExecutionProvider"
+if command -v dot >/dev/null; then
+    if dot -Tsvg "$work/out" >/dev/null 2>"$work/err"; then ok "dot is dot"
+    else fail "dot is dot" "graphviz refuses it"; fi
+else
+    echo "skip dot is dot: graphviz is not here"
+fi
+run info --json "$ctx"; result "info --json" 0 '"state": "fully"'; json "info --json is JSON"
+run scan "$ctx"; result "scan" 0 "2 of them EPContext"
+run scan --json "$ctx"; result "scan --json" 0; json "scan --json is JSON"
+"$epctx" scan - <"$ctx" >"$work/out" 2>"$work/err"; code=$?
+result "scan of a stream" 0 "2 of them EPContext"
+head -c 100 "$ctx" | "$epctx" scan - >"$work/out" 2>"$work/err"; code=$?
+result "scan of a cut stream" 1 "not an ONNX protobuf"
+for command in ls lint check explain get diff scan dot; do
+    run $command --help; result "help of $command" 0 "usage: epctx $command"
+done
+for command in info ls lint get check diff explain scan dot compile run copy dump; do
+    grep -q "^\.B epctx $command\$" examples/epctx/epctx.1 || fail "manual" "nothing on $command"
+done
+if command -v man >/dev/null && man --version >/dev/null 2>&1; then
+    if [ -z "$(man --warnings -E UTF-8 -l -Tutf8 examples/epctx/epctx.1 2>&1 >/dev/null)" ]; then
+        ok "manual page"
+    else
+        fail "manual page" "man warns"
+    fi
+else
+    echo "skip manual page: man is not here"
+fi
+
+# -- a gigabyte in less than a megabyte of anonymous memory --
+"$python" - "$work/big.onnx" <<'PY' || exit 1
+import sys
+sys.path.insert(0, "tests/judge")
+from onnx_schema import ModelProto
+HOLE = 1 << 30
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes((n & 127 | 128,)), n >> 7
+    return out + bytes((n,))
+
+def field(number, body, extra=0):
+    return varint(number << 3 | 2) + varint(len(body) + extra) + body
+
+# op_type, domain and embed_mode come behind the payload.
+tail_attr = b"\xa0\x01\x03"
+attr = field(1, b"ep_cache_context") + varint(4 << 3 | 2) + varint(HOLE)
+tail_node = field(5, field(1, b"source") + field(4, b"QNN") + b"\xa0\x01\x03") + \
+    field(4, b"EPContext") + field(7, b"com.microsoft")
+node = field(3, b"n") + varint(5 << 3 | 2) + varint(len(attr) + HOLE + len(tail_attr)) + attr
+whole = len(node) + HOLE + len(tail_attr) + len(tail_node)
+graph = varint(1 << 3 | 2) + varint(whole) + node
+head = b"\x08\x08" + varint(7 << 3 | 2) + varint(len(graph) + whole - len(node)) + graph
+tail = tail_attr + tail_node
+with open(sys.argv[1], "wb") as out:
+    out.write(head)
+    out.seek(len(head) + HOLE)
+    out.write(tail)
+PY
+# The limit covers heap, data and every private mapping; libraries' data is in it.
+(ulimit -d 1024; exec "$plain" scan "$work/big.onnx") >"$work/out" 2>"$work/err"; code=$?
+result "scan of 1 GiB with 1 MiB of data" 0 "1073741824 bytes at"
+(ulimit -d 1024; exec "$plain" scan - <"$work/big.onnx") >"$work/out" 2>"$work/err"; code=$?
+result "scan of a 1 GiB stream with 1 MiB of data" 0 "1073741824 bytes at"
+rm -f "$work/big.onnx"
+exit $status
