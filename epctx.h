@@ -105,8 +105,8 @@
 /* The file back-end needs POSIX declarations and 64-bit offsets. Feature macros only count before
  * the first system header; when it is too late the implementation stops with the cure. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
-#if !defined(_POSIX_C_SOURCE) && !defined(_GNU_SOURCE)
-#define _POSIX_C_SOURCE 200809L
+#if !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE)
+#define _XOPEN_SOURCE 700
 #endif
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
@@ -304,11 +304,24 @@ typedef struct epctx_mapping {
     void *handle;
 } epctx_mapping;
 
+/* Longest path this library builds, with its terminator. */
+#define EPCTX_PATH_MAX 4096
+
+/* A file being written: storage that the library provides and the io fills as it likes. */
+typedef struct epctx_io_file {
+    void *handle;
+    int64_t descriptor;
+    char path[EPCTX_PATH_MAX];
+    char temp[EPCTX_PATH_MAX];
+} epctx_io_file;
+
 /* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
  * fills the error with epctx_fail. A written file becomes visible under its name only in commit_fn:
  * create_fn opens a temporary file beside `path`, sync_fn makes its bytes durable, commit_fn moves
- * it to `path` (replacing a file, keeping its mode), abort_fn removes it. commit_fn and abort_fn
- * release the handle. sync_folder_fn makes the names in the folder of `path` durable. */
+ * it to `path` (replacing a file, keeping its mode; through a link to the file it points to), and
+ * abort_fn removes it. After create_fn succeeded exactly one of commit_fn (whether or not it
+ * succeeds) and abort_fn is called last. sync_folder_fn makes the names in the folder of `path`
+ * durable. */
 typedef struct epctx_io {
     void *user;
     epctx_status (*map_fn)(void *user, const char *path, epctx_mapping *out, epctx_error *error);
@@ -318,12 +331,13 @@ typedef struct epctx_io {
     /* Absolute path without links, "." or "..", terminated, of an existing file or folder. */
     epctx_status (*canonical_fn)(void *user, const char *path, char *out, size_t capacity,
                                  epctx_error *error);
-    epctx_status (*create_fn)(void *user, const char *path, void **file, epctx_error *error);
-    epctx_status (*write_fn)(void *user, void *file, const void *data, size_t size,
+    epctx_status (*create_fn)(void *user, const char *path, epctx_io_file *file,
+                              epctx_error *error);
+    epctx_status (*write_fn)(void *user, epctx_io_file *file, const void *data, size_t size,
                              epctx_error *error);
-    epctx_status (*sync_fn)(void *user, void *file, epctx_error *error);
-    epctx_status (*commit_fn)(void *user, void *file, epctx_error *error);
-    void (*abort_fn)(void *user, void *file);
+    epctx_status (*sync_fn)(void *user, epctx_io_file *file, epctx_error *error);
+    epctx_status (*commit_fn)(void *user, epctx_io_file *file, epctx_error *error);
+    void (*abort_fn)(void *user, epctx_io_file *file);
     epctx_status (*remove_fn)(void *user, const char *path, epctx_error *error);
     epctx_status (*sync_folder_fn)(void *user, const char *path, epctx_error *error);
 } epctx_io;
@@ -388,6 +402,8 @@ typedef struct epctx_open_opts {
     void *buffer;                     /* fixed arena instead of the allocator; borrowed */
     size_t buffer_size;
     const epctx_io *io; /* default epctx_io_files(); borrowed */
+    const char *external_folder; /* session.model_external_initializers_file_folder_path: where
+                                    external initializers are; default the model's folder; copied */
     epctx_limits limits;
 } epctx_open_opts;
 
@@ -398,6 +414,8 @@ typedef struct epctx_model {
     epctx_mapping mapping;
     epctx_span source;
     const char *path; /* empty when opened from memory */
+    const char *external_folder;
+    struct epctx__file *files; /* external data that epctx_graph_load mapped */
     struct epctx_slot *root;
     struct epctx_slot *graph;
     struct epctx__edit *edits;
@@ -724,12 +742,12 @@ EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Inserts a node before `before` (an empty view: at the end of the nodes). Attributes of type INT,
- * FLOAT, STRING, INTS, FLOATS and STRINGS. Strings of 4 KiB and more are not copied: they must stay
- * valid until the model is written and closed. */
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view before,
-                                      epctx_error *error);
-/* Adds value_info to the main graph. */
+/* Inserts a node after `after` (an empty view: after the last node). Attributes of type INT, FLOAT,
+ * STRING, INTS, FLOATS and STRINGS. Strings are not copied: they must stay valid until the model is
+ * closed. `placed` (may be NULL) gets the view of the new node. */
+EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view after,
+                                      epctx_view *placed, epctx_error *error);
+/* Adds value_info to the main graph. Names are not copied here and below, as in epctx_put_node. */
 EPCTX_API epctx_status epctx_put_value(epctx_model *model, const epctx_value *value,
                                        epctx_error *error);
 /* Adds an opset import, or does nothing when the domain is already imported. */
@@ -813,6 +831,10 @@ typedef struct epctx_backend {
     /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
+    /* May be NULL. After compile_fn of that graph: the types of its outputs, in order, as far as the
+     * compiler inferred them; they become value_info. Valid until finish. */
+    epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
+                             size_t *count, epctx_error *error);
     /* Appends the context binary to `out` and releases `build`, also on failure. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
@@ -855,8 +877,8 @@ typedef struct epctx_gen_report {
     size_t compiled_nodes; /* source nodes that went into partitions */
     size_t cpu_nodes;      /* ordinary nodes that stay */
     uint64_t binary_size;
-    char context_path[1024];
-    char binary_path[1024]; /* empty when embedded */
+    char context_path[EPCTX_PATH_MAX];
+    char binary_path[EPCTX_PATH_MAX]; /* empty when embedded */
 } epctx_gen_report;
 
 /* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
@@ -914,3 +936,887 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #endif
 
 #endif /* EPCTX_H: end of the declarations. Stop here if you only use the library. */
+
+/* ================================================================================================
+ * >>implementation
+ * ============================================================================================== */
+
+#if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_IMPLEMENTED)
+#define EPCTX_IMPLEMENTED
+
+#include <stdarg.h>
+#include <string.h>
+
+#ifndef EPCTX_NO_MALLOC
+#include <stdlib.h>
+#endif
+
+#ifndef EPCTX_NO_STDIO
+#ifdef _WIN32
+#error "epctx.h has no Windows file back-end yet: define EPCTX_NO_STDIO and pass your own epctx_io"
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if !defined(O_CLOEXEC) ||                                                                         \
+    (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
+#error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
+#endif
+/* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
+typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define EPCTX__UNUSED __attribute__((unused))
+#else
+#define EPCTX__UNUSED
+#endif
+
+/* ================================================================================================
+ * >>basics
+ * ============================================================================================== */
+
+EPCTX_API const char *epctx_status_name(epctx_status status)
+{
+    switch (status) {
+#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
+    case EPCTX_##name:                                                                             \
+        return "EPCTX_" #name;
+        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
+#undef EPCTX__STATUS_CASE
+    default:
+        return "unknown status";
+    }
+}
+
+EPCTX_API const char *epctx_status_text(epctx_status status)
+{
+    switch (status) {
+#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
+    case EPCTX_##name:                                                                             \
+        return text;
+        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
+#undef EPCTX__STATUS_CASE
+    default:
+        return "unknown status";
+    }
+}
+
+EPCTX_API int epctx_status_to_ort(epctx_status status)
+{
+    switch (status) {
+#define EPCTX__STATUS_CASE(name, ort, text)                                                        \
+    case EPCTX_##name:                                                                             \
+        return ort;
+        EPCTX_STATUS_LIST(EPCTX__STATUS_CASE)
+#undef EPCTX__STATUS_CASE
+    default:
+        return 1;
+    }
+}
+
+EPCTX_API epctx_str epctx_str_of(const char *text)
+{
+    epctx_str s;
+    s.data = text;
+    s.size = text != NULL ? strlen(text) : 0;
+    return s;
+}
+
+EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
+{
+    return epctx_str_eq(a, epctx_str_of(b));
+}
+
+static EPCTX__UNUSED epctx_str epctx__str(const uint8_t *data, size_t size)
+{
+    epctx_str s;
+    s.data = (const char *)data;
+    s.size = size;
+    return s;
+}
+
+/* -- errors -- */
+
+typedef struct epctx__text {
+    char *data;
+    size_t capacity; /* with the terminator */
+    size_t size;
+} epctx__text;
+
+static void epctx__text_char(epctx__text *text, char c)
+{
+    if (text->size + 1 < text->capacity) {
+        text->data[text->size++] = c;
+    }
+}
+
+/* Text of hostile origin: control characters must not reach a terminal or a log, and one long name
+ * must not push the rest of the message out. */
+static void epctx__text_str(epctx__text *text, const char *data, size_t size)
+{
+    const size_t most = 200;
+    size_t i;
+    for (i = 0; i < size && i < most; i++) {
+        unsigned char c = (unsigned char)data[i];
+        epctx__text_char(text, c < 0x20 || c == 0x7f ? '?' : data[i]);
+    }
+    for (i = 0; size > most && i < 3; i++) {
+        epctx__text_char(text, '.');
+    }
+}
+
+static void epctx__text_number(epctx__text *text, uint64_t value, unsigned base)
+{
+    char digits[20];
+    size_t count = 0;
+    do {
+        digits[count++] = "0123456789abcdef"[value % base];
+        value /= base;
+    } while (value != 0);
+    while (count > 0) {
+        epctx__text_char(text, digits[--count]);
+    }
+}
+
+/* The formats of epctx_fail. */
+static void epctx__text_format(epctx__text *text, const char *format, va_list args)
+{
+    for (; *format != '\0'; format++) {
+        if (*format != '%') {
+            epctx__text_char(text, *format);
+            continue;
+        }
+        switch (*++format) {
+        case 's': {
+            const char *s = va_arg(args, const char *);
+            epctx__text_str(text, s != NULL ? s : "", s != NULL ? strlen(s) : 0);
+            break;
+        }
+        case 'S': {
+            const epctx_str *s = va_arg(args, const epctx_str *);
+            epctx__text_str(text, s->data, s->size);
+            break;
+        }
+        case 'd': {
+            int64_t value = va_arg(args, int64_t);
+            if (value < 0) {
+                epctx__text_char(text, '-');
+            }
+            epctx__text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10);
+            break;
+        }
+        case 'u':
+            epctx__text_number(text, va_arg(args, uint64_t), 10);
+            break;
+        case 'x':
+            epctx__text_number(text, va_arg(args, uint64_t), 16);
+            break;
+        case '\0':
+            return;
+        default:
+            epctx__text_char(text, *format);
+            break;
+        }
+    }
+}
+
+static epctx__text epctx__text_of(char *data, size_t capacity)
+{
+    epctx__text text;
+    text.data = data;
+    text.capacity = capacity;
+    text.size = 0;
+    return text;
+}
+
+EPCTX_API void epctx_error_clear(epctx_error *error)
+{
+    if (error != NULL) {
+        error->status = EPCTX_OK;
+        error->offset = EPCTX_NO_OFFSET;
+        error->file[0] = error->node[0] = error->attribute[0] = error->message[0] = '\0';
+    }
+}
+
+EPCTX_API epctx_status epctx_fail(epctx_error *error, epctx_status status, const char *format, ...)
+{
+    if (error != NULL && error->status == EPCTX_OK) {
+        epctx__text text = epctx__text_of(error->message, sizeof error->message);
+        va_list args;
+        va_start(args, format);
+        epctx__text_format(&text, format, args);
+        va_end(args);
+        text.data[text.size] = '\0';
+        error->status = status;
+    }
+    return status;
+}
+
+/* Puts "<what> '<name>': " (or "<name>: " without `what`) before the message. */
+static void epctx__prefix(epctx_error *error, const char *what, const char *name)
+{
+    char prefix[288];
+    epctx__text text = epctx__text_of(prefix, sizeof prefix);
+    size_t rest;
+    if (what != NULL) {
+        epctx__text_str(&text, what, strlen(what));
+        epctx__text_str(&text, " '", 2);
+    }
+    epctx__text_str(&text, name, strlen(name));
+    if (what != NULL) {
+        epctx__text_char(&text, '\'');
+    }
+    epctx__text_str(&text, ": ", 2);
+    rest = strlen(error->message);
+    if (rest > sizeof error->message - 1 - text.size) {
+        rest = sizeof error->message - 1 - text.size;
+    }
+    memmove(error->message + text.size, error->message, rest);
+    memcpy(error->message, prefix, text.size);
+    error->message[text.size + rest] = '\0';
+}
+
+static void epctx__keep(char *out, size_t capacity, const char *data, size_t size)
+{
+    epctx__text text = epctx__text_of(out, capacity);
+    epctx__text_str(&text, data, size);
+    out[text.size] = '\0';
+}
+
+EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str *node,
+                           const char *attribute)
+{
+    if (error == NULL || error->status == EPCTX_OK) {
+        return;
+    }
+    if (attribute != NULL && error->attribute[0] == '\0') {
+        epctx__keep(error->attribute, sizeof error->attribute, attribute, strlen(attribute));
+        epctx__prefix(error, "attribute", error->attribute);
+    }
+    if (node != NULL && error->node[0] == '\0') {
+        epctx__keep(error->node, sizeof error->node, node->data, node->size);
+        epctx__prefix(error, "node", error->node);
+    }
+    if (file != NULL && file[0] != '\0' && error->file[0] == '\0') {
+        epctx__keep(error->file, sizeof error->file, file, strlen(file));
+        epctx__prefix(error, NULL, error->file);
+    }
+}
+
+static EPCTX__UNUSED epctx_status epctx__nomem(epctx_error *error, uint64_t size)
+{
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed", size);
+}
+
+/* -- hash: XXH64 as published, byte order independent -- */
+
+#define EPCTX__P1 UINT64_C(0x9E3779B185EBCA87)
+#define EPCTX__P2 UINT64_C(0xC2B2AE3D27D4EB4F)
+#define EPCTX__P3 UINT64_C(0x165667B19E3779F9)
+#define EPCTX__P4 UINT64_C(0x85EBCA77C2B2AE63)
+#define EPCTX__P5 UINT64_C(0x27D4EB2F165667C5)
+
+static uint32_t epctx__le32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static uint64_t epctx__le64(const uint8_t *p)
+{
+    return (uint64_t)epctx__le32(p) | (uint64_t)epctx__le32(p + 4) << 32;
+}
+
+static uint64_t epctx__rotl(uint64_t x, unsigned bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+static uint64_t epctx__hash_lane(uint64_t lane, uint64_t input)
+{
+    return epctx__rotl(lane + input * EPCTX__P2, 31) * EPCTX__P1;
+}
+
+static uint64_t epctx__hash_tail(uint64_t h, const uint8_t *p, size_t left)
+{
+    for (; left >= 8; p += 8, left -= 8) {
+        h = epctx__rotl(h ^ epctx__hash_lane(0, epctx__le64(p)), 27) * EPCTX__P1 + EPCTX__P4;
+    }
+    if (left >= 4) {
+        h = epctx__rotl(h ^ epctx__le32(p) * EPCTX__P1, 23) * EPCTX__P2 + EPCTX__P3;
+        p += 4;
+        left -= 4;
+    }
+    for (; left > 0; p++, left--) {
+        h = epctx__rotl(h ^ *p * EPCTX__P5, 11) * EPCTX__P1;
+    }
+    h = (h ^ h >> 33) * EPCTX__P2;
+    h = (h ^ h >> 29) * EPCTX__P3;
+    return h ^ h >> 32;
+}
+
+EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
+{
+    const uint8_t *p = (const uint8_t *)data;
+    uint64_t lanes[4];
+    uint64_t h;
+    size_t left = size;
+    size_t i;
+    if (size < 32) {
+        return epctx__hash_tail(seed + EPCTX__P5 + size, p, size);
+    }
+    lanes[0] = seed + EPCTX__P1 + EPCTX__P2;
+    lanes[1] = seed + EPCTX__P2;
+    lanes[2] = seed;
+    lanes[3] = seed - EPCTX__P1;
+    for (; left >= 32; p += 32, left -= 32) {
+        for (i = 0; i < 4; i++) {
+            lanes[i] = epctx__hash_lane(lanes[i], epctx__le64(p + 8 * i));
+        }
+    }
+    h = epctx__rotl(lanes[0], 1) + epctx__rotl(lanes[1], 7) + epctx__rotl(lanes[2], 12) +
+        epctx__rotl(lanes[3], 18);
+    for (i = 0; i < 4; i++) {
+        h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
+    }
+    return epctx__hash_tail(h + size, p, left);
+}
+
+/* -- memory -- */
+
+#ifndef EPCTX_NO_MALLOC
+static void *epctx__malloc(void *user, size_t size)
+{
+    (void)user;
+    return malloc(size);
+}
+
+static void epctx__mfree(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+#endif
+
+static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
+{
+    epctx_allocator chosen = {NULL, NULL, NULL};
+    if (allocator != NULL) {
+        return *allocator;
+    }
+#ifndef EPCTX_NO_MALLOC
+    chosen.alloc_fn = epctx__malloc;
+    chosen.free_fn = epctx__mfree;
+#endif
+    return chosen;
+}
+
+#define EPCTX__ALIGN 16u
+
+typedef struct epctx__block {
+    struct epctx__block *next;
+    size_t size;
+} epctx__block;
+
+EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
+{
+    memset(arena, 0, sizeof *arena);
+    arena->allocator = epctx__allocator(allocator);
+}
+
+EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t size)
+{
+    size_t skip = buffer != NULL ? (size_t)(0 - (uintptr_t)buffer) & (EPCTX__ALIGN - 1) : 0;
+    memset(arena, 0, sizeof *arena);
+    if (skip < size) {
+        arena->next = (uint8_t *)buffer + skip;
+        arena->left = (size - skip) & ~(size_t)(EPCTX__ALIGN - 1);
+    }
+}
+
+/* Adds a block with room for `size` bytes. Blocks double so that their number stays small. */
+static bool epctx__arena_grow(epctx_arena *arena, size_t size)
+{
+    const size_t head = (sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
+    epctx__block *last = (epctx__block *)arena->blocks;
+    epctx__block *block;
+    size_t room = last == NULL ? 4096 : last->size < ((size_t)1 << 20) ? last->size * 2 : last->size;
+    if (room < size) {
+        room = size;
+    }
+    if (arena->allocator.alloc_fn == NULL || room > SIZE_MAX - head - EPCTX__ALIGN) {
+        return false;
+    }
+    block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
+                                                      room + head + EPCTX__ALIGN);
+    if (block == NULL) {
+        return false;
+    }
+    block->next = last;
+    block->size = room;
+    arena->blocks = block;
+    arena->next = (uint8_t *)block + head;
+    arena->next += (size_t)(0 - (uintptr_t)arena->next) & (EPCTX__ALIGN - 1);
+    arena->left = room;
+    return true;
+}
+
+/* Arena memory that the caller fills completely. */
+static void *epctx__arena_raw(epctx_arena *arena, size_t size)
+{
+    uint8_t *memory;
+    size_t padded;
+    if (size > SIZE_MAX - 4096) {
+        arena->missing = size;
+        return NULL;
+    }
+    padded = size == 0 ? EPCTX__ALIGN : (size + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
+    if (padded > arena->left && !epctx__arena_grow(arena, padded)) {
+        arena->missing = padded - arena->left;
+        return NULL;
+    }
+    memory = arena->next;
+    arena->next += padded;
+    arena->left -= padded;
+    arena->used += padded;
+    return memory;
+}
+
+EPCTX_API void *epctx_arena_alloc(epctx_arena *arena, size_t size)
+{
+    void *memory = epctx__arena_raw(arena, size);
+    if (memory != NULL) {
+        memset(memory, 0, size);
+    }
+    return memory;
+}
+
+EPCTX_API void *epctx_arena_array(epctx_arena *arena, size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / size) {
+        arena->missing = SIZE_MAX;
+        return NULL;
+    }
+    return epctx_arena_alloc(arena, count * size);
+}
+
+EPCTX_API char *epctx_arena_copy(epctx_arena *arena, epctx_str text)
+{
+    char *copy = text.size < SIZE_MAX ? (char *)epctx__arena_raw(arena, text.size + 1) : NULL;
+    if (copy != NULL) {
+        if (text.size > 0) {
+            memcpy(copy, text.data, text.size);
+        }
+        copy[text.size] = '\0';
+    }
+    return copy;
+}
+
+EPCTX_API void epctx_arena_free(epctx_arena *arena)
+{
+    epctx__block *block = (epctx__block *)arena->blocks;
+    while (block != NULL) {
+        epctx__block *next = block->next;
+        arena->allocator.free_fn(arena->allocator.user, block);
+        block = next;
+    }
+    memset(arena, 0, sizeof *arena);
+}
+
+EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *allocator)
+{
+    memset(buffer, 0, sizeof *buffer);
+    buffer->allocator = epctx__allocator(allocator);
+}
+
+static epctx_status epctx__buffer_reserve(epctx_buffer *buffer, size_t need)
+{
+    size_t capacity = buffer->capacity < 256 ? 256 : buffer->capacity;
+    uint8_t *data;
+    while (capacity < need) {
+        capacity = capacity > SIZE_MAX / 2 ? need : capacity * 2;
+    }
+    if (buffer->allocator.alloc_fn == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    data = (uint8_t *)buffer->allocator.alloc_fn(buffer->allocator.user, capacity);
+    if (data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (buffer->data != NULL) {
+        memcpy(data, buffer->data, buffer->size);
+        buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
+    }
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size)
+{
+    if (size == 0) {
+        return EPCTX_OK;
+    }
+    if (size > SIZE_MAX - buffer->size) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (buffer->size + size > buffer->capacity) {
+        epctx_status status = epctx__buffer_reserve(buffer, buffer->size + size);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    }
+    if (data != NULL) {
+        memcpy(buffer->data + buffer->size, data, size);
+    } else {
+        memset(buffer->data + buffer->size, 0, size);
+    }
+    buffer->size += size;
+    return EPCTX_OK;
+}
+
+EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
+{
+    if (buffer->data != NULL) {
+        buffer->allocator.free_fn(buffer->allocator.user, buffer->data);
+    }
+    buffer->data = NULL;
+    buffer->size = buffer->capacity = 0;
+}
+
+/* -- map -- */
+
+struct epctx__map_slot {
+    epctx_str key; /* data NULL: free */
+    uint32_t value;
+};
+
+EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
+{
+    memset(map, 0, sizeof *map);
+    map->arena = arena;
+}
+
+static struct epctx__map_slot *epctx__map_find(const epctx_map *map, epctx_str key)
+{
+    size_t at = (size_t)epctx_hash(key.data, key.size, 0) & (map->capacity - 1);
+    while (map->slots[at].key.data != NULL && !epctx_str_eq(map->slots[at].key, key)) {
+        at = (at + 1) & (map->capacity - 1);
+    }
+    return &map->slots[at];
+}
+
+EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
+{
+    const struct epctx__map_slot *slot;
+    if (map->count == 0) {
+        return EPCTX_MAP_NONE;
+    }
+    slot = epctx__map_find(map, key);
+    return slot->key.data != NULL ? slot->value : EPCTX_MAP_NONE;
+}
+
+static epctx_status epctx__map_grow(epctx_map *map)
+{
+    epctx_map bigger = *map;
+    size_t i;
+    bigger.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
+    bigger.slots = (struct epctx__map_slot *)epctx_arena_array(map->arena, bigger.capacity,
+                                                               sizeof *bigger.slots);
+    if (bigger.slots == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; i < map->capacity; i++) {
+        if (map->slots[i].key.data != NULL) {
+            *epctx__map_find(&bigger, map->slots[i].key) = map->slots[i];
+        }
+    }
+    *map = bigger;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
+{
+    struct epctx__map_slot *slot;
+    if (map->count + map->count / 2 >= map->capacity) {
+        epctx_status status = epctx__map_grow(map);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    }
+    slot = epctx__map_find(map, key);
+    if (slot->key.data == NULL) {
+        slot->key.data = key.data != NULL ? key.data : "";
+        slot->key.size = key.size;
+        map->count++;
+    }
+    slot->value = value;
+    return EPCTX_OK;
+}
+
+/* ================================================================================================
+ * >>io
+ * ============================================================================================== */
+
+#ifdef EPCTX_NO_STDIO
+
+EPCTX_API const epctx_io *epctx_io_files(void)
+{
+    return NULL;
+}
+
+#else
+
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+{
+    int code = errno;
+    epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
+    epctx_fail(error, status, "cannot %s: %s", what, strerror(code));
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
+                                    epctx_error *error)
+{
+    struct stat info;
+    epctx_status status = EPCTX_OK;
+    /* A pipe must not block us before we see that it is one. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    (void)user;
+    memset(out, 0, sizeof *out);
+    if (fd < 0) {
+        return epctx__io_error(error, "open", path);
+    }
+    if (fstat(fd, &info) != 0) {
+        status = epctx__io_error(error, "examine", path);
+    } else if (!S_ISREG(info.st_mode)) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "is %s, a regular file was expected",
+                            S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
+        epctx_blame(error, path, NULL, NULL);
+    } else if ((uint64_t)info.st_size > SIZE_MAX) {
+        status = epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed",
+                            (uint64_t)info.st_size);
+        epctx_blame(error, path, NULL, NULL);
+    } else if (info.st_size > 0) {
+        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) {
+            status = epctx__io_error(error, "map", path);
+        } else {
+            out->data = (const uint8_t *)data;
+            out->size = (size_t)info.st_size;
+            out->handle = data;
+        }
+    }
+    close(fd);
+    return status;
+}
+
+static void epctx__file_unmap(void *user, epctx_mapping *mapping)
+{
+    (void)user;
+    if (mapping->handle != NULL) {
+        munmap(mapping->handle, mapping->size);
+    }
+    memset(mapping, 0, sizeof *mapping);
+}
+
+static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_kind *kind,
+                                     uint64_t *size, epctx_error *error)
+{
+    struct stat info;
+    (void)user;
+    *kind = EPCTX_FILE_NONE;
+    *size = 0;
+    if (stat(path, &info) != 0) {
+        return errno == ENOENT || errno == ENOTDIR ? EPCTX_OK
+                                                   : epctx__io_error(error, "examine", path);
+    }
+    *kind = S_ISREG(info.st_mode)   ? EPCTX_FILE_REGULAR
+            : S_ISDIR(info.st_mode) ? EPCTX_FILE_FOLDER
+                                    : EPCTX_FILE_OTHER;
+    *size = (uint64_t)info.st_size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
+                                          epctx_error *error)
+{
+    char *real = realpath(path, NULL);
+    epctx_status status = EPCTX_OK;
+    (void)user;
+    if (real == NULL) {
+        return epctx__io_error(error, "resolve", path);
+    }
+    if (strlen(real) >= capacity) {
+        status = epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
+                            (uint64_t)capacity - 1);
+        epctx_blame(error, path, NULL, NULL);
+    } else {
+        memcpy(out, real, strlen(real) + 1);
+    }
+    free(real);
+    return status;
+}
+
+static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
+                                       epctx_error *error)
+{
+    struct stat info;
+    unsigned attempt;
+    bool exists = stat(path, &info) == 0;
+    (void)user;
+    memset(file, 0, sizeof *file);
+    /* Through a link we replace the file it points to, not the link. */
+    if (exists) {
+        epctx_status status = epctx__file_canonical(user, path, file->path, sizeof file->path,
+                                                    error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    } else if (strlen(path) < sizeof file->path) {
+        memcpy(file->path, path, strlen(path) + 1);
+    } else {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path has %u bytes, at most %u are possible",
+                          (uint64_t)strlen(path), (uint64_t)sizeof file->path - 1);
+    }
+    for (attempt = 0; attempt < 1000; attempt++) {
+        int fd;
+        int n = snprintf(file->temp, sizeof file->temp, "%s.%ld-%u.tmp", file->path, (long)getpid(),
+                         attempt);
+        if (n < 0 || (size_t)n >= sizeof file->temp) {
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                              (uint64_t)sizeof file->temp - 1);
+        }
+        fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) {
+            file->descriptor = fd;
+            if (exists && fchmod(fd, info.st_mode & 07777) != 0) {
+                epctx_status status = epctx__io_error(error, "set the mode of", file->temp);
+                close(fd);
+                unlink(file->temp);
+                return status;
+            }
+            return EPCTX_OK;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    return epctx__io_error(error, "create a temporary file for", path);
+}
+
+static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
+                                      size_t size, epctx_error *error)
+{
+    const char *p = (const char *)data;
+    (void)user;
+    while (size > 0) {
+        /* Linux writes at most 0x7ffff000 bytes a call. */
+        ssize_t n = write((int)file->descriptor, p, size < 0x40000000 ? size : 0x40000000);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return epctx__io_error(error, "write", file->path);
+        }
+        p += n;
+        size -= (size_t)n;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user;
+    return fsync((int)file->descriptor) == 0 ? EPCTX_OK
+                                             : epctx__io_error(error, "flush", file->path);
+}
+
+static void epctx__file_abort(void *user, epctx_io_file *file)
+{
+    (void)user;
+    close((int)file->descriptor);
+    unlink(file->temp);
+}
+
+static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    epctx_status status;
+    if (rename(file->temp, file->path) == 0) {
+        close((int)file->descriptor);
+        return EPCTX_OK;
+    }
+    status = epctx__io_error(error, "replace", file->path);
+    epctx__file_abort(user, file);
+    return status;
+}
+
+static epctx_status epctx__file_remove(void *user, const char *path, epctx_error *error)
+{
+    (void)user;
+    return unlink(path) == 0 ? EPCTX_OK : epctx__io_error(error, "remove", path);
+}
+
+static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_str name = epctx_path_folder(epctx_str_of(path));
+    int fd;
+    epctx_status status = EPCTX_OK;
+    (void)user;
+    if (name.size >= sizeof folder) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a folder's path is too long");
+    }
+    memcpy(folder, name.size > 0 ? name.data : ".", name.size > 0 ? name.size : 1);
+    folder[name.size > 0 ? name.size : 1] = '\0';
+    fd = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    if (fd < 0) {
+        return epctx__io_error(error, "open", folder);
+    }
+    /* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
+    if (fsync(fd) != 0 && errno != EINVAL) {
+        status = epctx__io_error(error, "flush", folder);
+    }
+    close(fd);
+    return status;
+}
+
+EPCTX_API const epctx_io *epctx_io_files(void)
+{
+    static const epctx_io files = {
+        NULL,
+        epctx__file_map,
+        epctx__file_unmap,
+        epctx__file_stat,
+        epctx__file_canonical,
+        epctx__file_create,
+        epctx__file_write,
+        epctx__file_sync,
+        epctx__file_commit,
+        epctx__file_abort,
+        epctx__file_remove,
+        epctx__file_sync_folder,
+    };
+    return &files;
+}
+
+#endif /* EPCTX_NO_STDIO */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* EPCTX_IMPLEMENTATION */
