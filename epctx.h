@@ -456,24 +456,6 @@ typedef struct epctx_node_view {
     uint32_t input_count, output_count, attr_count;
 } epctx_node_view;
 
-typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
-    EPCTX_ATTR_UNDEFINED = 0,
-    EPCTX_ATTR_FLOAT = 1,
-    EPCTX_ATTR_INT = 2,
-    EPCTX_ATTR_STRING = 3,
-    EPCTX_ATTR_TENSOR = 4,
-    EPCTX_ATTR_GRAPH = 5,
-    EPCTX_ATTR_FLOATS = 6,
-    EPCTX_ATTR_INTS = 7,
-    EPCTX_ATTR_STRINGS = 8,
-    EPCTX_ATTR_TENSORS = 9,
-    EPCTX_ATTR_GRAPHS = 10,
-    EPCTX_ATTR_SPARSE_TENSOR = 11,
-    EPCTX_ATTR_SPARSE_TENSORS = 12,
-    EPCTX_ATTR_TYPE_PROTO = 13,
-    EPCTX_ATTR_TYPE_PROTOS = 14
-} epctx_attr_type;
-
 typedef struct epctx_attr_view {
     epctx_view view;
     epctx_str name, ref_attr_name;
@@ -587,6 +569,24 @@ typedef struct epctx_tensor {
 } epctx_tensor;
 
 struct epctx_graph;
+
+typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
+    EPCTX_ATTR_UNDEFINED = 0,
+    EPCTX_ATTR_FLOAT = 1,
+    EPCTX_ATTR_INT = 2,
+    EPCTX_ATTR_STRING = 3,
+    EPCTX_ATTR_TENSOR = 4,
+    EPCTX_ATTR_GRAPH = 5,
+    EPCTX_ATTR_FLOATS = 6,
+    EPCTX_ATTR_INTS = 7,
+    EPCTX_ATTR_STRINGS = 8,
+    EPCTX_ATTR_TENSORS = 9,
+    EPCTX_ATTR_GRAPHS = 10,
+    EPCTX_ATTR_SPARSE_TENSOR = 11,
+    EPCTX_ATTR_SPARSE_TENSORS = 12,
+    EPCTX_ATTR_TYPE_PROTO = 13,
+    EPCTX_ATTR_TYPE_PROTOS = 14
+} epctx_attr_type;
 
 typedef struct epctx_attr {
     epctx_str name;
