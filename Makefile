@@ -29,14 +29,17 @@ endif
 
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
            -Wstrict-prototypes -Werror
-SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
+SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c)
-TEST_SCRIPTS := $(wildcard tests/test_*.sh)
+# The fuzzers take longest, so they start first.
+TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
+TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
 # Every header, compiled as a source with its implementation switched on: a
 # program that does not bring the implementation itself takes it from here.
 HEADERS := $(wildcard epctx.h epctx_npu.h)

@@ -568,6 +568,24 @@ typedef struct epctx_tensor {
     size_t size;
 } epctx_tensor;
 
+typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
+    EPCTX_ATTR_UNDEFINED = 0,
+    EPCTX_ATTR_FLOAT = 1,
+    EPCTX_ATTR_INT = 2,
+    EPCTX_ATTR_STRING = 3,
+    EPCTX_ATTR_TENSOR = 4,
+    EPCTX_ATTR_GRAPH = 5,
+    EPCTX_ATTR_FLOATS = 6,
+    EPCTX_ATTR_INTS = 7,
+    EPCTX_ATTR_STRINGS = 8,
+    EPCTX_ATTR_TENSORS = 9,
+    EPCTX_ATTR_GRAPHS = 10,
+    EPCTX_ATTR_SPARSE_TENSOR = 11,
+    EPCTX_ATTR_SPARSE_TENSORS = 12,
+    EPCTX_ATTR_TYPE_PROTO = 13,
+    EPCTX_ATTR_TYPE_PROTOS = 14
+} epctx_attr_type;
+
 struct epctx_graph;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -1040,14 +1058,6 @@ EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
     return epctx_str_eq(a, epctx_str_of(b));
 }
 
-static EPCTX__UNUSED epctx_str epctx__str(const uint8_t *data, size_t size)
-{
-    epctx_str s;
-    s.data = (const char *)data;
-    s.size = size;
-    return s;
-}
-
 /* -- errors -- */
 
 typedef struct epctx__text {
@@ -1216,7 +1226,7 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
     }
 }
 
-static EPCTX__UNUSED epctx_status epctx__nomem(epctx_error *error, uint64_t size)
+static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 {
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed", size);
 }
@@ -1814,6 +1824,4603 @@ EPCTX_API const epctx_io *epctx_io_files(void)
 }
 
 #endif /* EPCTX_NO_STDIO */
+
+#ifndef EPCTX_NO_WIRE
+
+/* ================================================================================================
+ * >>wire
+ *
+ * The grammar is that of libprotobuf's C++ parser: tags and lengths of at most five bytes, varints
+ * of at most ten, field number 0 and wire types 6 and 7 refused, groups must close with their own
+ * number, and at most max_depth nested messages and groups.
+ * ============================================================================================== */
+
+static epctx_str epctx__str(const uint8_t *data, size_t size)
+{
+    epctx_str s;
+    s.data = (const char *)data;
+    s.size = size;
+    return s;
+}
+
+typedef struct epctx__token {
+    uint32_t number;
+    epctx_wire wire;
+    uint64_t value;
+    const uint8_t *start; /* of the tag */
+    const uint8_t *body;  /* LEN: of the payload, which ends where the field ends */
+} epctx__token;
+
+/* Returns the byte after the varint, or NULL when it is cut off or longer than `most` bytes. */
+static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsigned most,
+                                    uint64_t *value)
+{
+    uint64_t v = 0;
+    unsigned i;
+    for (i = 0; i < most && p < end; i++) {
+        uint8_t byte = *p++;
+        v |= (uint64_t)(byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            *value = v;
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. */
+static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
+{
+    uint64_t v;
+    if (p < end && *p < 0x80) {
+        *tag = *p;
+        return p + 1;
+    }
+    p = epctx__varint(p, end, 5, &v);
+    *tag = p != NULL ? (uint32_t)(v & UINT32_MAX) : 0;
+    return p;
+}
+
+/* Skips what follows a start-group tag up to and including its end-group tag. */
+static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
+                                        uint32_t depth);
+
+/* Reads one field. NULL: malformed. An end-group tag is malformed here; epctx__skip_group sees it
+ * first. `depth` is how many more levels may open. */
+static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t depth,
+                                  epctx__token *t)
+{
+    uint32_t tag;
+    uint64_t size;
+    t->start = p;
+    p = epctx__tag(p, end, &tag);
+    if (p == NULL || tag >> 3 == 0) {
+        return NULL;
+    }
+    t->number = tag >> 3;
+    t->wire = (epctx_wire)(tag & 7);
+    t->value = 0;
+    t->body = p;
+    switch (tag & 7) {
+    case EPCTX_WIRE_VARINT:
+        return epctx__varint(p, end, 10, &t->value);
+    case EPCTX_WIRE_FIXED64:
+        if (end - p < 8) {
+            return NULL;
+        }
+        t->value = epctx__le64(p);
+        return p + 8;
+    case EPCTX_WIRE_LEN:
+        p = epctx__varint(p, end, 5, &size);
+        if (p == NULL || size > (uint64_t)(end - p)) {
+            return NULL;
+        }
+        t->body = p;
+        return p + size;
+    case EPCTX_WIRE_GROUP:
+        return depth == 0 ? NULL : epctx__skip_group(p, end, t->number, depth - 1);
+    case EPCTX_WIRE_FIXED32:
+        if (end - p < 4) {
+            return NULL;
+        }
+        t->value = epctx__le32(p);
+        return p + 4;
+    default:
+        return NULL;
+    }
+}
+
+static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, uint32_t number,
+                                        uint32_t depth)
+{
+    while (p != NULL && p < end) {
+        epctx__token t;
+        uint32_t tag;
+        const uint8_t *after = epctx__tag(p, end, &tag);
+        if (after != NULL && (tag & 7) == 4) {
+            return tag >> 3 == number ? after : NULL;
+        }
+        p = epctx__next(p, end, depth, &t);
+    }
+    return NULL;
+}
+
+/* -- the schema: which fields hold messages, which hold packed numbers -- */
+
+typedef enum epctx__type {
+    EPCTX__T_NONE = 0,
+    EPCTX__T_MODEL,
+    EPCTX__T_GRAPH,
+    EPCTX__T_NODE,
+    EPCTX__T_ATTR,
+    EPCTX__T_TENSOR,
+    EPCTX__T_SEGMENT,
+    EPCTX__T_SPARSE,
+    EPCTX__T_VALUE,
+    EPCTX__T_TYPE,
+    EPCTX__T_TYPE_TENSOR, /* also SparseTensor: the same fields */
+    EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
+    EPCTX__T_TYPE_MAP,
+    EPCTX__T_SHAPE,
+    EPCTX__T_LEAF, /* only strings and numbers: dimension, opset, key/value pair, configuration */
+    EPCTX__T_FUNCTION,
+    EPCTX__T_TRAINING,
+    EPCTX__T_ANNOTATION,
+    EPCTX__T_NODE_DEVICE,
+    EPCTX__T_SHARDING,
+    EPCTX__T_SHARDED_DIM,
+    EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
+    EPCTX__T_COUNT
+} epctx__type;
+
+/* A table entry: 0 is "nothing to look into"; else the message type, with EPCTX__ONE when the field
+ * is singular; or the width class of a packed field. */
+#define EPCTX__ONE    0x20u
+#define EPCTX__VARINT 0x40u
+#define EPCTX__FIX32  0x41u
+#define EPCTX__FIX64  0x42u
+
+/* onnx.proto, IR version 13; the index is the field number. */
+static const uint8_t epctx__fields_model[27] = {
+    0, 0, 0, 0, 0, 0, 0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, 0, 0, 0, 0, 0, EPCTX__T_LEAF,
+    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_graph[17] = {
+    0, EPCTX__T_NODE, 0, 0, 0, EPCTX__T_TENSOR, 0, 0, 0, 0, 0, EPCTX__T_VALUE, EPCTX__T_VALUE,
+    EPCTX__T_VALUE, EPCTX__T_ANNOTATION, EPCTX__T_SPARSE, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_node[11] = {
+    0, 0, 0, 0, 0, EPCTX__T_ATTR, 0, 0, 0, EPCTX__T_LEAF, EPCTX__T_NODE_DEVICE};
+static const uint8_t epctx__fields_attr[24] = {
+    0, 0, 0, 0, 0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__FIX32,
+    EPCTX__VARINT, 0, EPCTX__T_TENSOR, EPCTX__T_GRAPH, 0, 0, EPCTX__T_TYPE | EPCTX__ONE,
+    EPCTX__T_TYPE, 0, 0, 0, 0, 0, 0, EPCTX__T_SPARSE | EPCTX__ONE, EPCTX__T_SPARSE};
+static const uint8_t epctx__fields_tensor[17] = {
+    0, EPCTX__VARINT, 0, EPCTX__T_SEGMENT | EPCTX__ONE, EPCTX__FIX32, EPCTX__VARINT, 0,
+    EPCTX__VARINT, 0, 0, EPCTX__FIX64, EPCTX__VARINT, 0, EPCTX__T_LEAF, 0, 0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_sparse[4] = {
+    0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__VARINT};
+static const uint8_t epctx__fields_value[5] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE, 0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_type[10] = {
+    0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_ELEM | EPCTX__ONE,
+    EPCTX__T_TYPE_MAP | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE,
+    EPCTX__T_TYPE_ELEM | EPCTX__ONE};
+static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
+static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
+static const uint8_t epctx__fields_type_map[3] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE};
+static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_function[15] = {
+    0, 0, 0, 0, 0, 0, 0, EPCTX__T_NODE, 0, EPCTX__T_LEAF, 0, EPCTX__T_ATTR, EPCTX__T_VALUE, 0,
+    EPCTX__T_LEAF};
+static const uint8_t epctx__fields_training[5] = {
+    0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_annotation[3] = {0, 0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_node_device[3] = {0, 0, EPCTX__T_SHARDING};
+static const uint8_t epctx__fields_sharding[5] = {0, 0, EPCTX__VARINT, EPCTX__T_GROUP_MAP,
+                                                  EPCTX__T_SHARDED_DIM};
+static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_group_map[3] = {0, 0, EPCTX__VARINT};
+
+typedef struct epctx__schema {
+    const uint8_t *fields;
+    uint32_t count;
+} epctx__schema;
+
+#define EPCTX__SCHEMA(table) {table, (uint32_t)sizeof(table)}
+static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
+    {NULL, 0},
+    EPCTX__SCHEMA(epctx__fields_model),
+    EPCTX__SCHEMA(epctx__fields_graph),
+    EPCTX__SCHEMA(epctx__fields_node),
+    EPCTX__SCHEMA(epctx__fields_attr),
+    EPCTX__SCHEMA(epctx__fields_tensor),
+    {NULL, 0}, /* SEGMENT */
+    EPCTX__SCHEMA(epctx__fields_sparse),
+    EPCTX__SCHEMA(epctx__fields_value),
+    EPCTX__SCHEMA(epctx__fields_type),
+    EPCTX__SCHEMA(epctx__fields_type_tensor),
+    EPCTX__SCHEMA(epctx__fields_type_elem),
+    EPCTX__SCHEMA(epctx__fields_type_map),
+    EPCTX__SCHEMA(epctx__fields_shape),
+    {NULL, 0}, /* LEAF */
+    EPCTX__SCHEMA(epctx__fields_function),
+    EPCTX__SCHEMA(epctx__fields_training),
+    EPCTX__SCHEMA(epctx__fields_annotation),
+    EPCTX__SCHEMA(epctx__fields_node_device),
+    EPCTX__SCHEMA(epctx__fields_sharding),
+    EPCTX__SCHEMA(epctx__fields_sharded_dim),
+    EPCTX__SCHEMA(epctx__fields_group_map),
+};
+#undef EPCTX__SCHEMA
+
+static uint32_t epctx__field_kind(epctx__type type, uint32_t number)
+{
+    const epctx__schema *schema = &epctx__schemas[type];
+    return number < schema->count ? schema->fields[number] : 0;
+}
+
+static bool epctx__is_message(uint32_t kind)
+{
+    return kind != 0 && kind < EPCTX__VARINT;
+}
+
+static epctx__type epctx__message_type(uint32_t kind)
+{
+    return (epctx__type)(kind & (EPCTX__ONE - 1));
+}
+
+/* -- the check of a whole message -- */
+
+typedef struct epctx__check {
+    uint64_t fields;     /* still allowed */
+    const uint8_t *bad;  /* where the first fault is */
+    const char *reason;
+    epctx_status status;
+    bool duplicate;
+} epctx__check;
+
+static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_t *at,
+                          const char *reason)
+{
+    if (check->reason == NULL) {
+        check->status = status;
+        check->bad = at;
+        check->reason = reason;
+    }
+    return false;
+}
+
+static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
+                                const uint8_t *end)
+{
+    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    uint64_t value;
+    if (kind != EPCTX__VARINT) {
+        return (size_t)(end - p) % width == 0 ||
+               epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    }
+    while (p < end) {
+        const uint8_t *after = epctx__varint(p, end, 10, &value);
+        if (after == NULL) {
+            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
+                                 "a packed field ends inside a varint");
+        }
+        p = after;
+    }
+    return true;
+}
+
+static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+                                 const uint8_t *end, uint32_t depth);
+
+/* What is inside one field of a message of type `type`. */
+static bool epctx__check_field(epctx__check *check, epctx__type type, const epctx__token *t,
+                               const uint8_t *end, uint32_t depth, uint32_t *seen)
+{
+    uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
+    if (check->fields == 0) {
+        return epctx__refuse(check, EPCTX_ERR_LIMIT, t->start,
+                             "the model has more fields than epctx_limits.max_fields allows");
+    }
+    check->fields--;
+    if (kind == 0) {
+        return true;
+    }
+    if (!epctx__is_message(kind)) {
+        return epctx__check_packed(check, kind, t->body, end);
+    }
+    if ((kind & EPCTX__ONE) != 0) {
+        uint32_t bit = UINT32_C(1) << t->number;
+        check->duplicate = check->duplicate || (*seen & bit) != 0;
+        *seen |= bit;
+    }
+    if (depth == 0) {
+        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
+                             "messages are nested deeper than the limit");
+    }
+    return epctx__check_message(check, epctx__message_type(kind), t->body, end, depth - 1);
+}
+
+static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+                                 const uint8_t *end, uint32_t depth)
+{
+    uint32_t seen = 0;
+    while (p < end) {
+        epctx__token t;
+        const uint8_t *after = epctx__next(p, end, depth, &t);
+        if (after == NULL) {
+            return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "there is no valid protobuf field");
+        }
+        if (!epctx__check_field(check, type, &t, after, depth, &seen)) {
+            return false;
+        }
+        p = after;
+    }
+    return true;
+}
+
+/* -- the tree --
+ *
+ * A message that was not touched is its bytes. A message that was opened up (the model, its main
+ * graph, whatever an edit needs) is a list of slots, one a field. A slot keeps its source bytes and
+ * writes them back unless something inside it changed. Lists make edits and their undoing O(1). */
+
+typedef struct epctx__message {
+    struct epctx_slot *first;
+    struct epctx_slot *last;
+    uint32_t edits; /* live edits in this message and below; 0: the source bytes are still right */
+    uint64_t size;  /* of the payload, set by epctx__measure */
+} epctx__message;
+
+struct epctx_slot {
+    struct epctx_slot *next;
+    struct epctx_slot *parent;
+    const uint8_t *data; /* whole field from the tag on; if `split`, only the payload */
+    size_t size;
+    epctx__message *message; /* opened payload, or NULL */
+    uint32_t number;
+    uint8_t wire;
+    uint8_t head; /* bytes of tag and length in front of the payload */
+    bool split;
+    bool removed;
+};
+typedef struct epctx_slot epctx_slot;
+
+/* One edit, for undo. */
+typedef struct epctx__edit {
+    struct epctx__edit *before;
+    epctx_slot *slot;
+    epctx_slot *previous; /* inserted slots: the slot in front, NULL for the first */
+    bool inserted;        /* else removed */
+} epctx__edit;
+
+static epctx_view epctx__slot_view(const epctx_slot *slot)
+{
+    epctx_view view;
+    view.slot = slot;
+    view.data = slot->data != NULL ? slot->data + slot->head : NULL;
+    view.size = slot->size - slot->head;
+    return view;
+}
+
+static epctx_view epctx__no_view(void)
+{
+    epctx_view view = {NULL, NULL, 0};
+    return view;
+}
+
+static epctx_view epctx__bytes_view(const uint8_t *data, size_t size)
+{
+    epctx_view view;
+    view.slot = NULL;
+    view.data = data;
+    view.size = size;
+    return view;
+}
+
+static bool epctx__has_view(epctx_view view)
+{
+    return view.slot != NULL || view.data != NULL;
+}
+
+EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number)
+{
+    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, 0};
+    cursor.number = number;
+    if (message.slot != NULL && message.slot->message != NULL) {
+        cursor.slot = message.slot->message->first;
+    } else if (message.data != NULL) {
+        cursor.next = message.data;
+        cursor.end = message.data + message.size;
+    }
+    return cursor;
+}
+
+static void epctx__field_of(const epctx__token *t, const uint8_t *after, epctx_field *field)
+{
+    field->number = t->number;
+    field->wire = t->wire;
+    field->value = t->value;
+    field->body = t->wire == EPCTX_WIRE_LEN ? epctx__bytes_view(t->body, (size_t)(after - t->body))
+                                            : epctx__no_view();
+}
+
+static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
+{
+    epctx__token t;
+    if (slot->wire == EPCTX_WIRE_LEN) {
+        field->number = slot->number;
+        field->wire = EPCTX_WIRE_LEN;
+        field->value = 0;
+        field->body = epctx__slot_view(slot);
+        return;
+    }
+    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), field);
+}
+
+EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
+{
+    while (cursor->slot != NULL) {
+        const epctx_slot *slot = cursor->slot;
+        cursor->slot = slot->next;
+        if (!slot->removed && (cursor->number == 0 || slot->number == cursor->number)) {
+            epctx__slot_field(slot, field);
+            return true;
+        }
+    }
+    while (cursor->next != NULL && cursor->next < cursor->end) {
+        epctx__token t;
+        const uint8_t *after = epctx__next(cursor->next, cursor->end, 100, &t);
+        cursor->next = after; /* NULL ends the walk: bytes that open did not check */
+        if (after != NULL && (cursor->number == 0 || t.number == cursor->number)) {
+            epctx__field_of(&t, after, field);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves to the next field that may hold repeated scalars of the given unpacked wire type. */
+static bool epctx__next_scalar(epctx_cursor *cursor, epctx_wire wire, uint64_t *value)
+{
+    epctx_field field;
+    for (;;) {
+        if (cursor->packed != NULL && cursor->packed < cursor->packed_end) {
+            if (wire == EPCTX_WIRE_VARINT) {
+                cursor->packed = epctx__varint(cursor->packed, cursor->packed_end, 10, value);
+            } else if (cursor->packed_end - cursor->packed >= 4) {
+                *value = epctx__le32(cursor->packed);
+                cursor->packed += 4;
+            } else {
+                cursor->packed = NULL;
+            }
+            if (cursor->packed != NULL) {
+                return true;
+            }
+        }
+        if (!epctx_next_field(cursor, &field)) {
+            return false;
+        }
+        if (field.wire == wire) {
+            *value = field.value;
+            return true;
+        }
+        if (field.wire == EPCTX_WIRE_LEN) {
+            cursor->packed = field.body.data;
+            cursor->packed_end = field.body.data + field.body.size;
+        }
+    }
+}
+
+EPCTX_API bool epctx_next_int(epctx_cursor *cursor, int64_t *value)
+{
+    uint64_t bits;
+    if (!epctx__next_scalar(cursor, EPCTX_WIRE_VARINT, &bits)) {
+        return false;
+    }
+    *value = (int64_t)bits;
+    return true;
+}
+
+static float epctx__float(uint64_t bits)
+{
+    uint32_t word = (uint32_t)bits;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+EPCTX_API bool epctx_next_float(epctx_cursor *cursor, float *value)
+{
+    uint64_t bits;
+    if (!epctx__next_scalar(cursor, EPCTX_WIRE_FIXED32, &bits)) {
+        return false;
+    }
+    *value = epctx__float(bits);
+    return true;
+}
+
+static epctx_str epctx__view_str(epctx_view view)
+{
+    return epctx__str(view.data, view.size);
+}
+
+EPCTX_API bool epctx_next_str(epctx_cursor *cursor, epctx_str *value)
+{
+    epctx_field field;
+    while (epctx_next_field(cursor, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN) {
+            *value = epctx__view_str(field.body);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next field with a payload. */
+static bool epctx__next_body(epctx_cursor *cursor, epctx_view *body)
+{
+    epctx_field field;
+    while (epctx_next_field(cursor, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN) {
+            *body = field.body;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- nanopb: is the linked library built like the header we see? -- */
+
+typedef struct epctx__probe {
+    pb_istream_t stream;
+    uint8_t guard[32];
+    bool called;
+} epctx__probe;
+
+#ifndef PB_BUFFER_ONLY
+static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count)
+{
+    const uint8_t *p = (const uint8_t *)stream->state;
+    ((epctx__probe *)(void *)stream)->called = true;
+    if (out != NULL) {
+        memcpy(out, p, count);
+    }
+    stream->state = (void *)((uintptr_t)p + count);
+    return true;
+}
+#endif
+
+/* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
+ * own callback and then provoking an error shows both before a real stream is at stake. */
+static bool epctx__nanopb_matches(void)
+{
+    static const uint8_t bytes[4] = {0x08, 0x96, 0x01, 0x0f};
+    epctx__probe probe;
+    pb_wire_type_t wire;
+    uint32_t tag = 0;
+    uint64_t value = 0;
+    bool eof = false;
+    size_t i;
+    memset(&probe, 0, sizeof probe);
+    memset(probe.guard, 0xa5, sizeof probe.guard);
+#ifdef PB_BUFFER_ONLY
+    probe.stream = pb_istream_from_buffer(bytes, sizeof bytes);
+    probe.called = true;
+#else
+    probe.stream.callback = epctx__probe_read;
+    probe.stream.state = (void *)(uintptr_t)bytes;
+    probe.stream.bytes_left = sizeof bytes;
+#endif
+    if (!pb_decode_tag(&probe.stream, &wire, &tag, &eof) || wire != PB_WT_VARINT || tag != 1 ||
+        !pb_decode_varint(&probe.stream, &value) || value != 150 || !probe.called ||
+        pb_skip_field(&probe.stream, (pb_wire_type_t)7)) {
+        return false;
+    }
+#ifndef PB_NO_ERRMSG
+    if (probe.stream.errmsg == NULL) {
+        return false;
+    }
+#endif
+    for (i = 0; i < sizeof probe.guard; i++) {
+        if (probe.guard[i] != 0xa5) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ================================================================================================
+ * >>onnx
+ * ============================================================================================== */
+
+/* External data that was mapped for a graph record. */
+typedef struct epctx__file {
+    struct epctx__file *next;
+    const char *path;
+    epctx_mapping mapping;
+} epctx__file;
+
+static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
+                                      const uint8_t *after)
+{
+    epctx_slot *slot = (epctx_slot *)epctx__arena_raw(arena, sizeof *slot);
+    if (slot == NULL) {
+        return NULL;
+    }
+    slot->next = NULL;
+    slot->parent = parent;
+    slot->data = t->start;
+    slot->size = (size_t)(after - t->start);
+    slot->message = NULL;
+    slot->number = t->number;
+    slot->wire = (uint8_t)t->wire;
+    slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
+    slot->split = slot->removed = false;
+    if (parent->message->last != NULL) {
+        parent->message->last->next = slot;
+    } else {
+        parent->message->first = slot;
+    }
+    parent->message->last = slot;
+    return slot;
+}
+
+/* Opens the payload of a slot up into slots. `check` NULL: the bytes were checked before. With it,
+ * everything below is checked on the way, and a main graph is opened too. */
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                             epctx__check *check, uint32_t depth)
+{
+    epctx_view body = epctx__slot_view(slot);
+    const uint8_t *p = body.data;
+    const uint8_t *end = body.size > 0 ? body.data + body.size : body.data;
+    uint32_t seen = 0;
+    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        return false;
+    }
+    while (p < end) {
+        epctx__token t;
+        epctx_slot *child;
+        const uint8_t *after = epctx__next(p, end, depth, &t);
+        if (after == NULL) {
+            return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
+                                                  "there is no valid protobuf field");
+        }
+        child = epctx__append_slot(arena, slot, &t, after);
+        if (child == NULL) {
+            return false;
+        }
+        if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
+            depth > 0) {
+            check->duplicate = check->duplicate || (seen & 1u << 7) != 0;
+            seen |= 1u << 7;
+            if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
+                return false;
+            }
+        } else if (check != NULL && !epctx__check_field(check, type, &t, after, depth, &seen)) {
+            return false;
+        }
+        p = after;
+    }
+    return true;
+}
+
+/* Files that people take for models. Looked at only when the bytes were refused. */
+static const char *epctx__lookalike(epctx_span bytes)
+{
+    static const char lfs[] = "version https://git-lfs";
+    if (bytes.size >= sizeof lfs - 1 && memcmp(bytes.data, lfs, sizeof lfs - 1) == 0) {
+        return "this is a git-lfs pointer, not the model: run 'git lfs pull'";
+    }
+    if (bytes.size >= 8 && memcmp(bytes.data + 4, "ORTM", 4) == 0) {
+        return "this is an .ort file (flatbuffers), an ONNX protobuf was expected";
+    }
+    if (bytes.size >= 2 && bytes.data[0] == 0x1f && bytes.data[1] == 0x8b) {
+        return "this is a gzip archive: unpack it first";
+    }
+    if (bytes.size >= 4 && memcmp(bytes.data, "PK\003\004", 4) == 0) {
+        return "this is a zip archive: unpack it first";
+    }
+    return NULL;
+}
+
+static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
+                                   epctx_error *error)
+{
+    const char *lookalike = epctx__lookalike(model->source);
+    uint64_t at;
+    if (check->reason == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    at = (uint64_t)(check->bad - model->source.data);
+    if (lookalike != NULL) {
+        epctx_fail(error, check->status, "%s", lookalike);
+    } else {
+        epctx_fail(error, check->status, "not an ONNX protobuf: byte %u of %u: %s", at,
+                   (uint64_t)model->source.size, check->reason);
+    }
+    if (error != NULL) {
+        error->offset = at;
+    }
+    return check->status;
+}
+
+/* Builds the tree over model->source. */
+static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
+{
+    epctx__check check;
+    epctx_slot *slot;
+    memset(&check, 0, sizeof check);
+    check.fields = model->limits.max_fields;
+    if (model->source.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
+    }
+    if (model->source.size > model->limits.max_size) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT,
+                          "the model has %u bytes, epctx_limits.max_size allows %u",
+                          (uint64_t)model->source.size, model->limits.max_size);
+    }
+    model->root = (epctx_slot *)epctx_arena_alloc(&model->arena, sizeof *model->root);
+    if (model->root == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    model->root->data = model->source.data;
+    model->root->size = model->source.size;
+    model->root->wire = EPCTX_WIRE_LEN;
+    if (!epctx__open_slot(&model->arena, model->root, EPCTX__T_MODEL, &check,
+                          model->limits.max_depth)) {
+        return epctx__refused(model, &check, error);
+    }
+    for (slot = model->root->message->first; slot != NULL && model->graph == NULL;
+         slot = slot->next) {
+        model->graph = slot->message != NULL ? slot : NULL;
+    }
+    model->duplicate = check.duplicate;
+    return EPCTX_OK;
+}
+
+static epctx_limits epctx__limits(const epctx_limits *limits)
+{
+    epctx_limits out = {100, UINT64_MAX, UINT64_MAX};
+    if (limits->max_depth != 0 && limits->max_depth < out.max_depth) {
+        out.max_depth = limits->max_depth;
+    }
+    if (limits->max_size != 0) {
+        out.max_size = limits->max_size;
+    }
+    if (limits->max_fields != 0) {
+        out.max_fields = limits->max_fields;
+    }
+    return out;
+}
+
+static epctx_status epctx__model_init(epctx_model *model, const char *path,
+                                      const epctx_open_opts *opts, epctx_error *error)
+{
+    static const epctx_open_opts defaults = {NULL, NULL, 0, NULL, NULL, {0, 0, 0}};
+    const epctx_open_opts *o = opts != NULL ? opts : &defaults;
+    epctx_error_clear(error);
+    memset(model, 0, sizeof *model);
+    if (!epctx__nanopb_matches()) {
+        return epctx_fail(error, EPCTX_ERR_CONFIG,
+                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings than "
+                          "this program");
+    }
+    if (o->buffer != NULL) {
+        epctx_arena_init_fixed(&model->arena, o->buffer, o->buffer_size);
+    } else {
+        epctx_arena_init(&model->arena, o->allocator);
+    }
+    model->io = o->io != NULL ? o->io : epctx_io_files();
+    model->limits = epctx__limits(&o->limits);
+    model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    model->external_folder =
+        epctx_arena_copy(&model->arena, epctx_str_of(o->external_folder));
+    if (model->path == NULL || model->external_folder == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
+                                             const epctx_open_opts *opts, epctx_error *error)
+{
+    epctx_status status;
+    if (model == NULL || path == NULL) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_ARG, "model and path must not be NULL");
+    }
+    status = epctx__model_init(model, path, opts, error);
+    if (status == EPCTX_OK && model->io == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "built with EPCTX_NO_STDIO and no epctx_io given");
+    }
+    if (status == EPCTX_OK) {
+        status = model->io->map_fn(model->io->user, path, &model->mapping, error);
+    }
+    if (status == EPCTX_OK) {
+        model->source.data = model->mapping.data;
+        model->source.size = model->mapping.size;
+        status = epctx__model_parse(model, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, path, NULL, NULL);
+        epctx_model_close(model);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
+                                               const epctx_open_opts *opts, epctx_error *error)
+{
+    epctx_status status;
+    if (model == NULL || (data == NULL && size > 0)) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_ARG, "model and data must not be NULL");
+    }
+    status = epctx__model_init(model, "", opts, error);
+    if (status == EPCTX_OK) {
+        model->source.data = (const uint8_t *)data;
+        model->source.size = size;
+        status = epctx__model_parse(model, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_model_close(model);
+    }
+    return status;
+}
+
+EPCTX_API void epctx_model_close(epctx_model *model)
+{
+    epctx__file *file;
+    if (model == NULL) {
+        return;
+    }
+    for (file = model->files; file != NULL; file = file->next) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+    }
+    if (model->mapping.handle != NULL) {
+        model->io->unmap_fn(model->io->user, &model->mapping);
+    }
+    epctx_arena_free(&model->arena);
+    memset(model, 0, sizeof *model);
+}
+
+EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
+{
+    epctx_model_info info;
+    epctx_cursor it;
+    epctx_field f;
+    memset(&info, 0, sizeof info);
+    info.view = epctx__slot_view(model->root);
+    it = epctx_fields(info.view, 0);
+    while (epctx_next_field(&it, &f)) {
+        bool len = f.wire == EPCTX_WIRE_LEN;
+        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
+            info.ir_version = (int64_t)f.value;
+        } else if (f.number == 2 && len) {
+            info.producer_name = epctx__view_str(f.body);
+        } else if (f.number == 3 && len) {
+            info.producer_version = epctx__view_str(f.body);
+        } else if (f.number == 4 && len) {
+            info.domain = epctx__view_str(f.body);
+        } else if (f.number == 5 && f.wire == EPCTX_WIRE_VARINT) {
+            info.model_version = (int64_t)f.value;
+        } else if (f.number == 6 && len) {
+            info.doc_string = epctx__view_str(f.body);
+        } else if (f.number == 25 && len) {
+            info.function_count++;
+        }
+    }
+    return info;
+}
+
+EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
+{
+    return model->graph != NULL;
+}
+
+EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
+{
+    return epctx_graph_of(model->graph != NULL ? epctx__slot_view(model->graph) : epctx__no_view());
+}
+
+EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
+{
+    epctx_graph_view graph;
+    epctx_cursor it = epctx_fields(view, 2);
+    epctx_str text;
+    memset(&graph, 0, sizeof graph);
+    graph.view = view;
+    while (epctx_next_str(&it, &text)) {
+        graph.name = text;
+    }
+    it = epctx_fields(view, 10);
+    while (epctx_next_str(&it, &text)) {
+        graph.doc_string = text;
+    }
+    return graph;
+}
+
+EPCTX_API epctx_node_view epctx_node_of(epctx_view view)
+{
+    epctx_node_view node;
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    memset(&node, 0, sizeof node);
+    node.view = view;
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (f.number) {
+        case 1:
+            node.input_count++;
+            break;
+        case 2:
+            node.output_count++;
+            break;
+        case 3:
+            node.name = epctx__view_str(f.body);
+            break;
+        case 4:
+            node.op_type = epctx__view_str(f.body);
+            break;
+        case 5:
+            node.attr_count++;
+            break;
+        case 6:
+            node.doc_string = epctx__view_str(f.body);
+            break;
+        case 7:
+            node.domain = epctx__view_str(f.body);
+            break;
+        case 8:
+            node.overload = epctx__view_str(f.body);
+            break;
+        default:
+            break;
+        }
+    }
+    return node;
+}
+
+EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
+{
+    epctx_attr_view attr;
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    memset(&attr, 0, sizeof attr);
+    attr.view = view;
+    while (epctx_next_field(&it, &f)) {
+        bool len = f.wire == EPCTX_WIRE_LEN;
+        if (f.number == 1 && len) {
+            attr.name = epctx__view_str(f.body);
+        } else if (f.number == 2 && f.wire == EPCTX_WIRE_FIXED32) {
+            attr.f = epctx__float(f.value);
+        } else if (f.number == 3 && f.wire == EPCTX_WIRE_VARINT) {
+            attr.i = (int64_t)f.value;
+        } else if (f.number == 4 && len) {
+            attr.s = epctx__view_str(f.body);
+        } else if (f.number == 5 && len) {
+            attr.t = f.body;
+        } else if (f.number == 6 && len) {
+            attr.g = f.body;
+        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && f.value <= 14) {
+            attr.type = (int32_t)(uint32_t)f.value;
+        } else if (f.number == 21 && len) {
+            attr.ref_attr_name = epctx__view_str(f.body);
+        }
+    }
+    return attr;
+}
+
+/* Decimal text as external_data stores it; UINT64_MAX when it is not a number. */
+static uint64_t epctx__decimal(epctx_str text)
+{
+    uint64_t value = 0;
+    size_t i;
+    for (i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10) {
+            return UINT64_MAX;
+        }
+        value = value * 10 + digit;
+    }
+    return text.size > 0 ? value : UINT64_MAX;
+}
+
+/* StringStringEntryProto. */
+static void epctx__pair(epctx_view view, epctx_str *key, epctx_str *value)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    *key = *value = epctx_str_of(NULL);
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
+            *key = epctx__view_str(f.body);
+        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
+            *value = epctx__view_str(f.body);
+        }
+    }
+}
+
+static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
+{
+    epctx_str key, value;
+    epctx__pair(view, &key, &value);
+    if (epctx_str_is(key, "location")) {
+        tensor->location = value;
+    } else if (epctx_str_is(key, "offset")) {
+        tensor->offset = epctx__decimal(value);
+    } else if (epctx_str_is(key, "length")) {
+        tensor->length = epctx__decimal(value);
+    }
+}
+
+EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
+{
+    epctx_tensor_view tensor;
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    int64_t dim;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.view = view;
+    tensor.length = UINT64_MAX;
+    while (epctx_next_field(&it, &f)) {
+        bool len = f.wire == EPCTX_WIRE_LEN;
+        if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+            tensor.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.number == 8 && len) {
+            tensor.name = epctx__view_str(f.body);
+        } else if (f.number == 9 && len) {
+            tensor.has_raw = true;
+            tensor.raw.data = f.body.data;
+            tensor.raw.size = f.body.size;
+        } else if (f.number == 13 && len) {
+            epctx__external_entry(&tensor, f.body);
+        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && f.value <= 1) {
+            tensor.external = f.value == 1;
+        }
+    }
+    it = epctx_tensor_dims(&tensor);
+    while (epctx_next_int(&it, &dim)) {
+        tensor.rank++;
+    }
+    return tensor;
+}
+
+EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
+{
+    epctx_value_view value;
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_view type = epctx__no_view();
+    epctx_view tensor = epctx__no_view();
+    epctx_field f;
+    memset(&value, 0, sizeof value);
+    value.view = view;
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
+            value.name = epctx__view_str(f.body);
+        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
+            value.has_type = true;
+            type = f.body;
+        }
+    }
+    /* TypeProto.value is a oneof: the last member wins. */
+    it = epctx_fields(type, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
+            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            value.is_tensor = f.number == 1;
+            tensor = f.body;
+        }
+    }
+    it = epctx_fields(value.is_tensor ? tensor : epctx__no_view(), 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
+            value.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
+            value.has_shape = true;
+            value.shape = f.body;
+        }
+    }
+    return value;
+}
+
+EPCTX_API epctx_cursor epctx_graph_nodes(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 1);
+}
+
+EPCTX_API epctx_cursor epctx_graph_inputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 11);
+}
+
+EPCTX_API epctx_cursor epctx_graph_outputs(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 12);
+}
+
+EPCTX_API epctx_cursor epctx_graph_values(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 13);
+}
+
+EPCTX_API epctx_cursor epctx_graph_initializers(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 5);
+}
+
+EPCTX_API epctx_cursor epctx_node_inputs(const epctx_node_view *node)
+{
+    return epctx_fields(node->view, 1);
+}
+
+EPCTX_API epctx_cursor epctx_node_outputs(const epctx_node_view *node)
+{
+    return epctx_fields(node->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_node_attrs(const epctx_node_view *node)
+{
+    return epctx_fields(node->view, 5);
+}
+
+EPCTX_API epctx_cursor epctx_tensor_dims(const epctx_tensor_view *tensor)
+{
+    return epctx_fields(tensor->view, 1);
+}
+
+EPCTX_API epctx_cursor epctx_value_dims(const epctx_value_view *value)
+{
+    return epctx_fields(value->shape, 1);
+}
+
+EPCTX_API bool epctx_next_node(epctx_cursor *cursor, epctx_node_view *node)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    *node = epctx_node_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_attr(epctx_cursor *cursor, epctx_attr_view *attr)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    *attr = epctx_attr_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    *tensor = epctx_tensor_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    *value = epctx_value_of(body);
+    return true;
+}
+
+EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+{
+    epctx_view body;
+    epctx_cursor it;
+    epctx_field f;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    memset(dim, 0, sizeof *dim);
+    it = epctx_fields(body, 0);
+    /* Dimension.value is a oneof: the last member wins. */
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
+            dim->known = true;
+            dim->value = (int64_t)f.value;
+            dim->param = epctx_str_of(NULL);
+        } else if (f.number == 2 && f.wire == EPCTX_WIRE_LEN) {
+            dim->known = false;
+            dim->value = 0;
+            dim->param = epctx__view_str(f.body);
+        }
+    }
+    return true;
+}
+
+/* The default domain has two spellings. */
+static bool epctx__same_domain(epctx_str a, epctx_str b)
+{
+    epctx_str empty = epctx_str_of(NULL);
+    return epctx_str_eq(epctx_str_is(a, "ai.onnx") ? empty : a,
+                        epctx_str_is(b, "ai.onnx") ? empty : b);
+}
+
+EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(model->root), 8);
+    epctx_view body;
+    int64_t version = 0;
+    while (epctx__next_body(&it, &body)) {
+        epctx_cursor fields = epctx_fields(body, 0);
+        epctx_field f;
+        epctx_str name = epctx_str_of(NULL);
+        int64_t found = 0;
+        while (epctx_next_field(&fields, &f)) {
+            if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
+                name = epctx__view_str(f.body);
+            } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+                found = (int64_t)f.value;
+            }
+        }
+        if (epctx__same_domain(name, domain)) {
+            version = found;
+        }
+    }
+    return version;
+}
+
+EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
+{
+    epctx_cursor it = epctx_fields(epctx__slot_view(model->root), 14);
+    epctx_view body;
+    bool found = false;
+    while (epctx__next_body(&it, &body)) {
+        epctx_str name, text;
+        epctx__pair(body, &name, &text);
+        if (epctx_str_eq(name, key)) {
+            *value = text;
+            found = true;
+        }
+    }
+    return found;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>record
+ * ============================================================================================== */
+
+EPCTX_API size_t epctx_elem_size(int32_t elem_type)
+{
+    /* Index: TensorProto.DataType. Strings and types below one byte have no element size. */
+    static const uint8_t sizes[25] = {0, 4, 1, 1, 2, 2,  4, 8, 0, 1, 2, 8, 4,
+                                      8, 8, 16, 2, 1, 1, 1, 1, 0, 0, 0, 1};
+    return elem_type >= 0 && elem_type < (int32_t)sizeof sizes ? sizes[elem_type] : 0;
+}
+
+EPCTX_API const char *epctx_elem_name(int32_t elem_type)
+{
+    static const char *const names[27] = {
+        "unknown",    "float32",   "uint8",    "int8",       "uint16",         "int16",
+        "int32",      "int64",     "string",   "bool",       "float16",        "float64",
+        "uint32",     "uint64",    "complex64", "complex128", "bfloat16",      "float8e4m3fn",
+        "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",     "float4e2m1",
+        "float8e8m0", "uint2",     "int2"};
+    return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
+}
+
+EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
+{
+    size_t i;
+    for (i = 0; i < node->attr_count; i++) {
+        if (epctx_str_is(node->attrs[i].name, name)) {
+            return &node->attrs[i];
+        }
+    }
+    return NULL;
+}
+
+EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback)
+{
+    const epctx_attr *attr = epctx_node_attr(node, name);
+    return attr != NULL && attr->type == EPCTX_ATTR_INT ? attr->i : fallback;
+}
+
+EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback)
+{
+    const epctx_attr *attr = epctx_node_attr(node, name);
+    return attr != NULL && attr->type == EPCTX_ATTR_FLOAT ? attr->f : fallback;
+}
+
+/* ================================================================================================
+ * >>epnode
+ * ============================================================================================== */
+
+static const char *epctx__epnode_attr_name(epctx_epnode_attr id)
+{
+    static const char *const names[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_NAME(id, name, type, member) name,
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_NAME)
+#undef EPCTX__EPNODE_NAME
+    };
+    return names[id];
+}
+
+/* The member of an attribute: exactly one of the two pointers is set. */
+static void epctx__epnode_member(epctx_epnode *node, epctx_epnode_attr id, int64_t **number,
+                                 epctx_str **text)
+{
+    *number = NULL;
+    *text = NULL;
+    switch (id) {
+#define EPCTX__MEMBER_INT(member)    *number = &node->member
+#define EPCTX__MEMBER_STRING(member) *text = &node->member
+#define EPCTX__EPNODE_CASE(id, name, type, member)                                                 \
+    case EPCTX_EP_##id:                                                                            \
+        EPCTX__MEMBER_##type(member);                                                              \
+        break;
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_CASE)
+#undef EPCTX__EPNODE_CASE
+#undef EPCTX__MEMBER_INT
+#undef EPCTX__MEMBER_STRING
+    default:
+        break;
+    }
+}
+
+EPCTX_API epctx_epnode epctx_epnode_default(void)
+{
+    epctx_epnode node;
+    memset(&node, 0, sizeof node);
+    node.main_context = 1;
+    node.embed_mode = 1;
+    return node;
+}
+
+EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node, epctx_attr out[EPCTX_EP_ATTR_COUNT])
+{
+    epctx_epnode copy = *node;
+    size_t count = 0;
+    int id;
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        int64_t *number;
+        epctx_str *text;
+        epctx_attr *attr = &out[count];
+        if ((node->present >> id & 1) == 0) {
+            continue;
+        }
+        epctx__epnode_member(&copy, (epctx_epnode_attr)id, &number, &text);
+        memset(attr, 0, sizeof *attr);
+        attr->name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)id));
+        attr->type = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
+        if (number != NULL) {
+            attr->i = *number;
+        } else {
+            attr->s = *text;
+        }
+        count++;
+    }
+    return count;
+}
+
+/* Takes one attribute of a node; attributes that the schema does not know are left alone. */
+static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
+                                       epctx_str s, epctx_error *error)
+{
+    int id;
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        const char *known = epctx__epnode_attr_name((epctx_epnode_attr)id);
+        int64_t *number;
+        epctx_str *text;
+        int32_t want;
+        if (!epctx_str_is(name, known)) {
+            continue;
+        }
+        epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
+        want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
+        if (type != want) {
+            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d, expected %d (%s)",
+                       (int64_t)type, (int64_t)want, number != NULL ? "INT" : "STRING");
+            epctx_blame(error, NULL, &node->name, known);
+            return EPCTX_ERR_GRAPH;
+        }
+        if (number != NULL) {
+            *number = i;
+        } else {
+            *text = s;
+        }
+        node->present |= 1u << id;
+        if ((id == EPCTX_EP_MAIN_CONTEXT || id == EPCTX_EP_EMBED_MODE) && i != 0 && i != 1) {
+            epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, only 0 and 1 are allowed", i);
+            epctx_blame(error, NULL, &node->name, known);
+            return EPCTX_ERR_GRAPH;
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
+                                                epctx_error *error)
+{
+    size_t i;
+    epctx_error_clear(error);
+    *out = epctx_epnode_default();
+    out->name = record->name;
+    for (i = 0; i < record->attr_count; i++) {
+        const epctx_attr *attr = &record->attrs[i];
+        epctx_status status =
+            epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+#ifndef EPCTX_NO_WIRE
+
+EPCTX_API bool epctx_is_epnode(const epctx_node_view *node)
+{
+    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
+}
+
+EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epnode *out,
+                                         epctx_error *error)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    epctx_error_clear(error);
+    *out = epctx_epnode_default();
+    out->name = node->name;
+    while (epctx_next_attr(&it, &attr)) {
+        epctx_status status =
+            epctx__epnode_take(out, attr.name, attr.type, attr.i, attr.s, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>path
+ * ============================================================================================== */
+
+static bool epctx__is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+static bool epctx__is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* A model may have been written on Windows and be read elsewhere, or the other way round: both
+ * kinds of root and both separators are refused or split at on every system. */
+static const char *epctx__path_fault(epctx_str name)
+{
+    size_t start = 0;
+    size_t i;
+    if (name.size == 0) {
+        return "is empty";
+    }
+    if (memchr(name.data, '\0', name.size) != NULL) {
+        return "contains a NUL byte";
+    }
+    if (epctx__is_separator(name.data[0]) ||
+        (name.size >= 2 && epctx__is_letter(name.data[0]) && name.data[1] == ':')) {
+        return "is absolute, a path relative to the model is expected";
+    }
+    if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
+        return "is a marker of ORT for data in memory, not a file";
+    }
+    for (i = 0; i <= name.size; i++) {
+        if (i == name.size || epctx__is_separator(name.data[i])) {
+            if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
+                return "leaves the model's folder through '..'";
+            }
+            start = i + 1;
+        }
+    }
+    return NULL;
+}
+
+EPCTX_API epctx_status epctx_path_check(epctx_str name, epctx_error *error)
+{
+    const char *fault = epctx__path_fault(name);
+    epctx_error_clear(error);
+    if (fault == NULL) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_PATH, "path '%S' %s", &name, fault);
+}
+
+EPCTX_API epctx_str epctx_path_folder(epctx_str path)
+{
+#ifdef _WIN32
+    while (path.size > 0 && !epctx__is_separator(path.data[path.size - 1]) &&
+           path.data[path.size - 1] != ':') {
+#else
+    while (path.size > 0 && path.data[path.size - 1] != '/') {
+#endif
+        path.size--;
+    }
+    return path;
+}
+
+EPCTX_API epctx_str epctx_path_file(epctx_str path)
+{
+    size_t folder = epctx_path_folder(path).size;
+    path.data = path.size > 0 ? path.data + folder : path.data;
+    path.size -= folder;
+    return path;
+}
+
+EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
+                                       epctx_str *folder, epctx_error *error)
+{
+    epctx_error_clear(error);
+    if (context_file_path.size == 0 && model_path.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "the model came from memory: set ep.context_file_path, its folder is where "
+                          "context binaries are looked for");
+    }
+    *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
+    return EPCTX_OK;
+}
+
+/* Terminated concatenation. */
+static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
+                                     size_t count, epctx_error *error)
+{
+    size_t at = 0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (parts[i].size >= capacity - at) {
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                              (uint64_t)capacity - 1);
+        }
+        if (parts[i].size > 0) {
+            memcpy(out + at, parts[i].data, parts[i].size);
+        }
+        at += parts[i].size;
+    }
+    out[at] = '\0';
+    return EPCTX_OK;
+}
+
+/* Is the canonical path `file` inside the canonical folder `folder`? */
+static bool epctx__path_inside(const char *folder, const char *file)
+{
+    size_t size = strlen(folder);
+    if (strncmp(folder, file, size) != 0) {
+        return false;
+    }
+    return (size > 0 && epctx__is_separator(folder[size - 1])) || epctx__is_separator(file[size]);
+}
+
+static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epctx_str name,
+                                       epctx_error *error)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size = 0;
+    epctx_status status = io->stat_fn(io->user, path, &kind, &size, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (kind == EPCTX_FILE_NONE) {
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "file '%S' does not exist (looked at %s)",
+                          &name, path);
+    }
+    if (kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "'%s' is %s, a regular file is expected", path,
+                          kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+    }
+    if (size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", path);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
+                                          char *out, size_t capacity, epctx_error *error)
+{
+    char base[EPCTX_PATH_MAX];
+    char full[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_status status = epctx_path_check(name, error);
+    if (status == EPCTX_OK && io == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "built with EPCTX_NO_STDIO and no epctx_io given");
+    }
+    parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
+    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(base, sizeof base, parts, 2, error);
+    }
+    if (status == EPCTX_OK) {
+        parts[0] = epctx_str_of(base);
+        parts[1] = name;
+        status = epctx__path_join(full, sizeof full, parts, 2, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__path_usable(io, full, name, error);
+    }
+    if (status == EPCTX_OK) {
+        status = io->canonical_fn(io->user, full, out, capacity, error);
+    }
+    if (status == EPCTX_OK) {
+        status = io->canonical_fn(io->user, base, full, sizeof full, error);
+    }
+    if (status == EPCTX_OK && !epctx__path_inside(full, out)) {
+        status = epctx_fail(error, EPCTX_ERR_PATH,
+                            "path '%S' leaves the model's folder through a link: it is %s", &name,
+                            out);
+    }
+    return status;
+}
+
+/* File name without the extension; a leading dot is part of the name. */
+static epctx_str epctx__path_stem(epctx_str file)
+{
+    size_t i;
+    for (i = file.size; i > 1; i--) {
+        if (file.data[i - 1] == '.') {
+            file.size = i - 1;
+            break;
+        }
+    }
+    return file;
+}
+
+EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
+                                                epctx_error *error)
+{
+    epctx_str parts[3];
+    epctx_error_clear(error);
+    parts[0] = epctx_path_folder(model_path);
+    parts[1] = epctx__path_stem(epctx_path_file(model_path));
+    parts[2] = epctx_str_of("_ctx.onnx");
+    if (parts[1].size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "there is no model file name to derive one from: set ep.context_file_path");
+    }
+    return epctx__path_join(out, capacity, parts, 3, error);
+}
+
+EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
+                                         size_t capacity, epctx_error *error)
+{
+    epctx_str parts[4];
+    epctx_error_clear(error);
+    parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
+    parts[1] = epctx_str_of("_");
+    parts[2] = ep;
+    parts[3] = epctx_str_of(".bin");
+    if (parts[0].size > 4 && memcmp(parts[0].data + parts[0].size - 4, "_ctx", 4) == 0) {
+        parts[0].size -= 4;
+    }
+    if (parts[0].size == 0 || ep.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_PATH, "a context binary needs a model name and an EP name");
+    }
+    return epctx__path_join(out, capacity, parts, 4, error);
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* ================================================================================================
+ * >>edit
+ * ============================================================================================== */
+
+/* -- model bytes -> record -- */
+
+typedef struct epctx__loader {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map initializers; /* name -> 1 */
+    int64_t ir_version;
+} epctx__loader;
+
+static size_t epctx__count(epctx_cursor cursor)
+{
+    epctx_view body;
+    size_t count = 0;
+    while (epctx__next_body(&cursor, &body)) {
+        count++;
+    }
+    return count;
+}
+
+static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(l->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(l->error, l->arena->missing);
+    }
+    return memory;
+}
+
+static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str **out,
+                             size_t *count)
+{
+    epctx_str *strs;
+    size_t n = 0;
+    *count = epctx__count(it);
+    strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
+    *out = strs;
+    while (strs != NULL && n < *count && epctx_next_str(&it, &strs[n])) {
+        n++;
+    }
+    return strs != NULL;
+}
+
+static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **out, size_t *count)
+{
+    epctx_cursor counter = it;
+    int64_t value;
+    int64_t *ints;
+    size_t n = 0;
+    for (*count = 0; epctx_next_int(&counter, &value);) {
+        ++*count;
+    }
+    ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
+    *out = ints;
+    while (ints != NULL && n < *count && epctx_next_int(&it, &ints[n])) {
+        n++;
+    }
+    return ints != NULL;
+}
+
+static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **out, size_t *count)
+{
+    epctx_cursor counter = it;
+    float value;
+    float *floats;
+    size_t n = 0;
+    for (*count = 0; epctx_next_float(&counter, &value);) {
+        ++*count;
+    }
+    floats = (float *)epctx__load_array(l, *count, sizeof *floats);
+    *out = floats;
+    while (floats != NULL && n < *count && epctx_next_float(&it, &floats[n])) {
+        n++;
+    }
+    return floats != NULL;
+}
+
+static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
+                                uint64_t found, uint64_t expected)
+{
+    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, expected %u", &tensor->name,
+               what, found, expected);
+    return false;
+}
+
+/* Number of elements; false when a dimension is negative or the product overflows. */
+static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
+{
+    int32_t i;
+    bool zero = false;
+    *count = 1;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0) {
+            return false;
+        }
+        zero = zero || dims[i] == 0;
+    }
+    for (i = 0; i < rank && !zero; i++) {
+        if (*count > (uint64_t)INT64_MAX / (uint64_t)dims[i]) {
+            return false;
+        }
+        *count *= (uint64_t)dims[i];
+    }
+    *count = zero ? 0 : *count;
+    return true;
+}
+
+/* The typed field that holds the elements of a type (onnx.proto, comments at TensorProto), or 0. */
+static uint32_t epctx__typed_field(int32_t elem_type)
+{
+    switch (elem_type) {
+    case 1:
+    case 14:
+        return 4; /* float_data */
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+    case 9:
+    case 10:
+    case 16:
+    case 17:
+    case 18:
+    case 19:
+    case 20:
+    case 24:
+        return 5; /* int32_data */
+    case 7:
+        return 7; /* int64_data */
+    case 11:
+    case 15:
+        return 10; /* double_data */
+    case 12:
+    case 13:
+        return 11; /* uint64_data */
+    default:
+        return 0;
+    }
+}
+
+/* Typed fields -> packed little-endian bytes. */
+static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
+{
+    uint32_t number = epctx__typed_field(tensor->elem_type);
+    epctx_cursor it = epctx_fields(view, number);
+    epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
+    size_t width = epctx_elem_size(tensor->elem_type);
+    uint8_t *out;
+    size_t at = 0;
+    uint64_t bits;
+    /* A complex number is two elements of its field. */
+    width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
+    if (number == 10) { /* packed doubles are read as they are */
+        epctx_view body;
+        epctx_field field;
+        out = (uint8_t *)epctx__load_array(l, need, 1);
+        while (out != NULL && epctx_next_field(&it, &field)) {
+            body = field.body;
+            if (field.wire == EPCTX_WIRE_FIXED64 && need - at >= 8) {
+                size_t i;
+                for (i = 0; i < 8; i++) {
+                    out[at++] = (uint8_t)(field.value >> 8 * i);
+                }
+            } else if (field.wire == EPCTX_WIRE_LEN && body.size <= need - at) {
+                memcpy(out + at, body.data, body.size);
+                at += body.size;
+            }
+        }
+    } else {
+        out = (uint8_t *)epctx__load_array(l, need, 1);
+        while (out != NULL && need - at >= width && epctx__next_scalar(&it, wire, &bits)) {
+            size_t i;
+            for (i = 0; i < width; i++) {
+                out[at++] = (uint8_t)(bits >> 8 * i);
+            }
+        }
+    }
+    tensor->data = out;
+    tensor->size = need;
+    if (out == NULL) {
+        return false;
+    }
+    return at == need || epctx__tensor_fault(l, tensor, "its typed field holds bytes:", at, need);
+}
+
+/* The mapping of an external data file; each file is mapped once. */
+static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_model *model = l->model;
+    epctx__file *file;
+    epctx_str folder = epctx_str_of(model->external_folder);
+    epctx_status status = EPCTX_OK;
+    if (folder.size == 0) {
+        if (model->path[0] == '\0') {
+            epctx_fail(l->error, EPCTX_ERR_PATH,
+                       "external data '%S': the model came from memory, set external_folder",
+                       &location);
+            return NULL;
+        }
+        folder = epctx_path_folder(epctx_str_of(model->path));
+    }
+    status = epctx_path_resolve(model->io, folder, location, path, sizeof path, l->error);
+    for (file = model->files; status == EPCTX_OK && file != NULL; file = file->next) {
+        if (strcmp(file->path, path) == 0) {
+            return file;
+        }
+    }
+    file = status == EPCTX_OK ? (epctx__file *)epctx__load_array(l, 1, sizeof *file) : NULL;
+    if (file == NULL) {
+        return NULL;
+    }
+    file->path = epctx_arena_copy(l->arena, epctx_str_of(path));
+    if (file->path == NULL) {
+        epctx__nomem(l->error, l->arena->missing);
+        return NULL;
+    }
+    if (model->io->map_fn(model->io->user, path, &file->mapping, l->error) != EPCTX_OK) {
+        return NULL;
+    }
+    file->next = model->files;
+    model->files = file;
+    return file;
+}
+
+static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
+                                 epctx_tensor *tensor)
+{
+    const epctx__file *file = epctx__external_file(l, view->location);
+    uint64_t size;
+    if (file == NULL) {
+        return false;
+    }
+    size = file->mapping.size;
+    if (view->offset > size) {
+        return epctx__tensor_fault(l, tensor, "external data starts beyond the file: offset",
+                                   view->offset, size);
+    }
+    size -= view->offset;
+    if (view->length != UINT64_MAX && view->length > size) {
+        return epctx__tensor_fault(l, tensor, "external data is longer than the file: length",
+                                   view->length, size);
+    }
+    size = view->length != UINT64_MAX ? view->length : size;
+    tensor->data = file->mapping.data + view->offset;
+    tensor->size = (size_t)size;
+    return true;
+}
+
+static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    size_t rank;
+    uint64_t count;
+    size_t width = epctx_elem_size(t.elem_type);
+    memset(out, 0, sizeof *out);
+    out->name = t.name;
+    out->elem_type = t.elem_type;
+    if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
+        return false;
+    }
+    if (rank > INT32_MAX || !epctx__elements(out->dims, (int32_t)rank, &count) ||
+        (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
+        return epctx__tensor_fault(l, out, "has impossible dimensions, rank", rank, 0);
+    }
+    out->rank = (int32_t)rank;
+    if (t.external) {
+        if (!epctx__load_external(l, &t, out)) {
+            return false;
+        }
+    } else if (t.has_raw) {
+        out->data = t.raw.data;
+        out->size = t.raw.size;
+    } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
+        /* The bytes must be there: claimed dimensions alone must not make us allocate. */
+        if (count > view.size) {
+            return epctx__tensor_fault(l, out, "its typed field holds less than its elements:",
+                                       view.size, count);
+        }
+        return epctx__load_typed(l, view, out, (size_t)count * width);
+    }
+    if (out->data != NULL && width > 0 && out->size != count * width) {
+        return epctx__tensor_fault(l, out, "data has bytes:", out->size, count * width);
+    }
+    return true;
+}
+
+static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epctx_attr *out)
+{
+    memset(out, 0, sizeof *out);
+    out->name = view->name;
+    out->type = view->type >= 0 && view->type <= 14 ? (epctx_attr_type)view->type
+                                                    : EPCTX_ATTR_UNDEFINED;
+    out->i = view->i;
+    out->f = view->f;
+    out->s = view->s;
+    switch (out->type) {
+    case EPCTX_ATTR_INTS:
+        return epctx__load_ints(l, epctx_fields(view->view, 8), &out->ints, &out->count);
+    case EPCTX_ATTR_FLOATS:
+        return epctx__load_floats(l, epctx_fields(view->view, 7), &out->floats, &out->count);
+    case EPCTX_ATTR_STRINGS:
+        return epctx__load_strs(l, epctx_fields(view->view, 9), &out->strings, &out->count);
+    case EPCTX_ATTR_TENSOR: {
+        epctx_tensor *tensor = (epctx_tensor *)epctx__load_array(l, 1, sizeof *tensor);
+        out->t = tensor;
+        return tensor != NULL && epctx__load_tensor(l, view->t, tensor);
+    }
+    default:
+        return true;
+    }
+}
+
+/* Every name that a subgraph reads. More than it captures, which is the safe side: what the
+ * subgraph defines itself does not exist outside and does no harm. */
+static size_t epctx__capture(epctx_view node, epctx_str *out, size_t count, uint32_t depth)
+{
+    epctx_cursor attrs = epctx_fields(node, 5);
+    epctx_view attr;
+    while (depth > 0 && epctx__next_body(&attrs, &attr)) {
+        uint32_t number;
+        for (number = 6; number <= 11; number += 5) { /* g, graphs */
+            epctx_cursor graphs = epctx_fields(attr, number);
+            epctx_view graph;
+            while (epctx__next_body(&graphs, &graph)) {
+                epctx_cursor nodes = epctx_fields(graph, 1);
+                epctx_cursor outputs = epctx_fields(graph, 12);
+                epctx_view inner;
+                epctx_value_view value;
+                while (epctx__next_body(&nodes, &inner)) {
+                    epctx_cursor inputs = epctx_fields(inner, 1);
+                    epctx_str name;
+                    while (epctx_next_str(&inputs, &name)) {
+                        if (out != NULL) {
+                            out[count] = name;
+                        }
+                        count++;
+                    }
+                    count = epctx__capture(inner, out, count, depth - 1);
+                }
+                /* A body may hand an outer value straight through. */
+                while (epctx_next_value(&outputs, &value)) {
+                    if (out != NULL) {
+                        out[count] = value.name;
+                    }
+                    count++;
+                }
+            }
+        }
+    }
+    return count;
+}
+
+static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
+{
+    epctx_cursor it = epctx_node_attrs(view);
+    epctx_attr_view attr;
+    epctx_attr *attrs;
+    epctx_str *captures;
+    out->name = view->name;
+    out->op_type = view->op_type;
+    out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
+    out->version = epctx_model_opset(l->model, out->domain);
+    attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
+    if (attrs == NULL ||
+        !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
+        !epctx__load_strs(l, epctx_node_outputs(view), &out->outputs, &out->output_count)) {
+        return false;
+    }
+    out->attrs = attrs;
+    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
+            epctx_blame(l->error, NULL, &view->name, NULL);
+            return false;
+        }
+        out->attr_count++;
+    }
+    out->capture_count = epctx__capture(view->view, NULL, 0, 100);
+    captures = (epctx_str *)epctx__load_array(l, out->capture_count, sizeof *captures);
+    out->captures = captures;
+    if (captures == NULL) {
+        return false;
+    }
+    epctx__capture(view->view, captures, 0, 100);
+    return true;
+}
+
+static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
+{
+    epctx_cursor it = epctx_value_dims(view);
+    epctx_dim dim;
+    int64_t *dims;
+    size_t rank = epctx__count(it);
+    memset(out, 0, sizeof *out);
+    out->name = view->name;
+    out->elem_type = view->is_tensor ? view->elem_type : 0;
+    out->rank = -1;
+    if (!view->has_shape || rank > INT32_MAX) {
+        return true;
+    }
+    dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
+    if (dims == NULL) {
+        return false;
+    }
+    out->rank = (int32_t)rank;
+    out->dims = dims;
+    for (rank = 0; rank < (size_t)out->rank && epctx_next_dim(&it, &dim); rank++) {
+        dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
+    }
+    return true;
+}
+
+static bool epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
+                               const epctx_value **out, size_t *count)
+{
+    epctx_value_view view;
+    epctx_value *values =
+        (epctx_value *)epctx__load_array(l, epctx__count(it), sizeof *values);
+    *out = values;
+    *count = 0;
+    while (values != NULL && epctx_next_value(&it, &view)) {
+        /* Before IR version 4 every initializer had to be listed as an input. */
+        if (skip_constants && l->ir_version < 4 &&
+            epctx_map_get(&l->initializers, view.name) != EPCTX_MAP_NONE) {
+            continue;
+        }
+        if (!epctx__load_value(l, &view, &values[*count])) {
+            return false;
+        }
+        ++*count;
+    }
+    return values != NULL;
+}
+
+static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_initializers(view);
+    epctx_cursor inputs = epctx_graph_inputs(view);
+    epctx_map overridable;
+    epctx_value_view value;
+    epctx_view body;
+    epctx_tensor *tensors =
+        (epctx_tensor *)epctx__load_array(l, epctx__count(it), sizeof *tensors);
+    out->initializers = tensors;
+    epctx_map_init(&overridable, l->arena);
+    while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
+        if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
+            epctx__nomem(l->error, l->arena->missing);
+            return false;
+        }
+    }
+    while (tensors != NULL && epctx__next_body(&it, &body)) {
+        epctx_tensor *tensor = &tensors[out->initializer_count];
+        if (!epctx__load_tensor(l, body, tensor)) {
+            return false;
+        }
+        if (epctx_map_get(&overridable, tensor->name) != EPCTX_MAP_NONE) {
+            continue; /* the application may replace it: an input, not a constant */
+        }
+        if (epctx_map_put(&l->initializers, tensor->name, 1) != EPCTX_OK) {
+            epctx__nomem(l->error, l->arena->missing);
+            return false;
+        }
+        out->initializer_count++;
+    }
+    return tensors != NULL;
+}
+
+static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
+{
+    epctx_cursor it = epctx_graph_nodes(view);
+    epctx_node_view node;
+    epctx_node *nodes = (epctx_node *)epctx__load_array(l, epctx__count(it), sizeof *nodes);
+    out->nodes = nodes;
+    while (nodes != NULL && epctx_next_node(&it, &node)) {
+        if (!epctx__load_node(l, &node, &nodes[out->node_count])) {
+            return false;
+        }
+        nodes[out->node_count].id = (uint32_t)out->node_count;
+        out->node_count++;
+    }
+    return nodes != NULL;
+}
+
+EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
+{
+    epctx__loader loader;
+    epctx_graph_view view = epctx_model_graph(model);
+    epctx_error local;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    memset(out, 0, sizeof *out);
+    loader.error = error != NULL ? error : &local;
+    if (model->graph == NULL || model->duplicate) {
+        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "%s",
+                   model->graph == NULL
+                       ? "the model has no graph"
+                       : "a field that must be single stands twice (libprotobuf would merge them)");
+        epctx_blame(loader.error, model->path, NULL, NULL);
+        return loader.error->status;
+    }
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.ir_version = epctx_model_read(model).ir_version;
+    epctx_map_init(&loader.initializers, loader.arena);
+    out->name = view.name;
+    if (!epctx__load_initializers(&loader, view, out) ||
+        !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
+                            &out->input_count) ||
+        !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
+                            &out->output_count) ||
+        !epctx__load_values(&loader, epctx_graph_values(view), false, &out->values,
+                            &out->value_count) ||
+        !epctx__load_nodes(&loader, view, out)) {
+        epctx_blame(loader.error, model->path, NULL, NULL);
+        return loader.error->status;
+    }
+    return EPCTX_OK;
+}
+
+/* -- edits -- */
+
+static void epctx__touch(epctx_slot *slot, bool made)
+{
+    for (; slot != NULL; slot = slot->parent) {
+        if (slot->message != NULL) {
+            slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+        }
+    }
+}
+
+static epctx_status epctx__record(epctx_model *model, epctx_slot *slot, epctx_slot *previous,
+                                  bool inserted, epctx_error *error)
+{
+    epctx__edit *edit = (epctx__edit *)epctx_arena_alloc(&model->arena, sizeof *edit);
+    if (edit == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    edit->before = model->edits;
+    edit->slot = slot;
+    edit->previous = previous;
+    edit->inserted = inserted;
+    model->edits = edit;
+    model->edit_count++;
+    epctx__touch(slot->parent, true);
+    return EPCTX_OK;
+}
+
+EPCTX_API size_t epctx_edit_mark(const epctx_model *model)
+{
+    return model->edit_count;
+}
+
+static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
+{
+    epctx__message *message = slot->parent->message;
+    if (previous != NULL) {
+        previous->next = slot->next;
+    } else {
+        message->first = slot->next;
+    }
+    if (message->last == slot) {
+        message->last = previous;
+    }
+}
+
+EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
+{
+    while (model->edit_count > mark && model->edits != NULL) {
+        epctx__edit *edit = model->edits;
+        epctx__touch(edit->slot->parent, false);
+        if (edit->inserted) {
+            epctx__unlink(edit->slot, edit->previous);
+        } else {
+            edit->slot->removed = false;
+        }
+        model->edits = edit->before;
+        model->edit_count--;
+    }
+}
+
+/* The tree belongs to the model, which the caller gave us to edit; views only show it as const. */
+static epctx_slot *epctx__view_slot(epctx_model *model, epctx_view view)
+{
+    epctx_slot *parent = view.slot != NULL ? view.slot->parent : NULL;
+    epctx_slot *slot;
+    if (parent != model->root && (parent == NULL || parent != model->graph)) {
+        return NULL;
+    }
+    slot = (epctx_slot *)(uintptr_t)view.slot;
+    return slot->removed ? NULL : slot;
+}
+
+EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
+{
+    epctx_slot *slot = epctx__view_slot(model, view);
+    epctx_status status;
+    epctx_error_clear(error);
+    if (slot == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the view is not a field of this model or of its main graph");
+    }
+    status = epctx__record(model, slot, NULL, false, error);
+    if (status == EPCTX_OK) {
+        slot->removed = true;
+    }
+    return status;
+}
+
+/* Links `slot` into `parent` behind `previous` (NULL: first). */
+static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_slot *previous,
+                                  epctx_slot *slot, epctx_error *error)
+{
+    epctx_status status;
+    slot->parent = parent;
+    status = epctx__record(model, slot, previous, true, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot->next = previous != NULL ? previous->next : parent->message->first;
+    if (previous != NULL) {
+        previous->next = slot;
+    } else {
+        parent->message->first = slot;
+    }
+    if (parent->message->last == previous) {
+        parent->message->last = slot;
+    }
+    return EPCTX_OK;
+}
+
+/* The last field with this number, else the last field at all. */
+static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot;
+    epctx_slot *found = NULL;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            found = slot;
+        }
+    }
+    return found != NULL ? found : parent->message->last;
+}
+
+/* -- new messages: appended to a slot that is not linked into the tree yet -- */
+
+typedef struct epctx__builder {
+    epctx_arena *arena;
+    bool failed; /* out of memory */
+} epctx__builder;
+
+static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                   epctx_wire wire)
+{
+    epctx_slot *slot = (epctx_slot *)epctx_arena_alloc(b->arena, sizeof *slot);
+    if (slot == NULL) {
+        b->failed = true;
+        return NULL;
+    }
+    slot->parent = parent;
+    slot->number = number;
+    slot->wire = (uint8_t)wire;
+    if (parent != NULL) {
+        if (parent->message->last != NULL) {
+            parent->message->last->next = slot;
+        } else {
+            parent->message->first = slot;
+        }
+        parent->message->last = slot;
+    }
+    return slot;
+}
+
+static void epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                             const void *data, size_t size)
+{
+    epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
+    if (slot != NULL) {
+        slot->data = (const uint8_t *)data;
+        slot->size = size;
+        slot->split = true;
+    }
+}
+
+static void epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number, epctx_str text)
+{
+    epctx__add_bytes(b, parent, number, text.data, text.size);
+}
+
+/* Tag and value of a scalar field in arena memory. */
+static void epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                              epctx_wire wire, uint64_t value)
+{
+    uint8_t bytes[16];
+    pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof bytes);
+    uint32_t word = (uint32_t)value;
+    epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, wire);
+    uint8_t *copy;
+    if (slot == NULL) {
+        return;
+    }
+    if (wire == EPCTX_WIRE_VARINT) {
+        b->failed = !pb_encode_tag(&stream, PB_WT_VARINT, number) ||
+                    !pb_encode_varint(&stream, value);
+    } else {
+        b->failed = !pb_encode_tag(&stream, PB_WT_32BIT, number) ||
+                    !pb_encode_fixed32(&stream, &word);
+    }
+    copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
+    if (copy == NULL) {
+        b->failed = true;
+        return;
+    }
+    memcpy(copy, bytes, stream.bytes_written);
+    slot->data = copy;
+    slot->size = stream.bytes_written;
+}
+
+static void epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number, int64_t value)
+{
+    epctx__add_scalar(b, parent, number, EPCTX_WIRE_VARINT, (uint64_t)value);
+}
+
+static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t number, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    epctx__add_scalar(b, parent, number, EPCTX_WIRE_FIXED32, bits);
+}
+
+/* A message to be filled; NULL after a failure. */
+static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
+    if (slot == NULL) {
+        return NULL;
+    }
+    slot->split = true;
+    slot->message = (epctx__message *)epctx_arena_alloc(b->arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        b->failed = true;
+        return NULL;
+    }
+    slot->message->edits = 1; /* it has no source bytes to fall back to */
+    return slot;
+}
+
+static void epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
+{
+    epctx_slot *slot = epctx__add_message(b, node, 5);
+    size_t i;
+    if (slot == NULL) {
+        return;
+    }
+    epctx__add_str(b, slot, 1, attr->name);
+    if (attr->type == EPCTX_ATTR_INT) {
+        epctx__add_varint(b, slot, 3, attr->i);
+    } else if (attr->type == EPCTX_ATTR_FLOAT) {
+        epctx__add_float(b, slot, 2, attr->f);
+    } else if (attr->type == EPCTX_ATTR_STRING) {
+        epctx__add_str(b, slot, 4, attr->s);
+    }
+    for (i = 0; i < attr->count; i++) {
+        if (attr->type == EPCTX_ATTR_INTS) {
+            epctx__add_varint(b, slot, 8, attr->ints[i]);
+        } else if (attr->type == EPCTX_ATTR_FLOATS) {
+            epctx__add_float(b, slot, 7, attr->floats[i]);
+        } else if (attr->type == EPCTX_ATTR_STRINGS) {
+            epctx__add_str(b, slot, 9, attr->strings[i]);
+        }
+    }
+    epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+}
+
+/* An unlinked NodeProto. */
+static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
+{
+    epctx_slot *slot = epctx__add_message(b, NULL, 1);
+    size_t i;
+    if (slot == NULL) {
+        return NULL;
+    }
+    for (i = 0; i < node->input_count; i++) {
+        epctx__add_str(b, slot, 1, node->inputs[i]);
+    }
+    for (i = 0; i < node->output_count; i++) {
+        epctx__add_str(b, slot, 2, node->outputs[i]);
+    }
+    epctx__add_str(b, slot, 3, node->name);
+    epctx__add_str(b, slot, 4, node->op_type);
+    for (i = 0; i < node->attr_count; i++) {
+        epctx__build_attr(b, slot, &node->attrs[i]);
+    }
+    if (node->domain.size > 0) {
+        epctx__add_str(b, slot, 7, node->domain);
+    }
+    return slot;
+}
+
+static epctx__builder epctx__builder_of(epctx_model *model)
+{
+    epctx__builder b;
+    b.arena = &model->arena;
+    b.failed = false;
+    return b;
+}
+
+static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                 epctx_slot *previous, epctx_slot *slot, epctx_error *error)
+{
+    if (b->failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    return epctx__insert(model, parent, previous, slot, error);
+}
+
+static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
+{
+    epctx_error_clear(error);
+    if (model->graph == NULL || model->duplicate) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH, "%s",
+                          model->graph == NULL ? "the model has no graph to edit"
+                                               : "the model has a doubled singular field");
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view after,
+                                      epctx_view *placed, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_status status = epctx__editable(model, error);
+    epctx_slot *previous;
+    epctx_slot *slot;
+    size_t i;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    for (i = 0; i < node->attr_count; i++) {
+        epctx_attr_type type = node->attrs[i].type;
+        if (type != EPCTX_ATTR_INT && type != EPCTX_ATTR_FLOAT && type != EPCTX_ATTR_STRING &&
+            type != EPCTX_ATTR_INTS && type != EPCTX_ATTR_FLOATS && type != EPCTX_ATTR_STRINGS) {
+            return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                              "attribute '%S' has type %d: only numbers and strings can be written",
+                              &node->attrs[i].name, (int64_t)type);
+        }
+    }
+    previous = epctx__has_view(after) ? epctx__view_slot(model, after)
+                                      : epctx__last_of(model->graph, 1);
+    if (epctx__has_view(after) && (previous == NULL || previous->parent != model->graph)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "`after` is not a field of the main graph");
+    }
+    slot = epctx__build_node(&b, node);
+    status = epctx__place(model, &b, model->graph, previous, slot, error);
+    if (status == EPCTX_OK && placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_put_value(epctx_model *model, const epctx_value *value,
+                                       epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_status status = epctx__editable(model, error);
+    epctx_slot *slot;
+    epctx_slot *tensor;
+    epctx_slot *shape = NULL;
+    int32_t i;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__add_message(&b, NULL, 13);
+    epctx__add_str(&b, slot, 1, value->name);
+    tensor = epctx__add_message(&b, epctx__add_message(&b, slot, 2), 1);
+    epctx__add_varint(&b, tensor, 1, value->elem_type);
+    if (value->rank >= 0) {
+        shape = epctx__add_message(&b, tensor, 2);
+    }
+    for (i = 0; i < value->rank && !b.failed; i++) {
+        epctx_slot *dim = epctx__add_message(&b, shape, 1);
+        if (value->dims[i] >= 0) {
+            epctx__add_varint(&b, dim, 1, value->dims[i]);
+        }
+    }
+    return epctx__place(model, &b, model->graph, epctx__last_of(model->graph, 13), slot, error);
+}
+
+EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                       epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_error_clear(error);
+    if (epctx_model_opset(model, domain) != 0) {
+        return EPCTX_OK;
+    }
+    slot = epctx__add_message(&b, NULL, 8);
+    epctx__add_str(&b, slot, 1, domain);
+    epctx__add_varint(&b, slot, 2, version);
+    return epctx__place(model, &b, model->root, epctx__last_of(model->root, 8), slot, error);
+}
+
+EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
+                                          epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *previous = epctx__last_of(model->root, 14);
+    epctx_slot *old = NULL;
+    epctx_slot *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    for (slot = model->root->message->first; slot != NULL; slot = slot->next) {
+        epctx_str name, text;
+        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        epctx__pair(epctx__slot_view(slot), &name, &text);
+        if (epctx_str_eq(name, key)) {
+            old = previous = slot;
+        }
+    }
+    slot = epctx__add_message(&b, NULL, 14);
+    epctx__add_str(&b, slot, 1, key);
+    epctx__add_str(&b, slot, 2, value);
+    status = epctx__place(model, &b, model->root, previous, slot, error);
+    return status == EPCTX_OK && old != NULL ? epctx_remove(model, epctx__slot_view(old), error)
+                                             : status;
+}
+
+/* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
+static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type,
+                                uint32_t depth)
+{
+    epctx_slot *child;
+    if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
+        return false;
+    }
+    slot->message->edits++;
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        uint32_t kind = epctx__field_kind(type, child->number);
+        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && depth > 0 &&
+            !epctx__rebuild_slot(model, child, epctx__message_type(kind), depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
+{
+    epctx_error_clear(error);
+    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL, 100)
+               ? EPCTX_OK
+               : epctx__nomem(error, model->arena.missing);
+}
+
+/* -- writing -- */
+
+static unsigned epctx__varint_size(uint64_t value)
+{
+    unsigned size = 1;
+    for (; value >= 0x80; value >>= 7) {
+        size++;
+    }
+    return size;
+}
+
+/* Bytes of the tag, which are in front of the length in a field that was read. */
+static unsigned epctx__tag_size(const epctx_slot *slot)
+{
+    unsigned size = 1;
+    if (slot->split) {
+        return epctx__varint_size((uint64_t)slot->number << 3);
+    }
+    while (slot->data[size - 1] >= 0x80) {
+        size++;
+    }
+    return size;
+}
+
+/* Bytes of the length prefix: an over-long one keeps its width while the new value fits. */
+static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size)
+{
+    unsigned need = epctx__varint_size(size);
+    unsigned had = slot->split ? 0 : (unsigned)slot->head - epctx__tag_size(slot);
+    return had > need ? had : need;
+}
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+/* Size of a field as it will be written; also leaves the payload size of changed messages. */
+static uint64_t epctx__measure(epctx_slot *slot)
+{
+    uint64_t size = slot->size;
+    if (slot->removed) {
+        return 0;
+    }
+    if (epctx__is_changed(slot)) {
+        epctx_slot *child;
+        size = 0;
+        for (child = slot->message->first; child != NULL; child = child->next) {
+            size += epctx__measure(child);
+        }
+        slot->message->size = size;
+    } else if (!slot->split) {
+        return size;
+    }
+    if (slot->parent == NULL) {
+        return size; /* the model itself has no tag */
+    }
+    return epctx__tag_size(slot) + epctx__length_size(slot, size) + size;
+}
+
+EPCTX_API uint64_t epctx_model_size(epctx_model *model)
+{
+    return epctx__measure(model->root);
+}
+
+/* Untouched neighbours in the source leave in one piece. */
+typedef struct epctx__writer {
+    pb_ostream_t *stream;
+    const uint8_t *run;
+    size_t run_size;
+} epctx__writer;
+
+static bool epctx__flush_run(epctx__writer *w)
+{
+    bool ok = w->run_size == 0 || pb_write(w->stream, w->run, w->run_size);
+    w->run_size = 0;
+    return ok;
+}
+
+static bool epctx__write_bytes(epctx__writer *w, const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return true;
+    }
+    if (w->run_size > 0 && w->run + w->run_size == data) {
+        w->run_size += size;
+        return true;
+    }
+    if (!epctx__flush_run(w)) {
+        return false;
+    }
+    w->run = data;
+    w->run_size = size;
+    return true;
+}
+
+static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t size)
+{
+    uint8_t length[10];
+    unsigned count = epctx__length_size(slot, size);
+    unsigned i;
+    if (slot->split) {
+        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
+               pb_encode_varint(w->stream, size);
+    }
+    for (i = 0; i < count; i++) {
+        length[i] = (uint8_t)((size & 0x7f) | (i + 1 < count ? 0x80 : 0));
+        size >>= 7;
+    }
+    return epctx__write_bytes(w, slot->data, epctx__tag_size(slot)) && epctx__flush_run(w) &&
+           pb_write(w->stream, length, count);
+}
+
+static bool epctx__write_slot(epctx__writer *w, const epctx_slot *slot)
+{
+    const epctx_slot *child;
+    if (slot->removed) {
+        return true;
+    }
+    if (!epctx__is_changed(slot)) {
+        return (!slot->split || epctx__write_head(w, slot, slot->size)) &&
+               epctx__write_bytes(w, slot->data, slot->size);
+    }
+    if (slot->parent != NULL && !epctx__write_head(w, slot, slot->message->size)) {
+        return false;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        if (!epctx__write_slot(w, child)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
+                                                epctx_error *error)
+{
+    epctx__writer w;
+    epctx_error_clear(error);
+    memset(&w, 0, sizeof w);
+    w.stream = stream;
+    epctx__measure(model->root);
+    if (!epctx__write_slot(&w, model->root) || !epctx__flush_run(&w)) {
+        return epctx_fail(error, EPCTX_ERR_IO, "the output stream failed: %s",
+                          PB_GET_ERROR(stream));
+    }
+    return EPCTX_OK;
+}
+
+/* -- files -- */
+
+/* A file under construction as a nanopb stream. Small writes are gathered. */
+typedef struct epctx__output {
+    const epctx_io *io;
+    epctx_io_file file;
+    bool open;
+    size_t used;
+    epctx_error *error;
+    uint8_t gathered[16384];
+} epctx__output;
+
+static epctx_status epctx__output_flush(epctx__output *out)
+{
+    size_t used = out->used;
+    out->used = 0;
+    return used == 0 ? EPCTX_OK
+                     : out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
+}
+
+static epctx_status epctx__output_write(epctx__output *out, const void *data, size_t size)
+{
+    epctx_status status = EPCTX_OK;
+    if (size > sizeof out->gathered - out->used) {
+        status = epctx__output_flush(out);
+    }
+    if (status != EPCTX_OK || size == 0) {
+        return status;
+    }
+    if (size > sizeof out->gathered) {
+        return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
+    }
+    memcpy(out->gathered + out->used, data, size);
+    out->used += size;
+    return EPCTX_OK;
+}
+
+static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
+{
+    return epctx__output_write((epctx__output *)stream->state, data, size) == EPCTX_OK;
+}
+
+static epctx_status epctx__output_open(epctx__output *out, const epctx_io *io, const char *path,
+                                       epctx_error *error)
+{
+    epctx_status status = io->create_fn(io->user, path, &out->file, error);
+    out->io = io;
+    out->error = error;
+    out->open = status == EPCTX_OK;
+    out->used = 0;
+    return status;
+}
+
+static void epctx__output_abort(epctx__output *out)
+{
+    if (out->open) {
+        out->io->abort_fn(out->io->user, &out->file);
+        out->open = false;
+    }
+}
+
+static epctx_status epctx__output_commit(epctx__output *out)
+{
+    out->open = false;
+    return out->io->commit_fn(out->io->user, &out->file, out->error);
+}
+
+/* The whole model into an open output, durable on return. */
+static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
+{
+    pb_ostream_t stream = {NULL, NULL, SIZE_MAX, 0
+#ifndef PB_NO_ERRMSG
+                           ,
+                           NULL
+#endif
+    };
+    epctx_error ignored;
+    epctx_status status;
+    stream.callback = epctx__output_stream;
+    stream.state = out;
+    /* The io's own message is better than the stream's, and is already in out->error. */
+    status = epctx_model_write_stream(model, &stream, &ignored);
+    if (status != EPCTX_OK && out->error != NULL && out->error->status != EPCTX_OK) {
+        status = out->error->status;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_flush(out);
+    }
+    if (status == EPCTX_OK) {
+        status = out->io->sync_fn(out->io->user, &out->file, out->error);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
+                                              epctx_error *error)
+{
+    epctx__output *out;
+    epctx_status status;
+    epctx_error_clear(error);
+    if (model->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "built with EPCTX_NO_STDIO and no epctx_io given");
+    }
+    out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
+    if (out == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    status = epctx__output_open(out, model->io, path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__output_model(out, model);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_commit(out);
+    } else {
+        epctx__output_abort(out);
+    }
+    if (status == EPCTX_OK) {
+        status = model->io->sync_folder_fn(model->io->user, path, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>partition
+ *
+ * Levels: a node's level is the number of changes between taken and not taken nodes on the longest
+ * path that leads to it. Every edge leads to an equal or a higher level, and to a strictly higher
+ * one when it changes sides. So all taken nodes of one level may form one group: nothing that
+ * leaves the group can come back, also when the other groups are contracted.
+ * ============================================================================================== */
+
+#define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
+#define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into whoever uses it */
+
+typedef struct epctx__grouping {
+    const epctx_graph *graph;
+    const uint8_t *take;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_map producers;    /* value -> node */
+    epctx_map initializers; /* value -> initializer */
+    epctx_map types;        /* value -> index: inputs, then outputs, then values */
+    epctx_map wanted;       /* value -> 1: a graph output, or read outside its partition */
+    uint32_t *group;        /* node -> partition, EPCTX__NOBODY or EPCTX__CONSTANT */
+    uint32_t count;         /* partitions */
+    uint32_t *stamp;        /* node -> 1 + the last partition that took it as a constant */
+    uint32_t *stack;        /* for walking back through constants */
+    uint32_t *list;         /* the nodes of the partition that is being collected */
+} epctx__grouping;
+
+static bool epctx__put(epctx__grouping *g, epctx_map *map, epctx_str key, size_t value)
+{
+    if (epctx_map_put(map, key, (uint32_t)value) != EPCTX_OK) {
+        epctx__nomem(g->error, g->arena->missing);
+        return false;
+    }
+    return true;
+}
+
+static void *epctx__group_array(epctx__grouping *g, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(g->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(g->error, g->arena->missing);
+    }
+    return memory;
+}
+
+/* Names of the graph -> where they come from. Also finds values that two nodes produce. */
+static bool epctx__group_names(epctx__grouping *g)
+{
+    const epctx_graph *graph = g->graph;
+    size_t i, k;
+    epctx_map_init(&g->producers, g->arena);
+    epctx_map_init(&g->initializers, g->arena);
+    epctx_map_init(&g->types, g->arena);
+    epctx_map_init(&g->wanted, g->arena);
+    for (i = 0; i < graph->value_count; i++) {
+        if (!epctx__put(g, &g->types, graph->values[i].name,
+                        graph->input_count + graph->output_count + i)) {
+            return false;
+        }
+    }
+    for (i = 0; i < graph->output_count; i++) {
+        if (!epctx__put(g, &g->types, graph->outputs[i].name, graph->input_count + i) ||
+            !epctx__put(g, &g->wanted, graph->outputs[i].name, 1)) {
+            return false;
+        }
+    }
+    for (i = 0; i < graph->input_count; i++) {
+        if (!epctx__put(g, &g->types, graph->inputs[i].name, i)) {
+            return false;
+        }
+    }
+    for (i = 0; i < graph->initializer_count; i++) {
+        if (!epctx__put(g, &g->initializers, graph->initializers[i].name, i)) {
+            return false;
+        }
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size == 0) {
+                continue;
+            }
+            if (epctx_map_get(&g->producers, node->outputs[k]) != EPCTX_MAP_NONE) {
+                epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice",
+                           &node->outputs[k]);
+                epctx_blame(g->error, NULL, &node->name, NULL);
+                return false;
+            }
+            if (!epctx__put(g, &g->producers, node->outputs[k], i)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The k-th value that a node reads: its inputs, then what its subgraphs read. */
+static epctx_str epctx__reads(const epctx_node *node, size_t k)
+{
+    return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
+}
+
+static size_t epctx__read_count(const epctx_node *node)
+{
+    return node->input_count + node->capture_count;
+}
+
+/* Are all inputs constant? Such a node is folded by whoever compiles its readers. */
+static bool epctx__is_constant(const epctx__grouping *g, size_t index)
+{
+    const epctx_node *node = &g->graph->nodes[index];
+    size_t k;
+    for (k = 0; k < node->input_count; k++) {
+        uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+        if (node->inputs[k].size > 0 &&
+            (producer == EPCTX_MAP_NONE ||
+             g->group[producer] != EPCTX__CONSTANT) &&
+            epctx_map_get(&g->initializers, node->inputs[k]) == EPCTX_MAP_NONE) {
+            return false;
+        }
+    }
+    return g->take[index] != 0 && node->capture_count == 0;
+}
+
+/* Levels, then numbers for the levels that have taken nodes, in ascending order. */
+static bool epctx__group_levels(epctx__grouping *g)
+{
+    const epctx_graph *graph = g->graph;
+    uint32_t *level = (uint32_t *)epctx__group_array(g, graph->node_count, sizeof *level);
+    uint32_t *number = (uint32_t *)epctx__group_array(g, graph->node_count + 1, sizeof *number);
+    size_t i, k;
+    if (level == NULL || number == NULL) {
+        return false;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        if (epctx__is_constant(g, i)) {
+            g->group[i] = EPCTX__CONSTANT;
+            continue;
+        }
+        g->group[i] = EPCTX__NOBODY;
+        for (k = 0; k < epctx__read_count(node); k++) {
+            epctx_str name = epctx__reads(node, k);
+            uint32_t producer = epctx_map_get(&g->producers, name);
+            uint32_t least;
+            if (producer == EPCTX_MAP_NONE || g->group[producer] == EPCTX__CONSTANT) {
+                continue;
+            }
+            if (producer >= i) {
+                if (k >= node->input_count) {
+                    continue; /* a name that only its subgraph defines */
+                }
+                epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                           "input '%S' is produced by a later node: the graph is not sorted", &name);
+                epctx_blame(g->error, NULL, &node->name, NULL);
+                return false;
+            }
+            least = level[producer] + ((g->take[producer] != 0) != (g->take[i] != 0) ? 1u : 0u);
+            level[i] = level[i] < least ? least : level[i];
+        }
+        if (g->take[i] != 0) {
+            number[level[i]] = 1;
+        }
+    }
+    for (i = 0; i <= graph->node_count; i++) {
+        number[i] = number[i] != 0 ? g->count++ : EPCTX__NOBODY;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        if (g->group[i] != EPCTX__CONSTANT && g->take[i] != 0) {
+            g->group[i] = number[level[i]];
+        }
+    }
+    return true;
+}
+
+/* Values that leave their partition: read by another node's group or kept by the graph. */
+static bool epctx__group_wanted(epctx__grouping *g)
+{
+    const epctx_graph *graph = g->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            epctx_str name = epctx__reads(node, k);
+            uint32_t producer = epctx_map_get(&g->producers, name);
+            if (producer != EPCTX_MAP_NONE && g->group[producer] != g->group[i] &&
+                !epctx__put(g, &g->wanted, name, 1)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
+{
+    const epctx_graph *graph = g->graph;
+    uint32_t at = epctx_map_get(&g->types, name);
+    epctx_value value;
+    memset(&value, 0, sizeof value);
+    if (at == EPCTX_MAP_NONE) {
+        value.rank = -1;
+    } else if (at < graph->input_count) {
+        value = graph->inputs[at];
+    } else if (at < graph->input_count + graph->output_count) {
+        value = graph->outputs[at - graph->input_count];
+    } else {
+        value = graph->values[at - graph->input_count - graph->output_count];
+    }
+    value.name = name;
+    return value;
+}
+
+/* Appends the constant nodes behind `first` to the list, producers before readers. No recursion: a
+ * node is pushed at most once while it is unvisited. Returns the new length. */
+static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t mark, size_t count)
+{
+    size_t top = 0;
+    if (g->stamp[first] == mark) {
+        return count;
+    }
+    g->stack[top++] = first;
+    while (top > 0) {
+        uint32_t at = g->stack[top - 1];
+        const epctx_node *node = &g->graph->nodes[at];
+        uint32_t next = EPCTX_MAP_NONE;
+        size_t k;
+        for (k = 0; k < node->input_count && next == EPCTX_MAP_NONE; k++) {
+            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+            if (producer != EPCTX_MAP_NONE && g->stamp[producer] != mark) {
+                next = producer;
+            }
+        }
+        if (next != EPCTX_MAP_NONE) {
+            g->stack[top++] = next;
+            continue;
+        }
+        g->stamp[at] = mark;
+        g->list[count++] = at;
+        top--;
+    }
+    return count;
+}
+
+/* The nodes of a partition with the constants they need, in order. */
+static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint32_t id)
+{
+    epctx_node *nodes;
+    size_t count = 0;
+    size_t i, k;
+    for (i = 0; i < part->node_count; i++) {
+        const epctx_node *node = &g->graph->nodes[part->nodes[i]];
+        for (k = 0; k < node->input_count; k++) {
+            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+            if (producer != EPCTX_MAP_NONE && g->group[producer] == EPCTX__CONSTANT) {
+                count = epctx__list_constants(g, producer, id + 1, count);
+            }
+        }
+        g->list[count++] = part->nodes[i];
+    }
+    nodes = (epctx_node *)epctx__group_array(g, count, sizeof *nodes);
+    for (i = 0; nodes != NULL && i < count; i++) {
+        nodes[i] = g->graph->nodes[g->list[i]];
+    }
+    part->graph.nodes = nodes;
+    part->graph.node_count = count;
+    return nodes != NULL;
+}
+
+/* Boundary inputs in order of first use, and the initializers. */
+static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint32_t id)
+{
+    epctx_graph *graph = &part->graph;
+    epctx_value *inputs;
+    epctx_tensor *initializers;
+    epctx_map seen;
+    size_t reads = 0;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        reads += epctx__read_count(&graph->nodes[i]);
+    }
+    inputs = (epctx_value *)epctx__group_array(g, reads, sizeof *inputs);
+    initializers = (epctx_tensor *)epctx__group_array(g, reads, sizeof *initializers);
+    graph->inputs = inputs;
+    graph->initializers = initializers;
+    if (inputs == NULL || initializers == NULL) {
+        return false;
+    }
+    epctx_map_init(&seen, g->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            epctx_str name = epctx__reads(node, k);
+            uint32_t producer = epctx_map_get(&g->producers, name);
+            uint32_t initializer = epctx_map_get(&g->initializers, name);
+            if (name.size == 0 || epctx_map_get(&seen, name) != EPCTX_MAP_NONE ||
+                (producer != EPCTX_MAP_NONE &&
+                 (g->group[producer] == id || g->group[producer] == EPCTX__CONSTANT))) {
+                continue;
+            }
+            if (producer == EPCTX_MAP_NONE && initializer != EPCTX_MAP_NONE) {
+                initializers[graph->initializer_count++] = g->graph->initializers[initializer];
+            } else {
+                inputs[graph->input_count++] = epctx__typed(g, name);
+            }
+            if (!epctx__put(g, &seen, name, 1)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Boundary outputs in order of production. */
+static bool epctx__collect_writes(epctx__grouping *g, epctx_partition *part)
+{
+    epctx_graph *graph = &part->graph;
+    epctx_value *outputs;
+    size_t made = 0;
+    size_t i, k;
+    for (i = 0; i < part->node_count; i++) {
+        made += g->graph->nodes[part->nodes[i]].output_count;
+    }
+    outputs = (epctx_value *)epctx__group_array(g, made, sizeof *outputs);
+    graph->outputs = outputs;
+    for (i = 0; outputs != NULL && i < part->node_count; i++) {
+        const epctx_node *node = &g->graph->nodes[part->nodes[i]];
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size > 0 &&
+                epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE) {
+                outputs[graph->output_count++] = epctx__typed(g, node->outputs[k]);
+            }
+        }
+    }
+    return outputs != NULL;
+}
+
+/* The members of every partition in one array, sorted by partition, and where each begins. */
+static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t **begins)
+{
+    size_t n = g->graph->node_count;
+    size_t *begin = (size_t *)epctx__group_array(g, (size_t)g->count + 2, sizeof *begin);
+    uint32_t *member = (uint32_t *)epctx__group_array(g, n, sizeof *member);
+    size_t i;
+    if (begin == NULL || member == NULL) {
+        return false;
+    }
+    for (i = 0; i < n; i++) {
+        if (g->group[i] < g->count) {
+            begin[g->group[i] + 2]++;
+        }
+    }
+    for (i = 2; i < (size_t)g->count + 2; i++) {
+        begin[i] += begin[i - 1];
+    }
+    for (i = 0; i < n; i++) {
+        if (g->group[i] < g->count) {
+            member[begin[g->group[i] + 1]++] = (uint32_t)i;
+        }
+    }
+    *members = member;
+    *begins = begin;
+    return true;
+}
+
+EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
+                                             epctx_arena *arena, epctx_partition **partitions,
+                                             size_t *count, epctx_error *error)
+{
+    epctx__grouping g;
+    epctx_error local;
+    uint32_t *members = NULL;
+    size_t *begin = NULL;
+    size_t n = graph->node_count;
+    uint32_t i;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    *partitions = NULL;
+    *count = 0;
+    memset(&g, 0, sizeof g);
+    g.graph = graph;
+    g.take = take;
+    g.arena = arena;
+    g.error = error != NULL ? error : &local;
+    if (n >= EPCTX__CONSTANT) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+    }
+    g.group = (uint32_t *)epctx__group_array(&g, n, sizeof *g.group);
+    g.stamp = (uint32_t *)epctx__group_array(&g, n, sizeof *g.stamp);
+    g.stack = (uint32_t *)epctx__group_array(&g, n, sizeof *g.stack);
+    g.list = (uint32_t *)epctx__group_array(&g, n, sizeof *g.list);
+    if (g.group == NULL || g.stamp == NULL || g.stack == NULL || g.list == NULL ||
+        !epctx__group_names(&g) || !epctx__group_levels(&g) || !epctx__group_wanted(&g) ||
+        !epctx__group_members(&g, &members, &begin)) {
+        return g.error->status;
+    }
+    *partitions = (epctx_partition *)epctx__group_array(&g, g.count, sizeof **partitions);
+    for (i = 0; *partitions != NULL && i < g.count; i++) {
+        epctx_partition *part = &(*partitions)[i];
+        part->nodes = members + begin[i];
+        part->node_count = begin[i + 1] - begin[i];
+        part->graph.name = graph->name;
+        part->graph.values = graph->values;
+        part->graph.value_count = graph->value_count;
+        if (!epctx__collect_nodes(&g, part, i) || !epctx__collect_reads(&g, part, i) ||
+            !epctx__collect_writes(&g, part)) {
+            return g.error->status;
+        }
+    }
+    *count = g.count;
+    return g.error->status;
+}
+
+/* ================================================================================================
+ * >>ep
+ * ============================================================================================== */
+
+static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
+{
+    uint8_t bytes[8];
+    size_t i;
+    for (i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    }
+    return epctx_hash(bytes, sizeof bytes, h);
+}
+
+static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
+{
+    return epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+}
+
+static uint64_t epctx__hash_float(uint64_t h, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return epctx__hash_number(h, bits);
+}
+
+static uint64_t epctx__hash_dims(uint64_t h, int32_t elem_type, int32_t rank, const int64_t *dims)
+{
+    int32_t i;
+    h = epctx__hash_number(epctx__hash_number(h, (uint64_t)elem_type), (uint64_t)rank);
+    for (i = 0; i < rank; i++) {
+        h = epctx__hash_number(h, (uint64_t)dims[i]);
+    }
+    return h;
+}
+
+static uint64_t epctx__hash_values(uint64_t h, const epctx_value *values, size_t count)
+{
+    size_t i;
+    h = epctx__hash_number(h, count);
+    for (i = 0; i < count; i++) {
+        h = epctx__hash_str(h, values[i].name);
+        h = epctx__hash_dims(h, values[i].elem_type, values[i].rank, values[i].dims);
+    }
+    return h;
+}
+
+static uint64_t epctx__hash_tensor(uint64_t h, const epctx_tensor *tensor)
+{
+    h = epctx__hash_dims(epctx__hash_str(h, tensor->name), tensor->elem_type, tensor->rank,
+                         tensor->dims);
+    return epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
+}
+
+static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr)
+{
+    size_t i;
+    h = epctx__hash_number(epctx__hash_str(h, attr->name), (uint64_t)attr->type);
+    h = epctx__hash_float(epctx__hash_number(h, (uint64_t)attr->i), attr->f);
+    h = epctx__hash_number(epctx__hash_str(h, attr->s), attr->count);
+    for (i = 0; i < attr->count; i++) {
+        if (attr->type == EPCTX_ATTR_INTS) {
+            h = epctx__hash_number(h, (uint64_t)attr->ints[i]);
+        } else if (attr->type == EPCTX_ATTR_FLOATS) {
+            h = epctx__hash_float(h, attr->floats[i]);
+        } else if (attr->type == EPCTX_ATTR_STRINGS) {
+            h = epctx__hash_str(h, attr->strings[i]);
+        }
+    }
+    return attr->t != NULL ? epctx__hash_tensor(h, attr->t) : h;
+}
+
+EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
+{
+    uint64_t h = epctx__hash_number(0, graph->node_count);
+    size_t i, k;
+    h = epctx__hash_values(h, graph->inputs, graph->input_count);
+    h = epctx__hash_values(h, graph->outputs, graph->output_count);
+    for (i = 0; i < graph->initializer_count; i++) {
+        h = epctx__hash_tensor(h, &graph->initializers[i]);
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        h = epctx__hash_str(epctx__hash_str(epctx__hash_str(h, node->op_type), node->domain),
+                            node->name);
+        h = epctx__hash_number(h, (uint64_t)node->version);
+        for (k = 0; k < node->input_count; k++) {
+            h = epctx__hash_str(h, node->inputs[k]);
+        }
+        for (k = 0; k < node->output_count; k++) {
+            h = epctx__hash_str(h, node->outputs[k]);
+        }
+        for (k = 0; k < node->attr_count; k++) {
+            h = epctx__hash_attr(h, &node->attrs[k]);
+        }
+    }
+    return h != 0 ? h : 1; /* 0 means "no hash" */
+}
+
+#define EPCTX__HASH_KEY "graph_hash="
+
+EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
+{
+    const size_t key = sizeof EPCTX__HASH_KEY - 1;
+    uint64_t hash = 0;
+    size_t i;
+    if (notes.size < key + 16 || memcmp(notes.data, EPCTX__HASH_KEY, key) != 0) {
+        return 0;
+    }
+    for (i = 0; i < 16; i++) {
+        char c = notes.data[key + i];
+        if (c >= '0' && c <= '9') {
+            hash = hash << 4 | (uint64_t)(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
+        } else {
+            return 0;
+        }
+    }
+    return hash;
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* ================================================================================================
+ * >>gen
+ * ============================================================================================== */
+
+typedef struct epctx__generation {
+    epctx_model *model;
+    const epctx_backend *backend;
+    const epctx_gen_opts *opts;
+    epctx_gen_report *report;
+    epctx_error *error;
+    epctx_arena *arena;
+    epctx_graph graph;
+    uint8_t *take;
+    epctx_partition *parts;
+    size_t part_count;
+    epctx_node *nodes;      /* the EPContext nodes */
+    const epctx_value **types; /* per partition: its outputs' types, or NULL */
+    void *build;
+    epctx_buffer binary;
+} epctx__generation;
+
+/* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
+static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
+{
+    const epctx_io *io = g->model->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, folder, &kind, &size, g->error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
+        status = epctx_fail(g->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, path, &kind, &size, g->error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !g->opts->overwrite) {
+        status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+    } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx_fail(g->error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, path, NULL, NULL);
+    }
+    return status;
+}
+
+/* Is `path` the file the model was read from? */
+static bool epctx__is_source(const epctx__generation *g, const char *path)
+{
+    const epctx_io *io = g->model->io;
+    char a[EPCTX_PATH_MAX];
+    char b[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    return g->model->path[0] != '\0' &&
+           io->canonical_fn(io->user, path, a, sizeof a, &ignored) == EPCTX_OK &&
+           io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK &&
+           strcmp(a, b) == 0;
+}
+
+static epctx_status epctx__gen_paths(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    epctx_str wanted = epctx_str_of(g->opts->context_file_path);
+    epctx_str parts[2];
+    epctx_str file;
+    epctx_status status;
+    if (wanted.size > 0) {
+        status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
+        file = epctx_path_file(wanted);
+        /* ORT's rule for ep.context_file_path: a name without an extension is taken for a folder. */
+        if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
+            status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                                "context_file_path '%S' should not point to a folder: a file name "
+                                "with an extension is expected",
+                                &wanted);
+        }
+    } else {
+        status = epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error);
+    }
+    if (status == EPCTX_OK && !g->opts->embed) {
+        char name[EPCTX_PATH_MAX];
+        parts[0] = epctx_path_folder(epctx_str_of(r->context_path));
+        status = epctx_path_binary(epctx_str_of(r->context_path),
+                                   epctx_str_of(g->backend->short_name), name, sizeof name,
+                                   g->error);
+        parts[1] = epctx_str_of(name);
+        if (status == EPCTX_OK) {
+            status = epctx__path_join(r->binary_path, sizeof r->binary_path, parts, 2, g->error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__check_output(g, r->context_path);
+    }
+    if (status == EPCTX_OK && !g->opts->embed) {
+        status = epctx__check_output(g, r->binary_path);
+    }
+    if (status == EPCTX_OK && epctx__is_source(g, r->context_path)) {
+        status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                            "'%s' is the source model: it must not be overwritten by its own output",
+                            r->context_path);
+    }
+    return status;
+}
+
+/* An EPContext node in the source means that it is compiled already: ORT's rule is to refuse. */
+static epctx_status epctx__gen_source(epctx__generation *g)
+{
+    size_t i;
+    epctx_status status = epctx_graph_load(g->model, &g->graph, g->error);
+    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
+        const epctx_node *node = &g->graph.nodes[i];
+        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                                "is an EPContext node: the model is compiled already");
+            epctx_blame(g->error, g->model->path, &node->name, NULL);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__gen_partition(epctx__generation *g)
+{
+    epctx_status status;
+    size_t i;
+    g->take = (uint8_t *)epctx_arena_alloc(g->arena, g->graph.node_count);
+    if (g->take == NULL) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts, &g->part_count,
+                                       g->error);
+    }
+    if (status == EPCTX_OK && g->part_count == 0) {
+        status = epctx_fail(g->error, EPCTX_ERR_NO_NODES,
+                            "%s can compile none of the %u nodes: nothing was written",
+                            g->backend->source, (uint64_t)g->graph.node_count);
+    }
+    for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
+        if (g->take[i] == 0) {
+            const epctx_node *node = &g->graph.nodes[i];
+            status = epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
+                                "%s (domain '%S', opset %d) is not supported by %s", "operator",
+                                &node->op_type, node->version, g->backend->source);
+            epctx_blame(g->error, NULL, &node->name, NULL);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->model->path, NULL, NULL);
+    }
+    return status;
+}
+
+static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(g->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(g->error, g->arena->missing);
+    }
+    return memory;
+}
+
+/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
+static epctx_status epctx__gen_name(epctx__generation *g, uint64_t hash, size_t index,
+                                    epctx_str *name)
+{
+    epctx_str prefix = epctx_str_of(g->opts->name_prefix);
+    size_t capacity = prefix.size + strlen(g->backend->source) + 48;
+    epctx__text text =
+        epctx__text_of((char *)epctx__gen_array(g, capacity, 1), capacity);
+    size_t i;
+    if (text.data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; i < prefix.size; i++) {
+        epctx__text_char(&text, prefix.data[i]);
+    }
+    for (i = 0; g->backend->source[i] != '\0'; i++) {
+        epctx__text_char(&text, g->backend->source[i]);
+    }
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, hash, 16);
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, index, 10);
+    *name = epctx__str((const uint8_t *)text.data, text.size);
+    return EPCTX_OK;
+}
+
+static epctx_str *epctx__gen_names(epctx__generation *g, const epctx_value *values, size_t count)
+{
+    epctx_str *names = (epctx_str *)epctx__gen_array(g, count, sizeof *names);
+    size_t i;
+    for (i = 0; names != NULL && i < count; i++) {
+        names[i] = values[i].name;
+    }
+    return names;
+}
+
+static epctx_str epctx__gen_notes(epctx__generation *g, uint64_t hash)
+{
+    const size_t key = sizeof EPCTX__HASH_KEY - 1;
+    char *notes = (char *)epctx__gen_array(g, key + 16, 1);
+    size_t i;
+    if (notes == NULL) {
+        return epctx_str_of(NULL);
+    }
+    memcpy(notes, EPCTX__HASH_KEY, key);
+    for (i = 0; i < 16; i++) {
+        notes[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    }
+    return epctx__str((const uint8_t *)notes, key + 16);
+}
+
+/* Everything about the EPContext node but the payload, which exists only after finish. */
+static epctx_status epctx__gen_node(epctx__generation *g, size_t index, epctx_str name,
+                                    uint64_t hash)
+{
+    const epctx_graph *part = &g->parts[index].graph;
+    epctx_node *node = &g->nodes[index];
+    epctx_attr *attrs = (epctx_attr *)epctx__gen_array(g, EPCTX_EP_ATTR_COUNT, sizeof *attrs);
+    epctx_epnode ep = epctx_epnode_default();
+    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
+                 1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
+                 1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    ep.main_context = index == 0;
+    ep.embed_mode = g->opts->embed;
+    ep.ep_sdk_version = epctx_str_of(g->backend->sdk_version);
+    ep.hardware_architecture = epctx_str_of(g->backend->hardware_architecture);
+    ep.partition_name = name;
+    ep.source = epctx_str_of(g->backend->source);
+    ep.notes = epctx__gen_notes(g, hash);
+    if (index == 0) {
+        ep.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+        if (g->opts->embed) {
+            ep.ep_cache_context = epctx__str(g->binary.data, g->binary.size);
+        } else {
+            ep.ep_cache_context = epctx_path_file(epctx_str_of(g->report->binary_path));
+        }
+    }
+    node->name = name;
+    node->op_type = epctx_str_of(EPCTX_OP_TYPE);
+    node->domain = epctx_str_of(EPCTX_DOMAIN);
+    node->inputs = epctx__gen_names(g, part->inputs, part->input_count);
+    node->input_count = part->input_count;
+    node->outputs = epctx__gen_names(g, part->outputs, part->output_count);
+    node->output_count = part->output_count;
+    if (attrs == NULL || ep.notes.size == 0 || node->inputs == NULL || node->outputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    node->attrs = attrs;
+    node->attr_count = epctx_epnode_attrs(&ep, attrs);
+    return EPCTX_OK;
+}
+
+/* Copies what types_fn tells: it is gone after finish. */
+static epctx_status epctx__gen_types(epctx__generation *g, size_t index, epctx_str name)
+{
+    const epctx_value *found = NULL;
+    epctx_value *copy;
+    size_t count = 0;
+    size_t i;
+    epctx_status status;
+    if (g->backend->types_fn == NULL) {
+        return EPCTX_OK;
+    }
+    status = g->backend->types_fn(g->backend->self, g->build, name, &found, &count, g->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (count != g->parts[index].graph.output_count) {
+        return epctx_fail(g->error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
+                          (uint64_t)count, (uint64_t)g->parts[index].graph.output_count);
+    }
+    copy = (epctx_value *)epctx__gen_array(g, count, sizeof *copy);
+    for (i = 0; copy != NULL && i < count; i++) {
+        size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
+        int64_t *dims = (int64_t *)epctx__gen_array(g, rank, sizeof *dims);
+        if (dims == NULL) {
+            return EPCTX_ERR_NOMEM;
+        }
+        copy[i] = found[i];
+        copy[i].name = g->parts[index].graph.outputs[i].name;
+        if (rank > 0) {
+            memcpy(dims, found[i].dims, rank * sizeof *dims);
+        }
+        copy[i].dims = dims;
+    }
+    g->types[index] = copy;
+    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+static epctx_status epctx__gen_compile(epctx__generation *g)
+{
+    const epctx_backend *b = g->backend;
+    uint64_t model_hash = epctx_graph_hash(&g->graph);
+    uint64_t *hashes = (uint64_t *)epctx__gen_array(g, g->part_count, sizeof *hashes);
+    epctx_str *names = (epctx_str *)epctx__gen_array(g, g->part_count, sizeof *names);
+    epctx_status status = hashes != NULL && names != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    size_t i;
+    g->nodes = (epctx_node *)epctx__gen_array(g, g->part_count, sizeof *g->nodes);
+    g->types = (const epctx_value **)epctx__gen_array(g, g->part_count, sizeof *g->types);
+    if (g->nodes == NULL || g->types == NULL) {
+        status = EPCTX_ERR_NOMEM;
+    }
+    if (status == EPCTX_OK) {
+        status = b->begin_fn(b->self, &g->build, g->error);
+    }
+    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
+        hashes[i] = epctx_graph_hash(&g->parts[i].graph);
+        status = epctx__gen_name(g, model_hash, i, &names[i]);
+        if (status == EPCTX_OK) {
+            status = b->compile_fn(b->self, g->build, &g->parts[i].graph, names[i], hashes[i],
+                                   g->error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__gen_types(g, i, names[i]);
+        }
+    }
+    if (g->build != NULL && status != EPCTX_OK) {
+        b->discard_fn(b->self, g->build);
+    } else if (status == EPCTX_OK) {
+        status = b->finish_fn(b->self, g->build, &g->binary, g->error);
+    }
+    g->build = NULL;
+    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
+        status = epctx__gen_node(g, i, names[i], hashes[i]);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->model->path, NULL, NULL);
+    }
+    return status;
+}
+
+/* -- the rewrite of the model -- */
+
+typedef struct epctx__rewrite {
+    epctx__generation *g;
+    epctx_slot **slots;  /* node -> its slot */
+    uint32_t *unit;      /* node -> partition, or part_count + node for a node that stays, or NONE */
+    epctx_map used;      /* names that the new graph reads */
+    epctx_map made;      /* names that the new graph produces or defines */
+} epctx__rewrite;
+
+#define EPCTX__GONE UINT32_MAX
+
+static bool epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
+{
+    if (epctx_map_put(map, name, 1) != EPCTX_OK) {
+        epctx__nomem(w->g->error, w->g->arena->missing);
+        return false;
+    }
+    return true;
+}
+
+static bool epctx__mark_reads(epctx__rewrite *w, const epctx_node *node)
+{
+    size_t k;
+    for (k = 0; k < epctx__read_count(node); k++) {
+        if (!epctx__mark(w, &w->used, epctx__reads(node, k))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__mark_writes(epctx__rewrite *w, const epctx_node *node)
+{
+    size_t k;
+    for (k = 0; k < node->output_count; k++) {
+        if (!epctx__mark(w, &w->made, node->outputs[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Which nodes stay: all that are in no partition, but constant nodes only if somebody still reads
+ * them. Backwards, so that chains of constants go together. */
+static bool epctx__rewrite_units(epctx__rewrite *w)
+{
+    epctx__generation *g = w->g;
+    const epctx_graph *graph = &g->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        w->unit[i] = (uint32_t)(g->part_count + i);
+    }
+    for (i = 0; i < g->part_count; i++) {
+        for (k = 0; k < g->parts[i].node_count; k++) {
+            w->unit[g->parts[i].nodes[k]] = (uint32_t)i;
+        }
+        if (!epctx__mark_reads(w, &g->nodes[i]) || !epctx__mark_writes(w, &g->nodes[i])) {
+            return false;
+        }
+    }
+    for (i = 0; i < graph->output_count; i++) {
+        if (!epctx__mark(w, &w->used, graph->outputs[i].name)) {
+            return false;
+        }
+    }
+    for (i = graph->node_count; i-- > 0;) {
+        const epctx_node *node = &graph->nodes[i];
+        bool read = false;
+        if (w->unit[i] < g->part_count) {
+            continue;
+        }
+        for (k = 0; k < node->output_count; k++) {
+            read = read || epctx_map_get(&w->used, node->outputs[k]) != EPCTX_MAP_NONE;
+        }
+        /* take != 0 here: a constant that was copied into the partitions that use it */
+        if (!read && g->take[i] != 0) {
+            w->unit[i] = EPCTX__GONE;
+        } else if (!epctx__mark_reads(w, node) || !epctx__mark_writes(w, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Edges between units as counters and lists, for a stable topological sort. */
+typedef struct epctx__order {
+    uint32_t *missing; /* unit -> units it waits for (an edge may count more than once) */
+    uint32_t *first;   /* unit -> first edge, 0: none */
+    uint32_t *next;    /* edge -> next edge of the same unit */
+    uint32_t *target;  /* edge -> waiting unit */
+    uint32_t edges;
+} epctx__order;
+
+static bool epctx__order_edges(epctx__rewrite *w, epctx__order *o)
+{
+    epctx__generation *g = w->g;
+    const epctx_graph *graph = &g->graph;
+    size_t units = g->part_count + graph->node_count;
+    size_t edges = 1;
+    size_t i, k;
+    epctx_map producers;
+    epctx_map_init(&producers, g->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        edges += epctx__read_count(&graph->nodes[i]);
+        for (k = 0; w->unit[i] != EPCTX__GONE && k < graph->nodes[i].output_count; k++) {
+            if (epctx_map_put(&producers, graph->nodes[i].outputs[k], w->unit[i]) != EPCTX_OK) {
+                epctx__nomem(g->error, g->arena->missing);
+                return false;
+            }
+        }
+    }
+    o->missing = (uint32_t *)epctx__gen_array(g, units, sizeof *o->missing);
+    o->first = (uint32_t *)epctx__gen_array(g, units, sizeof *o->first);
+    o->next = (uint32_t *)epctx__gen_array(g, edges, sizeof *o->next);
+    o->target = (uint32_t *)epctx__gen_array(g, edges, sizeof *o->target);
+    if (o->missing == NULL || o->first == NULL || o->next == NULL || o->target == NULL) {
+        return false;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; w->unit[i] != EPCTX__GONE && k < epctx__read_count(node); k++) {
+            epctx_str name = epctx__reads(node, k);
+            uint32_t from = name.size > 0 ? epctx_map_get(&producers, name) : EPCTX_MAP_NONE;
+            if (from != EPCTX_MAP_NONE && from != w->unit[i]) {
+                uint32_t edge = ++o->edges;
+                o->target[edge] = w->unit[i];
+                o->next[edge] = o->first[from];
+                o->first[from] = edge;
+                o->missing[w->unit[i]]++;
+            }
+        }
+    }
+    return true;
+}
+
+/* A heap of units, smallest key on top. The key is where a unit stood in the source. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
+{
+    size_t at = (*count)++;
+    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = unit;
+}
+
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
+{
+    uint32_t top = heap[0];
+    uint32_t last = heap[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
+            child++;
+        }
+        if (child >= *count || key[heap[child]] >= key[last]) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* The units of the new graph in an order where every producer stands before its readers, as close
+ * to the source's order as that allows. */
+static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
+{
+    epctx__generation *g = w->g;
+    size_t nodes = g->graph.node_count;
+    size_t units = g->part_count + nodes;
+    epctx__order o;
+    uint32_t *heap;
+    uint32_t *key;
+    size_t heaped = 0;
+    size_t i;
+    memset(&o, 0, sizeof o);
+    *count = 0;
+    *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof **sequence);
+    heap = (uint32_t *)epctx__gen_array(g, units, sizeof *heap);
+    key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
+    if (*sequence == NULL || heap == NULL || key == NULL || !epctx__order_edges(w, &o)) {
+        return false;
+    }
+    /* A partition stands where its last node stood: what feeds it was in front of that. */
+    for (i = 0; i < nodes; i++) {
+        if (w->unit[i] != EPCTX__GONE) {
+            key[w->unit[i]] = (uint32_t)i;
+        }
+    }
+    for (i = 0; i < units; i++) {
+        bool exists = i < g->part_count || w->unit[i - g->part_count] == i;
+        if (exists && o.missing[i] == 0) {
+            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
+        }
+    }
+    while (heaped > 0) {
+        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        uint32_t edge;
+        (*sequence)[(*count)++] = unit;
+        for (edge = o.first[unit]; edge != 0; edge = o.next[edge]) {
+            if (--o.missing[o.target[edge]] == 0) {
+                epctx__heap_push(heap, &heaped, o.target[edge], key);
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__drop(epctx__rewrite *w, epctx_slot *slot)
+{
+    return epctx_remove(w->g->model, epctx__slot_view(slot), w->g->error) == EPCTX_OK;
+}
+
+/* Brings the node fields of the graph into the new sequence: nodes that keep their relative place
+ * are not touched, others move, partitions appear. */
+static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, size_t count)
+{
+    epctx__generation *g = w->g;
+    epctx_model *model = g->model;
+    epctx_slot *previous = NULL;
+    epctx_slot *slot;
+    size_t kept = 0; /* source position behind the last node that was left in place */
+    size_t i;
+    for (i = 0; i < g->graph.node_count; i++) {
+        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
+            if (!epctx__drop(w, w->slots[i])) {
+                return false;
+            }
+        }
+    }
+    /* New nodes before the first old one go in front of the first node field. */
+    for (slot = model->graph->message->first; slot != NULL && slot != w->slots[0];
+         slot = slot->next) {
+        previous = slot;
+    }
+    for (i = 0; i < count; i++) {
+        epctx__builder b = epctx__builder_of(model);
+        uint32_t unit = sequence[i];
+        if (unit < g->part_count) {
+            slot = epctx__build_node(&b, &g->nodes[unit]);
+        } else if (unit - g->part_count >= kept) {
+            kept = unit - g->part_count + 1;
+            previous = w->slots[unit - g->part_count];
+            continue;
+        } else { /* moved: a second slot over the same bytes */
+            slot = epctx__new_slot(&b, NULL, 1, EPCTX_WIRE_LEN);
+            if (slot != NULL) {
+                *slot = *w->slots[unit - g->part_count];
+                slot->message = NULL;
+                if (!epctx__drop(w, w->slots[unit - g->part_count])) {
+                    return false;
+                }
+            }
+        }
+        if (epctx__place(model, &b, model->graph, previous, slot, g->error) != EPCTX_OK) {
+            return false;
+        }
+        previous = slot;
+    }
+    return true;
+}
+
+/* Replaces an initializer in a file by one with the bytes inside: the new model must not depend on
+ * the source's files (EP-context design, "source model with external data"). */
+static bool epctx__inline_initializer(epctx__rewrite *w, epctx_slot *slot,
+                                      const epctx_tensor *tensor)
+{
+    epctx_model *model = w->g->model;
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
+    epctx_view body = epctx__slot_view(slot);
+    const uint8_t *p = body.data;
+    const uint8_t *end = body.data + body.size;
+    while (!b.failed && p != NULL && p < end) {
+        epctx__token t;
+        const uint8_t *after = epctx__next(p, end, 100, &t);
+        if (after != NULL && t.number != 9 && t.number != 13 && t.number != 14 &&
+            epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
+            b.failed = true;
+        }
+        p = after;
+    }
+    epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
+    return epctx__place(model, &b, model->graph, slot, fresh, w->g->error) == EPCTX_OK &&
+           epctx__drop(w, slot);
+}
+
+/* Initializers that nobody reads any more go; what stays and lives in a file comes inside. */
+static bool epctx__rewrite_initializers(epctx__rewrite *w)
+{
+    epctx_model *model = w->g->model;
+    epctx__loader loader;
+    epctx_slot *slot;
+    memset(&loader, 0, sizeof loader);
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.error = w->g->error;
+    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_tensor_view tensor;
+        if (slot->number != 5 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        tensor = epctx_tensor_of(epctx__slot_view(slot));
+        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE) {
+            if (!epctx__drop(w, slot)) {
+                return false;
+            }
+        } else if (tensor.external) {
+            epctx_tensor loaded;
+            if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &loaded) ||
+                !epctx__inline_initializer(w, slot, &loaded)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Graph inputs that only named an initializer (IR version < 4) go with it. */
+static bool epctx__rewrite_inputs(epctx__rewrite *w)
+{
+    epctx__generation *g = w->g;
+    epctx_model *model = g->model;
+    epctx_map real;
+    epctx_slot *slot;
+    size_t i;
+    epctx_map_init(&real, g->arena);
+    for (i = 0; i < g->graph.input_count; i++) {
+        if (!epctx__mark(w, &real, g->graph.inputs[i].name)) {
+            return false;
+        }
+    }
+    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_str name;
+        if (slot->number != 11 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        name = epctx_value_of(epctx__slot_view(slot)).name;
+        if (epctx_map_get(&real, name) == EPCTX_MAP_NONE &&
+            epctx_map_get(&w->used, name) == EPCTX_MAP_NONE && !epctx__drop(w, slot)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* value_info of values that are gone goes; EPContext outputs that lack one get one, because ORT has
+ * no shape inference for EPContext. */
+static bool epctx__rewrite_values(epctx__rewrite *w)
+{
+    epctx__generation *g = w->g;
+    epctx_model *model = g->model;
+    epctx_map typed;
+    epctx_slot *slot;
+    size_t i, k;
+    epctx_map_init(&typed, g->arena);
+    for (i = 0; i < g->graph.output_count; i++) {
+        if (!epctx__mark(w, &typed, g->graph.outputs[i].name)) {
+            return false;
+        }
+    }
+    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_value_view value;
+        if (slot->number != 13 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        value = epctx_value_of(epctx__slot_view(slot));
+        if (epctx_map_get(&w->made, value.name) == EPCTX_MAP_NONE &&
+            epctx_map_get(&w->used, value.name) == EPCTX_MAP_NONE) {
+            if (!epctx__drop(w, slot)) {
+                return false;
+            }
+        } else if (!epctx__mark(w, &typed, value.name)) {
+            return false;
+        }
+    }
+    for (i = 0; i < g->part_count; i++) {
+        const epctx_graph *part = &g->parts[i].graph;
+        for (k = 0; k < part->output_count; k++) {
+            const epctx_value *value =
+                g->types[i] != NULL ? &g->types[i][k] : &part->outputs[k];
+            if (value->elem_type != 0 &&
+                epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
+                epctx_put_value(model, value, g->error) != EPCTX_OK) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static epctx_status epctx__gen_rewrite(epctx__generation *g)
+{
+    epctx__rewrite w;
+    uint32_t *sequence = NULL;
+    size_t count = 0;
+    size_t i = 0;
+    epctx_slot *slot;
+    memset(&w, 0, sizeof w);
+    w.g = g;
+    w.unit = (uint32_t *)epctx__gen_array(g, g->graph.node_count, sizeof *w.unit);
+    w.slots = (epctx_slot **)epctx__gen_array(g, g->graph.node_count, sizeof *w.slots);
+    epctx_map_init(&w.used, g->arena);
+    epctx_map_init(&w.made, g->arena);
+    if (w.unit == NULL || w.slots == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (slot = g->model->graph->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == 1 && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
+            w.slots[i++] = slot;
+        }
+    }
+    if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
+        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_initializers(&w) ||
+        !epctx__rewrite_inputs(&w) || !epctx__rewrite_values(&w)) {
+        return g->error->status;
+    }
+    for (i = 0; i < g->graph.node_count; i++) {
+        if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
+            g->report->compiled_nodes++;
+        } else {
+            g->report->cpu_nodes++;
+        }
+    }
+    return epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
+}
+
+/* Binary and model become visible together: both are durable beforehand, the old model goes first,
+ * and the new one comes last. Whatever a crash leaves, no model meets a binary of another
+ * generation. */
+static epctx_status epctx__gen_commit(epctx__generation *g)
+{
+    const epctx_io *io = g->model->io;
+    const char *model_path = g->report->context_path;
+    bool external = !g->opts->embed;
+    epctx__output *outs = (epctx__output *)epctx__gen_array(g, 2, sizeof *outs);
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status = EPCTX_OK;
+    if (outs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (external) {
+        status = epctx__output_open(&outs[0], io, g->report->binary_path, g->error);
+        if (status == EPCTX_OK) {
+            status = io->write_fn(io->user, &outs[0].file, g->binary.data, g->binary.size,
+                                  g->error);
+        }
+        if (status == EPCTX_OK) {
+            status = io->sync_fn(io->user, &outs[0].file, g->error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_open(&outs[1], io, model_path, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_model(&outs[1], g->model);
+    }
+    if (status == EPCTX_OK && external) {
+        status = io->stat_fn(io->user, model_path, &kind, &size, g->error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
+        status = io->remove_fn(io->user, model_path, g->error);
+        if (status == EPCTX_OK) {
+            status = io->sync_folder_fn(io->user, model_path, g->error);
+        }
+    }
+    if (status == EPCTX_OK && external) {
+        status = epctx__output_commit(&outs[0]);
+        if (status == EPCTX_OK) {
+            status = io->sync_folder_fn(io->user, g->report->binary_path, g->error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_commit(&outs[1]);
+    }
+    if (status == EPCTX_OK) {
+        status = io->sync_folder_fn(io->user, model_path, g->error);
+    }
+    epctx__output_abort(&outs[0]);
+    epctx__output_abort(&outs[1]);
+    return status;
+}
+
+/* The model goes on showing an embedded payload, so the payload lives as long: in its arena. */
+static void *epctx__arena_alloc_fn(void *user, size_t size)
+{
+    return epctx__arena_raw((epctx_arena *)user, size);
+}
+
+static void epctx__arena_free_fn(void *user, void *memory)
+{
+    (void)user;
+    (void)memory;
+}
+
+EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
+                                      const epctx_gen_opts *opts, epctx_gen_report *report,
+                                      epctx_error *error)
+{
+    static const epctx_gen_opts defaults = {NULL, false, NULL, false, false, NULL};
+    epctx__generation g;
+    epctx_allocator in_arena;
+    epctx_error local;
+    size_t mark;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    memset(&g, 0, sizeof g);
+    if (model == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
+        model->root == NULL || model->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "an open model with an io and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    g.model = model;
+    g.backend = backend;
+    g.opts = opts != NULL ? opts : &defaults;
+    g.error = error != NULL ? error : &local;
+    g.arena = &model->arena;
+    g.report = (epctx_gen_report *)epctx__gen_array(&g, 1, sizeof *g.report);
+    if (g.report == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    mark = epctx_edit_mark(model);
+    in_arena.user = g.arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&g.binary, g.opts->embed ? &in_arena : g.opts->allocator);
+    status = epctx__gen_source(&g);
+    if (status == EPCTX_OK) {
+        status = epctx__gen_paths(&g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_partition(&g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_compile(&g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_rewrite(&g);
+    }
+    if (status == EPCTX_OK && epctx_model_size(model) > INT32_MAX) {
+        status = epctx_fail(g.error, EPCTX_ERR_LIMIT,
+                            "the EPContext model would have %u bytes, protobuf readers take less than "
+                            "2 GiB%s",
+                            epctx_model_size(model),
+                            g.opts->embed ? ": do not embed the context binary" : "");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_commit(&g);
+    }
+    g.report->partition_count = g.part_count;
+    g.report->binary_size = g.binary.size;
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    if (report != NULL && status == EPCTX_OK) {
+        *report = *g.report;
+    }
+    epctx_buffer_free(&g.binary);
+    return status;
+}
+
+/* ================================================================================================
+ * >>load
+ * ============================================================================================== */
+
+/* One loaded context binary. */
+typedef struct epctx__context {
+    const char *path; /* canonical; NULL: embedded in the node at `payload` */
+    epctx_span payload;
+    epctx_mapping mapping;
+    void *context;
+} epctx__context;
+
+/* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
+static epctx_status epctx__load_failed(epctx_status status, epctx_error *error, const char *file,
+                                       const epctx_str *node, const char *attribute)
+{
+    if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
+        status != EPCTX_ERR_NOMEM) {
+        status = EPCTX_ERR_CONTEXT;
+    }
+    if (error != NULL && error->status != EPCTX_OK) {
+        error->status = status;
+    }
+    epctx_fail(error, status, "the context cannot be loaded");
+    epctx_blame(error, file, node, attribute);
+    return status;
+}
+
+static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
+{
+    epctx_status status = loaded->backend->load_fn(loaded->backend->self, c->payload, &c->context,
+                                                   error);
+    if (status == EPCTX_OK) {
+        loaded->context_count++;
+    } else if (c->mapping.handle != NULL) {
+        loaded->io->unmap_fn(loaded->io->user, &c->mapping);
+    }
+    return status;
+}
+
+/* The context of a primary node: loaded now, or already there because another node names the same
+ * file. */
+static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode *node,
+                                        epctx_str folder, const epctx__context **out,
+                                        epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx__context *c = &loaded->contexts[loaded->context_count];
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    *out = c;
+    if (node->embed_mode == 1) {
+        c->payload.data = (const uint8_t *)node->ep_cache_context.data;
+        c->payload.size = node->ep_cache_context.size;
+        if (c->payload.size == 0) {
+            return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                              "is empty: main_context 1 and embed_mode 1 need the payload here");
+        }
+        return epctx__load_bytes(loaded, c, error);
+    }
+    status = epctx_path_resolve(loaded->io, folder, node->ep_cache_context, path, sizeof path,
+                                error);
+    for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
+        if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
+            *out = &loaded->contexts[i];
+            return EPCTX_OK;
+        }
+    }
+    if (status == EPCTX_OK) {
+        c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(path));
+        status = c->path != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
+    }
+    if (status == EPCTX_OK) {
+        status = loaded->io->map_fn(loaded->io->user, path, &c->mapping, error);
+    }
+    if (status == EPCTX_OK) {
+        c->payload.data = c->mapping.data;
+        c->payload.size = c->mapping.size;
+        status = epctx__load_bytes(loaded, c, error);
+    }
+    return status;
+}
+
+/* The graph of a node: in its own context, or for a secondary node in any primary of the model. */
+static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const epctx__context *own,
+                                epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    epctx_str key = bound->node.partition_name.size > 0 ? bound->node.partition_name
+                                                         : bound->node.name;
+    uint64_t hash = epctx_notes_hash(bound->node.notes);
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    size_t i;
+    if (own != NULL) {
+        status = b->find_fn(b->self, own->context, key, hash, &bound->graph, error);
+    } else if (loaded->context_count == 0) {
+        epctx_fail(error, EPCTX_ERR_CONTEXT,
+                   "is 0, but no node of source '%s' in this model has main_context 1", b->source);
+    }
+    for (i = 0; own == NULL && status == EPCTX_ERR_CONTEXT && i < loaded->context_count; i++) {
+        epctx_error_clear(error);
+        status = b->find_fn(b->self, loaded->contexts[i].context, key, hash, &bound->graph, error);
+    }
+    if (status == EPCTX_OK) {
+        status = b->info_fn(b->self, bound->graph, &bound->info, error);
+    }
+    return status;
+}
+
+static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model *model,
+                                        epctx_error *error)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    size_t count = epctx__count(it);
+    epctx_node_view node;
+    loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
+    loaded->contexts =
+        (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
+    if (loaded->bound == NULL || loaded->contexts == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    while (epctx_next_node(&it, &node)) {
+        epctx_bound *bound = &loaded->bound[loaded->bound_count];
+        if (!epctx_is_epnode(&node)) {
+            loaded->other_nodes++;
+            continue;
+        }
+        if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
+            return EPCTX_ERR_GRAPH;
+        }
+        if (!epctx_str_is(bound->node.source, loaded->backend->source)) {
+            loaded->other_nodes++;
+            continue;
+        }
+        bound->view = node;
+        loaded->bound_count++;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
+                                    epctx_str context_file_path, epctx_error *error)
+{
+    epctx_str folder = epctx_str_of(NULL);
+    const epctx__context **own = (const epctx__context **)epctx_arena_array(
+        &loaded->arena, loaded->bound_count, sizeof *own);
+    size_t i;
+    epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
+    for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
+        const epctx_epnode *node = &loaded->bound[i].node;
+        if (node->main_context == 0) {
+            continue;
+        }
+        if (node->embed_mode == 0) {
+            status = epctx_path_base(epctx_str_of(model->path), context_file_path, &folder, error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__load_primary(loaded, node, folder, &own[i], error);
+        }
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
+        }
+    }
+    for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
+        status = epctx__bind(loaded, &loaded->bound[i], own[i], error);
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &loaded->bound[i].node.name,
+                                      own[i] == NULL ? "main_context" : NULL);
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
+                                  const epctx_backend *backend, const epctx_load_opts *opts,
+                                  epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    if (loaded == NULL || model == NULL || model->root == NULL || backend == NULL ||
+        backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "an open model and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    memset(loaded, 0, sizeof *loaded);
+    loaded->backend = backend;
+    loaded->io = model->io;
+    epctx_arena_init(&loaded->arena, opts != NULL ? opts->allocator : NULL);
+    status = epctx__load_collect(loaded, model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__load_all(loaded, model,
+                                 epctx_str_of(opts != NULL ? opts->context_file_path : NULL),
+                                 error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, NULL, NULL);
+        epctx_unload(loaded);
+    }
+    return status;
+}
+
+EPCTX_API void epctx_unload(epctx_loaded *loaded)
+{
+    size_t i;
+    if (loaded == NULL) {
+        return;
+    }
+    for (i = 0; i < loaded->context_count; i++) {
+        epctx__context *c = &loaded->contexts[i];
+        loaded->backend->unload_fn(loaded->backend->self, c->context);
+        if (c->mapping.handle != NULL) {
+            loaded->io->unmap_fn(loaded->io->user, &c->mapping);
+        }
+    }
+    epctx_arena_free(&loaded->arena);
+    memset(loaded, 0, sizeof *loaded);
+}
+
+#endif /* EPCTX_NO_WIRE */
 
 #ifdef __cplusplus
 }

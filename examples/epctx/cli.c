@@ -1,0 +1,200 @@
+/* Command line, messages and text output of the epctx tool. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool usage_error(const cli_command *command, const char *what, const char *name)
+{
+    fprintf(stderr, "epctx: %s%s\nusage: epctx %s %s\n", what, name, command->name,
+            command->arguments);
+    return false;
+}
+
+static const cli_option *find_option(const cli_option *options, const char *text, size_t size)
+{
+    for (; options->name != NULL; options++)
+        if (strlen(options->name) == size && memcmp(options->name, text, size) == 0) return options;
+    return NULL;
+}
+
+/* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
+static int read_option(const cli_command *command, int argc, char **argv, int at,
+                       const cli_option *options)
+{
+    const char *text = argv[at];
+    const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
+    size_t size = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const cli_option *option = find_option(options, text, size);
+    if (option == NULL) {
+        usage_error(command, "unknown option ", text);
+    } else if (option->value == NULL && equals != NULL) {
+        usage_error(command, "no value goes with ", option->name);
+    } else if (option->value == NULL) {
+        *option->given = true;
+        return 1;
+    } else if (equals != NULL) {
+        *option->value = equals + 1;
+        return 1;
+    } else if (at + 1 < argc) {
+        *option->value = argv[at + 1];
+        return 2;
+    } else {
+        usage_error(command, "a value is missing behind ", text);
+    }
+    return 0;
+}
+
+bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
+               const char **operands, int count)
+{
+    bool options_end = false;
+    int found = 0;
+    int at = 0;
+    while (at < argc) {
+        const char *text = argv[at];
+        if (!options_end && strcmp(text, "--") == 0) {
+            options_end = true;
+            at++;
+        } else if (!options_end && text[0] == '-' && text[1] != '\0') {
+            int taken = read_option(command, argc, argv, at, options);
+            if (taken == 0) return false;
+            at += taken;
+        } else {
+            if (found == count) return usage_error(command, "one argument too many: ", text);
+            operands[found++] = text;
+            at++;
+        }
+    }
+    return found == count || usage_error(command, "an argument is missing", "");
+}
+
+bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                uint64_t *value)
+{
+    char *end = NULL;
+    unsigned long long number;
+    errno = 0;
+    number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least ||
+        number > most) {
+        fprintf(stderr, "epctx: %s: '%s' is not a number in %llu..%llu\n", option, text,
+                (unsigned long long)least, (unsigned long long)most);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+int cli_fail(const epctx_error *error)
+{
+    const char *message = error->message;
+    if (message[0] == '\0') message = epctx_status_text(error->status);
+    fprintf(stderr, "epctx: %s\n", message);
+    return CLI_FAILED;
+}
+
+int cli_fail_text(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fputs("epctx: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return CLI_FAILED;
+}
+
+void cli_put(FILE *out, epctx_str text)
+{
+    size_t i;
+    for (i = 0; i < text.size; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if (c < 0x20 || c == 0x7f || c == '\\')
+            fprintf(out, "\\x%02x", c);
+        else
+            fputc(c, out);
+    }
+}
+
+/* Bytes of the UTF-8 character that starts at `text`, 0 when it is none. */
+static size_t utf8_length(const unsigned char *text, size_t left)
+{
+    size_t size = text[0] < 0x80   ? 1
+                  : text[0] < 0xc2 ? 0
+                  : text[0] < 0xe0 ? 2
+                  : text[0] < 0xf0 ? 3
+                  : text[0] < 0xf5 ? 4
+                                   : 0;
+    size_t i;
+    if (size == 0 || size > left) return 0;
+    for (i = 1; i < size; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    /* Over-long forms, surrogates, and what lies beyond U+10FFFF. */
+    if (size == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f)))
+        return 0;
+    if (size == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f)))
+        return 0;
+    return size;
+}
+
+void cli_put_json(FILE *out, epctx_str text)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t i = 0;
+    fputc('"', out);
+    while (i < text.size) {
+        size_t size = utf8_length(bytes + i, text.size - i);
+        if (size == 0) {
+            fputs("\\ufffd", out);
+            i++;
+        } else if (size == 1 && (bytes[i] < 0x20 || bytes[i] == 0x7f)) {
+            fprintf(out, "\\u%04x", bytes[i++]);
+        } else {
+            if (bytes[i] == '"' || bytes[i] == '\\') fputc('\\', out);
+            fwrite(bytes + i, 1, size, out);
+            i += size;
+        }
+    }
+    fputc('"', out);
+}
+
+epctx_str cli_field_str(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_str last = epctx_str_of(NULL);
+    epctx_str value;
+    while (epctx_next_str(&it, &value))
+        last = value;
+    return last;
+}
+
+int64_t cli_field_int(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_field field;
+    int64_t last = 0;
+    while (epctx_next_field(&it, &field))
+        if (field.wire == EPCTX_WIRE_VARINT) last = (int64_t)field.value;
+    return last;
+}
+
+double cli_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+bool cli_first_epnode(const epctx_model *model, epctx_node_view *node)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    while (epctx_next_node(&it, node))
+        if (epctx_is_epnode(node)) return true;
+    return false;
+}

@@ -1,0 +1,86 @@
+/* What the commands of the epctx tool share. */
+#ifndef EPCTX_CLI_H
+#define EPCTX_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "epctx.h"
+
+/* Exit codes; scripts may rely on them. */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1, /* the file is bad, or the operation did not succeed */
+    CLI_USAGE = 2   /* the command line is wrong; nothing was touched */
+};
+
+/* One command: `run` gets the arguments behind the command's name. */
+typedef struct cli_command {
+    const char *name;
+    const char *arguments; /* for the usage line */
+    const char *summary;   /* for the list of commands */
+    const char *help;      /* what the options do */
+    int (*run)(int argc, char **argv);
+} cli_command;
+
+extern const cli_command cli_copy, cli_dump, cli_info, cli_compile, cli_run;
+
+/* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
+ * NULL. Two names of one option are two rows with the same target. */
+typedef struct cli_option {
+    const char *name;
+    const char **value;
+    bool *given;
+} cli_option;
+
+/* Reads options, in any order and also as --name=value, and exactly `count` operands; "--" ends
+ * the options. On a mistake prints what is wrong and returns false: the command ends with
+ * CLI_USAGE. */
+bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
+               const char **operands, int count);
+/* A whole number in least..most; otherwise prints what is wrong. */
+bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
+                uint64_t *value);
+
+/* Prints "epctx: <message>" to standard error and returns CLI_FAILED. */
+int cli_fail(const epctx_error *error);
+int cli_fail_text(const char *format, ...);
+
+/* Text from a model is hostile: control characters and backslashes are written as \xHH, so that
+ * nothing in it can move the cursor of a terminal. */
+void cli_put(FILE *out, epctx_str text);
+/* The same text as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
+void cli_put_json(FILE *out, epctx_str text);
+
+/* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
+epctx_str cli_field_str(epctx_view message, uint32_t number);
+/* The last varint field `number`, or 0. */
+int64_t cli_field_int(epctx_view message, uint32_t number);
+
+/* Field numbers of onnx.proto that no view of epctx.h covers. */
+enum {
+    CLI_MODEL_OPSET_IMPORT = 8,
+    CLI_MODEL_FUNCTIONS = 25,
+    CLI_OPSET_DOMAIN = 1,
+    CLI_OPSET_VERSION = 2,
+    CLI_FUNCTION_NAME = 1,
+    CLI_FUNCTION_NODE = 7,
+    CLI_FUNCTION_DOMAIN = 10,
+    CLI_GRAPH_SPARSE = 15,
+    CLI_SPARSE_VALUES = 1,
+    CLI_TENSOR_NAME = 8,
+    CLI_ATTR_GRAPHS = 11,
+    CLI_ATTR_TYPE = 20
+};
+
+/* Milliseconds of a clock that only goes forward. */
+double cli_now(void);
+
+/* The first EPContext node of the main graph; false when there is none. */
+bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);
+
+/* The reference NPU as a backend. `arch` NULL is its default architecture. */
+epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
+
+#endif

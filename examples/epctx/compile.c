@@ -1,0 +1,98 @@
+/* epctx compile: an ordinary model becomes an EPContext model of the reference NPU. */
+#include "cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct settings {
+    epctx_gen_opts gen;
+    const char *arch;
+} settings;
+
+static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
+                         double milliseconds)
+{
+    printf("partitions     %zu\n", report->partition_count);
+    printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n", report->compiled_nodes,
+           backend->source, backend->hardware_architecture, report->cpu_nodes);
+    if (report->binary_path[0] != '\0')
+        printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
+    else
+        printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
+    printf("model          %s\n", report->context_path);
+    printf("time           %.1f ms\n", milliseconds);
+}
+
+/* A second compilation would bury the first one's nodes in an EP that cannot run them. */
+static bool is_compiled(const epctx_model *model, const char *file)
+{
+    epctx_error error;
+    epctx_node_view node;
+    if (!cli_first_epnode(model, &node)) return false;
+    epctx_error_clear(&error);
+    epctx_fail(&error, EPCTX_ERR_GRAPH,
+               "the model is compiled already (EPContext node '%S'): compile its source model",
+               &node.name);
+    epctx_blame(&error, file, NULL, NULL);
+    cli_fail(&error);
+    return true;
+}
+
+static int compile(const char *file, const settings *set)
+{
+    static epctx_gen_report report; /* two paths: too big for a small stack */
+    double start = cli_now();
+    epctx_backend backend;
+    epctx_model model;
+    epctx_error error;
+    epctx_status status = cli_backend(set->arch, &backend, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    status = epctx_model_open_file(&model, file, NULL, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    if (is_compiled(&model, file)) {
+        epctx_model_close(&model);
+        return CLI_FAILED;
+    }
+    status = epctx_generate(&model, &backend, &set->gen, &report, &error);
+    epctx_model_close(&model);
+    if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
+        return cli_fail_text("%s (-f replaces it)", error.message);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    print_report(&report, &backend, cli_now() - start);
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    settings set;
+    const char *file;
+    memset(&set, 0, sizeof set);
+    {
+        const cli_option options[] = {{"-o", &set.gen.context_file_path, NULL},
+                                      {"--embed", NULL, &set.gen.embed},
+                                      {"--prefix", &set.gen.name_prefix, NULL},
+                                      {"--overwrite", NULL, &set.gen.overwrite},
+                                      {"-f", NULL, &set.gen.overwrite},
+                                      {"--require-all", NULL, &set.gen.require_all},
+                                      {"--arch", &set.arch, NULL},
+                                      {NULL, NULL, NULL}};
+        if (!cli_parse(&cli_compile, argc, argv, options, &file, 1)) return CLI_USAGE;
+    }
+    return compile(file, &set);
+}
+
+const cli_command cli_compile = {
+    "compile",
+    "[-o OUT] [--embed] [--prefix P] [-f] [--require-all] [--arch A] MODEL",
+    "compile a model for the reference NPU to an EPContext model",
+    "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
+    "MODEL_ctx.onnx with the compiled code in MODEL_npu.bin beside it. Everything else in the\n"
+    "model stays as it is; nodes that the NPU does not take stay ordinary nodes.\n\n"
+    "  -o OUT            name of the EPContext model\n"
+    "  --embed           put the compiled code into the model instead of a file\n"
+    "  --prefix P        put P before the names of the EPContext nodes\n"
+    "  -f, --overwrite   replace outputs that exist\n"
+    "  --require-all     fail when a node would be left to the CPU\n"
+    "  --arch A          architecture to compile for\n",
+    run,
+};

@@ -1,0 +1,33 @@
+/* epctx copy: a model read and written again, the same bytes. */
+#include "cli.h"
+
+static int copy(const char *from, const char *to, bool rebuild)
+{
+    epctx_model model;
+    epctx_error error;
+    epctx_status status = epctx_model_open_file(&model, from, NULL, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    if (rebuild) status = epctx_rebuild(&model, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, to, &error);
+    epctx_model_close(&model);
+    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
+}
+
+static int run(int argc, char **argv)
+{
+    bool rebuild = false;
+    const char *files[2];
+    const cli_option options[] = {{"--rebuild", NULL, &rebuild}, {NULL, NULL, NULL}};
+    if (!cli_parse(&cli_copy, argc, argv, options, files, 2)) return CLI_USAGE;
+    return copy(files[0], files[1], rebuild);
+}
+
+const cli_command cli_copy = {
+    "copy",
+    "[--rebuild] IN OUT",
+    "write a model again, byte for byte",
+    "Reads a model, checks it, and writes it to OUT: the same bytes, whatever is in them.\n"
+    "OUT is replaced in one step, or stays as it was when something goes wrong.\n\n"
+    "  --rebuild   take every message apart and put it together again first\n",
+    run,
+};

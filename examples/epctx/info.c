@@ -1,0 +1,368 @@
+/* epctx info: what is in a model, for people and (--json) for programs. */
+#include "report.h"
+
+#include <inttypes.h>
+
+/* -- for people -- */
+
+static void put_quoted(epctx_str text)
+{
+    putchar('\'');
+    cli_put(stdout, text);
+    putchar('\'');
+}
+
+static void line(const char *word, epctx_str text)
+{
+    printf("%-14s ", word);
+    cli_put(stdout, text);
+    putchar('\n');
+}
+
+static void put_type(const epctx_value_view *value)
+{
+    epctx_cursor dims = epctx_value_dims(value);
+    const char *comma = "";
+    epctx_dim dim;
+    if (!value->is_tensor) {
+        fputs(value->has_type ? "not a tensor" : "no type", stdout);
+        return;
+    }
+    fputs(epctx_elem_name(value->elem_type), stdout);
+    fputs(value->has_shape ? "[" : ", no shape", stdout);
+    while (value->has_shape && epctx_next_dim(&dims, &dim)) {
+        fputs(comma, stdout);
+        comma = ",";
+        if (dim.known)
+            printf("%" PRId64, dim.value);
+        else if (dim.param.size > 0)
+            cli_put(stdout, dim.param);
+        else
+            putchar('?');
+    }
+    if (value->has_shape) putchar(']');
+}
+
+static void put_values(const char *word, epctx_cursor values)
+{
+    epctx_value_view value;
+    while (epctx_next_value(&values, &value)) {
+        printf("%-14s ", word);
+        put_quoted(value.name);
+        putchar(' ');
+        put_type(&value);
+        putchar('\n');
+    }
+}
+
+static void put_opsets(epctx_view model)
+{
+    epctx_cursor it = epctx_fields(model, CLI_MODEL_OPSET_IMPORT);
+    const char *comma = "";
+    epctx_field field;
+    printf("%-14s ", "opsets");
+    while (epctx_next_field(&it, &field)) {
+        epctx_str domain;
+        if (field.wire != EPCTX_WIRE_LEN) continue;
+        domain = cli_field_str(field.body, CLI_OPSET_DOMAIN);
+        fputs(comma, stdout);
+        comma = ", ";
+        cli_put(stdout, domain.size > 0 ? domain : epctx_str_of("ai.onnx"));
+        printf(" %" PRId64, cli_field_int(field.body, CLI_OPSET_VERSION));
+    }
+    puts(comma[0] != '\0' ? "" : "none");
+}
+
+static void put_head(const report *all)
+{
+    epctx_model_info info = epctx_model_read(all->model);
+    epctx_graph_view graph = epctx_model_graph(all->model);
+    line("model", epctx_str_of(all->file));
+    printf("%-14s ", "producer");
+    cli_put(stdout, info.producer_name.size > 0 ? info.producer_name : epctx_str_of("not said"));
+    if (info.producer_version.size > 0) putchar(' ');
+    cli_put(stdout, info.producer_version);
+    printf("\n%-14s %" PRId64 "\n", "IR version", info.ir_version);
+    put_opsets(info.view);
+    if (!epctx_model_has_graph(all->model)) {
+        puts("graph          none");
+        return;
+    }
+    printf("%-14s ", "graph");
+    put_quoted(graph.name);
+    printf(", %zu EPContext nodes, %" PRIu64 " others, %" PRIu64 " initializers\n", all->part_count,
+           all->cpu_nodes, all->initializers);
+    put_values("input", epctx_graph_inputs(graph));
+    put_values("output", epctx_graph_outputs(graph));
+}
+
+/* One attribute of a partition, when the node has it. */
+static void put_attr(const epctx_epnode *node, epctx_epnode_attr attr, const char *word,
+                     epctx_str text)
+{
+    if ((node->present & 1u << attr) == 0) return;
+    printf("    %-20s ", word);
+    cli_put(stdout, text);
+    putchar('\n');
+}
+
+static void put_content(const epctx_epnode *node)
+{
+    printf("    %-20s %s, ", "context",
+           node->main_context == 1 ? "main" : "secondary: inside a main one");
+    if (node->embed_mode == 1)
+        printf("embedded, %zu bytes\n", node->ep_cache_context.size);
+    else if (node->ep_cache_context.size > 0) {
+        fputs("in the file ", stdout);
+        put_quoted(node->ep_cache_context);
+        putchar('\n');
+    } else
+        puts("no file of its own");
+}
+
+static void put_part(const report_part *part)
+{
+    const epctx_epnode *node = &part->node;
+    fputs("  ", stdout);
+    put_quoted(node->name);
+    printf(", %" PRIu32 " inputs, %" PRIu32 " outputs%s\n", part->inputs, part->outputs,
+           part->readable ? "" : ", broken");
+    if (!part->readable) return;
+    put_attr(node, EPCTX_EP_SOURCE, "source", node->source);
+    put_content(node);
+    put_attr(node, EPCTX_EP_EP_SDK_VERSION, "SDK version", node->ep_sdk_version);
+    put_attr(node, EPCTX_EP_HARDWARE_ARCHITECTURE, "architecture", node->hardware_architecture);
+    put_attr(node, EPCTX_EP_PARTITION_NAME, "partition name", node->partition_name);
+    put_attr(node, EPCTX_EP_ONNX_MODEL_FILENAME, "made from", node->onnx_model_filename);
+    put_attr(node, EPCTX_EP_NOTES, "notes", node->notes);
+    if ((node->present & 1u << EPCTX_EP_MAX_SIZE) != 0)
+        printf("    %-20s %" PRId64 "\n", "max_size", node->max_size);
+}
+
+/* The path as the user would type it: what stands before the name is the model's folder. */
+static void put_file(const report *all, const report_file *file)
+{
+    fputs("  ", stdout);
+    cli_put(stdout, all->folder);
+    cli_put(stdout, file->name);
+    printf(", %s, ", file->purpose);
+    if (file->path != NULL)
+        printf("%" PRIu64 " bytes\n", file->size);
+    else
+        puts("not usable");
+}
+
+static void put_cpu(const report *all)
+{
+    size_t i;
+    printf("%-14s ", "on the CPU");
+    if (all->op_count == 0) fputs("nothing", stdout);
+    for (i = 0; i < all->op_count; i++) {
+        printf("%s%" PRIu64 " ", i > 0 ? ", " : "", all->ops[i].count);
+        cli_put(stdout, all->ops[i].name);
+    }
+    putchar('\n');
+}
+
+static void print_text(const report *all)
+{
+    size_t i;
+    put_head(all);
+    if (all->part_count == 0)
+        puts("partitions     none: this is not an EPContext model");
+    else
+        printf("%-14s %zu\n", "partitions", all->part_count);
+    for (i = 0; i < all->part_count; i++)
+        put_part(&all->parts[i]);
+    if (all->file_count > 0) printf("%-14s %zu\n", "files", all->file_count);
+    for (i = 0; i < all->file_count; i++)
+        put_file(all, &all->files[i]);
+    put_cpu(all);
+    for (i = 0; i < all->warning_count; i++)
+        line("warning:", epctx_str_of(all->warnings[i]));
+}
+
+/* -- for programs -- */
+
+static void json_str(const char *key, epctx_str text, const char *after)
+{
+    printf("\"%s\": ", key);
+    cli_put_json(stdout, text);
+    fputs(after, stdout);
+}
+
+static void json_head(const report *all)
+{
+    epctx_model_info info = epctx_model_read(all->model);
+    epctx_cursor it = epctx_fields(info.view, CLI_MODEL_OPSET_IMPORT);
+    const char *comma = "";
+    epctx_field field;
+    json_str("file", epctx_str_of(all->file), ",\n");
+    json_str("producer_name", info.producer_name, ",\n");
+    json_str("producer_version", info.producer_version, ",\n");
+    printf("\"ir_version\": %" PRId64 ",\n\"opsets\": [", info.ir_version);
+    while (epctx_next_field(&it, &field)) {
+        if (field.wire != EPCTX_WIRE_LEN) continue;
+        printf("%s{", comma);
+        json_str("domain", cli_field_str(field.body, CLI_OPSET_DOMAIN), ", ");
+        printf("\"version\": %" PRId64 "}", cli_field_int(field.body, CLI_OPSET_VERSION));
+        comma = ", ";
+    }
+    puts("],");
+    json_str("graph", epctx_model_graph(all->model).name, ",\n");
+    printf("\"initializers\": %" PRIu64 ",\n", all->initializers);
+}
+
+/* A dimension is a number, its parameter's name, or null; `dims` is null without a shape. */
+static void json_values(const char *key, epctx_cursor values)
+{
+    const char *comma = "";
+    epctx_value_view value;
+    printf("\"%s\": [", key);
+    for (; epctx_next_value(&values, &value); comma = ",") {
+        epctx_cursor dims = epctx_value_dims(&value);
+        const char *between = "";
+        epctx_dim dim;
+        printf("%s\n  {", comma);
+        json_str("name", value.name, ", ");
+        printf("\"elem_type\": %" PRId32 ", ", value.is_tensor ? value.elem_type : 0);
+        printf("\"dims\": %s", value.has_shape ? "[" : "null");
+        for (; value.has_shape && epctx_next_dim(&dims, &dim); between = ", ") {
+            fputs(between, stdout);
+            if (dim.known)
+                printf("%" PRId64, dim.value);
+            else if (dim.param.size > 0)
+                cli_put_json(stdout, dim.param);
+            else
+                fputs("null", stdout);
+        }
+        fputs(value.has_shape ? "]}" : "}", stdout);
+    }
+    puts("],");
+}
+
+/* null: the node does not have the attribute. */
+static void json_attr(const epctx_epnode *node, epctx_epnode_attr attr, const char *key,
+                      epctx_str text)
+{
+    printf(", \"%s\": ", key);
+    if ((node->present & 1u << attr) != 0)
+        cli_put_json(stdout, text);
+    else
+        fputs("null", stdout);
+}
+
+static void json_part(const report_part *part)
+{
+    const epctx_epnode *node = &part->node;
+    fputs("\n  {", stdout);
+    json_str("name", node->name, ", ");
+    printf("\"readable\": %s, \"inputs\": %" PRIu32 ", \"outputs\": %" PRIu32,
+           part->readable ? "true" : "false", part->inputs, part->outputs);
+    if (part->readable) {
+        printf(", \"main_context\": %" PRId64 ", \"embed_mode\": %" PRId64, node->main_context,
+               node->embed_mode);
+        if (node->embed_mode == 1)
+            printf(", \"payload_size\": %zu", node->ep_cache_context.size);
+        else
+            json_attr(node, EPCTX_EP_EP_CACHE_CONTEXT, "ep_cache_context", node->ep_cache_context);
+        json_attr(node, EPCTX_EP_SOURCE, "source", node->source);
+        json_attr(node, EPCTX_EP_EP_SDK_VERSION, "ep_sdk_version", node->ep_sdk_version);
+        json_attr(node, EPCTX_EP_HARDWARE_ARCHITECTURE, "hardware_architecture",
+                  node->hardware_architecture);
+        json_attr(node, EPCTX_EP_PARTITION_NAME, "partition_name", node->partition_name);
+        json_attr(node, EPCTX_EP_ONNX_MODEL_FILENAME, "onnx_model_filename",
+                  node->onnx_model_filename);
+        json_attr(node, EPCTX_EP_NOTES, "notes", node->notes);
+        printf(", \"max_size\": %" PRId64, node->max_size);
+    }
+    putchar('}');
+}
+
+static void json_file(const report_file *file)
+{
+    fputs("\n  {", stdout);
+    json_str("name", file->name, ", ");
+    json_str("purpose", epctx_str_of(file->purpose), ", ");
+    if (file->path != NULL) {
+        json_str("path", epctx_str_of(file->path), ", ");
+        printf("\"size\": %" PRIu64 "}", file->size);
+    } else
+        fputs("\"path\": null, \"size\": null}", stdout);
+}
+
+static void print_json(const report *all)
+{
+    epctx_graph_view graph = epctx_model_graph(all->model);
+    size_t i;
+    puts("{");
+    json_head(all);
+    json_values("inputs", epctx_graph_inputs(graph));
+    json_values("outputs", epctx_graph_outputs(graph));
+    printf("\"ep_context\": %s,\n\"partitions\": [", all->part_count > 0 ? "true" : "false");
+    for (i = 0; i < all->part_count; i++) {
+        fputs(i > 0 ? "," : "", stdout);
+        json_part(&all->parts[i]);
+    }
+    fputs("],\n\"files\": [", stdout);
+    for (i = 0; i < all->file_count; i++) {
+        fputs(i > 0 ? "," : "", stdout);
+        json_file(&all->files[i]);
+    }
+    printf("],\n\"cpu_nodes\": %" PRIu64 ",\n\"cpu_ops\": {", all->cpu_nodes);
+    for (i = 0; i < all->op_count; i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        cli_put_json(stdout, all->ops[i].name);
+        printf(": %" PRIu64, all->ops[i].count);
+    }
+    fputs("},\n\"warnings\": [", stdout);
+    for (i = 0; i < all->warning_count; i++) {
+        fputs(i > 0 ? ",\n  " : "\n  ", stdout);
+        cli_put_json(stdout, epctx_str_of(all->warnings[i]));
+    }
+    puts("]\n}");
+}
+
+/* -- command -- */
+
+static int info(const char *file, bool json)
+{
+    epctx_model model;
+    epctx_error error;
+    report all;
+    size_t problems;
+    epctx_status status = epctx_model_open_file(&model, file, NULL, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    status = report_make(&all, &model, file, &error);
+    if (status == EPCTX_OK && json) print_json(&all);
+    if (status == EPCTX_OK && !json) print_text(&all);
+    problems = all.warning_count;
+    report_free(&all);
+    epctx_model_close(&model);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    if (problems > 0)
+        return cli_fail_text("%s: %zu of the things that the model needs cannot be used", file,
+                             problems);
+    return CLI_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    bool json = false;
+    const char *file;
+    const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
+    if (!cli_parse(&cli_info, argc, argv, options, &file, 1)) return CLI_USAGE;
+    return info(file, json);
+}
+
+const cli_command cli_info = {
+    "info",
+    "[--json] FILE",
+    "show what is in a model",
+    "Shows producer, versions, inputs and outputs, every EPContext node with its attributes,\n"
+    "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
+    "execution provider and for ordinary models. What is missing or broken stands in lines that\n"
+    "begin with 'warning:', and the exit code is then 1.\n\n"
+    "  --json   the same as one JSON object\n",
+    run,
+};

@@ -1,0 +1,202 @@
+/* Gathers what `epctx info` prints. */
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static epctx_status no_memory(epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+}
+
+static epctx_status warn(report *out, const epctx_error *what, epctx_error *error)
+{
+    const char *message = what->message;
+    char *copy;
+    if (out->warning_count == out->warning_room) {
+        size_t room = out->warning_room * 2 + 8;
+        const char **more =
+            (const char **)epctx_arena_array(&out->arena, room, sizeof(const char *));
+        if (more == NULL) return no_memory(error);
+        if (out->warning_count > 0) memcpy(more, out->warnings, out->warning_count * sizeof *more);
+        out->warnings = more;
+        out->warning_room = room;
+    }
+    copy = epctx_arena_copy(&out->arena, epctx_str_of(message));
+    if (copy == NULL) return no_memory(error);
+    out->warnings[out->warning_count++] = copy;
+    return EPCTX_OK;
+}
+
+static uint64_t count_nodes(const epctx_model *model)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    uint64_t count = 0;
+    while (epctx_next_node(&it, &node))
+        count++;
+    return count;
+}
+
+static uint64_t count_initializers(const epctx_model *model)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_tensor_view tensor;
+    uint64_t count = 0;
+    while (epctx_next_tensor(&it, &tensor))
+        count++;
+    return count;
+}
+
+/* "domain:op_type", without the default domain. */
+static epctx_str op_name(report *out, const epctx_node_view *node)
+{
+    bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
+    epctx_str name = node->op_type;
+    char *text;
+    if (standard) return name;
+    name.size = node->domain.size + 1 + node->op_type.size;
+    text = (char *)epctx_arena_alloc(&out->arena, name.size);
+    name.data = text;
+    if (text == NULL) return name;
+    memcpy(text, node->domain.data, node->domain.size);
+    text[node->domain.size] = ':';
+    if (node->op_type.size > 0)
+        memcpy(text + node->domain.size + 1, node->op_type.data, node->op_type.size);
+    return name;
+}
+
+static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view *node,
+                             epctx_error *error)
+{
+    epctx_str name = op_name(out, node);
+    uint32_t at;
+    if (name.data == NULL && name.size > 0) return no_memory(error);
+    at = epctx_map_get(seen, name);
+    out->cpu_nodes++;
+    if (at != EPCTX_MAP_NONE) {
+        out->ops[at].count++;
+        return EPCTX_OK;
+    }
+    at = (uint32_t)out->op_count++;
+    out->ops[at].name = name;
+    out->ops[at].count = 1;
+    return epctx_map_put(seen, name, at) == EPCTX_OK ? EPCTX_OK : no_memory(error);
+}
+
+static int more_frequent(const void *a, const void *b)
+{
+    const report_op *left = (const report_op *)a;
+    const report_op *right = (const report_op *)b;
+    size_t common = left->name.size < right->name.size ? left->name.size : right->name.size;
+    int order = 0;
+    if (left->count != right->count) return left->count > right->count ? -1 : 1;
+    if (common > 0) order = memcmp(left->name.data, right->name.data, common);
+    if (order != 0) return order;
+    return (left->name.size > right->name.size) - (left->name.size < right->name.size);
+}
+
+/* Looks for a file that the model names; what is wrong with it becomes a warning. */
+static epctx_status add_file(report *out, epctx_map *seen, epctx_str name, const char *purpose,
+                             const epctx_str *node, const char *attribute, epctx_error *error)
+{
+    const epctx_io *io = out->model->io;
+    char path[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    epctx_error problem;
+    report_file *file;
+    epctx_status status;
+    if (epctx_map_get(seen, name) != EPCTX_MAP_NONE) return EPCTX_OK;
+    if (epctx_map_put(seen, name, (uint32_t)out->file_count) != EPCTX_OK) return no_memory(error);
+    file = &out->files[out->file_count++];
+    file->name = name;
+    file->purpose = purpose;
+    epctx_error_clear(&problem);
+    status = epctx_path_resolve(io, out->folder, name, path, sizeof path, &problem);
+    if (status == EPCTX_OK) status = io->stat_fn(io->user, path, &kind, &file->size, &problem);
+    if (status != EPCTX_OK) {
+        epctx_blame(&problem, out->file, node, attribute);
+        return warn(out, &problem, error);
+    }
+    file->path = epctx_arena_copy(&out->arena, epctx_str_of(path));
+    return file->path != NULL ? EPCTX_OK : no_memory(error);
+}
+
+static epctx_status add_part(report *out, epctx_map *files, const epctx_node_view *node,
+                             epctx_error *error)
+{
+    report_part *part = &out->parts[out->part_count++];
+    epctx_error problem;
+    part->inputs = node->input_count;
+    part->outputs = node->output_count;
+    part->readable = epctx_epnode_read(node, &part->node, &problem) == EPCTX_OK;
+    if (!part->readable) {
+        part->node = epctx_epnode_default();
+        part->node.name = node->name;
+        epctx_blame(&problem, out->file, &node->name, NULL);
+        return warn(out, &problem, error);
+    }
+    /* A secondary node needs no content of its own. */
+    if (part->node.embed_mode != 0 || part->node.main_context != 1) return EPCTX_OK;
+    return add_file(out, files, part->node.ep_cache_context, "context binary", &node->name,
+                    "ep_cache_context", error);
+}
+
+static epctx_status add_nodes(report *out, epctx_map *files, epctx_error *error)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(out->model));
+    epctx_map ops;
+    epctx_node_view node;
+    epctx_map_init(&ops, &out->arena);
+    while (epctx_next_node(&it, &node)) {
+        epctx_status status = epctx_is_epnode(&node) ? add_part(out, files, &node, error)
+                                                     : count_op(out, &ops, &node, error);
+        if (status != EPCTX_OK) return status;
+    }
+    if (out->op_count > 0) qsort(out->ops, out->op_count, sizeof *out->ops, more_frequent);
+    return EPCTX_OK;
+}
+
+static epctx_status add_external_data(report *out, epctx_map *files, epctx_error *error)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(out->model));
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor)) {
+        epctx_status status = EPCTX_OK;
+        if (tensor.external)
+            status = add_file(out, files, tensor.location, "initializers", &tensor.name, "location",
+                              error);
+        if (status != EPCTX_OK) return status;
+    }
+    return EPCTX_OK;
+}
+
+epctx_status report_make(report *out, const epctx_model *model, const char *file,
+                         epctx_error *error)
+{
+    uint64_t nodes = count_nodes(model);
+    epctx_map files;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    epctx_arena_init(&out->arena, NULL);
+    out->model = model;
+    out->file = file;
+    out->initializers = count_initializers(model);
+    epctx_map_init(&files, &out->arena);
+    /* Every node is a part or an op, and no part or initializer names two files. */
+    out->parts = (report_part *)epctx_arena_array(&out->arena, nodes, sizeof *out->parts);
+    out->ops = (report_op *)epctx_arena_array(&out->arena, nodes, sizeof *out->ops);
+    out->files = (report_file *)epctx_arena_array(&out->arena, nodes + out->initializers,
+                                                  sizeof *out->files);
+    if (out->parts == NULL || out->ops == NULL || out->files == NULL) return no_memory(error);
+    status = epctx_path_base(epctx_str_of(file), epctx_str_of(NULL), &out->folder, error);
+    if (status == EPCTX_OK) status = add_nodes(out, &files, error);
+    if (status == EPCTX_OK) status = add_external_data(out, &files, error);
+    return status;
+}
+
+void report_free(report *done)
+{
+    epctx_arena_free(&done->arena);
+}

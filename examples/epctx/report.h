@@ -1,0 +1,51 @@
+/* What `epctx info` knows about a model, gathered before anything is printed. */
+#ifndef EPCTX_CLI_REPORT_H
+#define EPCTX_CLI_REPORT_H
+
+#include "cli.h"
+
+/* An EPContext node. */
+typedef struct report_part {
+    epctx_epnode node;
+    bool readable; /* otherwise only node.name is known */
+    uint32_t inputs, outputs;
+} report_part;
+
+/* A file that the model names. */
+typedef struct report_file {
+    epctx_str name;      /* as in the model */
+    const char *purpose; /* "context binary" or "initializers" */
+    const char *path;    /* canonical; NULL when the file is missing or refused */
+    uint64_t size;
+} report_file;
+
+/* Ordinary nodes of one kind. */
+typedef struct report_op {
+    epctx_str name; /* "Conv", "com.microsoft:FusedConv" */
+    uint64_t count;
+} report_op;
+
+typedef struct report {
+    epctx_arena arena; /* owns every list below */
+    const epctx_model *model;
+    const char *file;
+    epctx_str folder; /* of the model */
+    report_part *parts;
+    size_t part_count;
+    report_file *files;
+    size_t file_count;
+    report_op *ops; /* most frequent first */
+    size_t op_count;
+    uint64_t cpu_nodes;
+    uint64_t initializers;
+    const char **warnings; /* something the model needs is missing or broken */
+    size_t warning_count;
+    size_t warning_room;
+} report;
+
+/* `model` and `file` must outlive the report. */
+epctx_status report_make(report *out, const epctx_model *model, const char *file,
+                         epctx_error *error);
+void report_free(report *done);
+
+#endif

@@ -1,0 +1,137 @@
+/* epctx run: executes a model on the reference NPU. */
+#include "tensors.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct settings {
+    uint64_t seed;
+    uint64_t repeat;
+    const char *input_folder;
+    const char *dump_folder;   /* inputs and outputs */
+    const char *output_folder; /* outputs only */
+} settings;
+
+static epctx_status make_inputs(const session *s, const settings *set, epctx_error *error)
+{
+    size_t i;
+    if (set->input_folder != NULL) return tensors_read(s, set->input_folder, error);
+    for (i = 0; i < s->input_count; i++)
+        tensors_fill(s->inputs[i], set->seed, i);
+    return EPCTX_OK;
+}
+
+static epctx_status write_results(const session *s, const settings *set, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    if (set->dump_folder != NULL) status = tensors_write(s, set->dump_folder, true, error);
+    if (status == EPCTX_OK && set->output_folder != NULL)
+        status = tensors_write(s, set->output_folder, false, error);
+    return status;
+}
+
+static void print_head(const session *s, const char *file)
+{
+    printf("model          %s%s\n", file,
+           s->compiled ? ", an ordinary model: compiled in memory" : "");
+    printf("partitions     %zu on %s\n", s->loaded.bound_count, s->backend.source);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double *x = (const double *)a;
+    const double *y = (const double *)b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Runs `count` times, each into `times`. */
+static epctx_status run_times(session *s, double *times, uint64_t count, epctx_error *error)
+{
+    uint64_t i;
+    for (i = 0; i < count; i++) {
+        double start = cli_now();
+        epctx_status status = session_run(s, error);
+        if (status != EPCTX_OK) return status;
+        times[i] = cli_now() - start;
+    }
+    return EPCTX_OK;
+}
+
+/* `opened`: what opening took; making the inputs does not count. */
+static epctx_status run_and_print(session *s, const char *file, const settings *set, double opened,
+                                  epctx_error *error)
+{
+    double *times = (double *)calloc((size_t)set->repeat, sizeof *times);
+    epctx_status status;
+    size_t i;
+    if (times == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    status = run_times(s, times, set->repeat, error);
+    if (status == EPCTX_OK) status = write_results(s, set, error);
+    if (status == EPCTX_OK) {
+        print_head(s, file);
+        printf("open-to-first-output: %.3f ms\n", opened + times[0]);
+        qsort(times, (size_t)set->repeat, sizeof *times, by_size);
+        if (set->repeat > 1)
+            printf("run            median %.3f ms of %" PRIu64 "\n", times[set->repeat / 2],
+                   set->repeat);
+        for (i = 0; i < s->output_count; i++)
+            tensors_print(s->outputs[i], i);
+    }
+    free(times);
+    return status;
+}
+
+static int run_model(const char *file, const settings *set)
+{
+    double start = cli_now();
+    session s;
+    epctx_error error;
+    epctx_status status = session_open(&s, file, &error);
+    double opened = cli_now() - start;
+    if (status == EPCTX_OK) status = make_inputs(&s, set, &error);
+    if (status == EPCTX_OK) status = run_and_print(&s, file, set, opened, &error);
+    session_close(&s);
+    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
+}
+
+static int run(int argc, char **argv)
+{
+    settings set;
+    const char *seed = "1";
+    const char *repeat = "1";
+    const char *file;
+    memset(&set, 0, sizeof set);
+    {
+        const cli_option options[] = {{"--seed", &seed, NULL},
+                                      {"--repeat", &repeat, NULL},
+                                      {"--input-dir", &set.input_folder, NULL},
+                                      {"--dump", &set.dump_folder, NULL},
+                                      {"--output-dir", &set.output_folder, NULL},
+                                      {NULL, NULL, NULL}};
+        if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
+    }
+    if (!cli_number("--seed", seed, 0, UINT64_MAX, &set.seed) ||
+        !cli_number("--repeat", repeat, 1, 1000000, &set.repeat))
+        return CLI_USAGE;
+    return run_model(file, &set);
+}
+
+const cli_command cli_run = {
+    "run",
+    "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR] [--repeat N] FILE",
+    "run a model on the reference NPU",
+    "Loads an EPContext model of the reference NPU and runs it; an ordinary model is compiled in\n"
+    "memory first. Every node must be the NPU's: there is no other execution provider here.\n\n"
+    "  --seed N          seed of the random inputs (default 1): floats in [-1, 1), 8-bit integers\n"
+    "                    over their whole range, other integers 0 to 9, booleans 0 or 1\n"
+    "  --input-dir DIR   read the inputs from DIR/input_<i>.bin: raw elements in row order,\n"
+    "                    little-endian\n"
+    "  --dump DIR        write inputs, outputs and io.txt, which holds lines of\n"
+    "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and 'output ...'\n"
+    "  --output-dir DIR  the same without the inputs\n"
+    "  --repeat N        run N times and print the median time\n\n"
+    "'open-to-first-output' is the time from opening the file to the end of the first run,\n"
+    "without making or reading the inputs.\n",
+    run,
+};

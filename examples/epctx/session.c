@@ -1,0 +1,407 @@
+/* Loads a model for the reference NPU and runs its EPContext nodes one after the other. */
+#include "session.h"
+
+#include <string.h>
+
+static epctx_status no_memory(epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+}
+
+/* -- compile in memory: the files' io for reading, and nothing is ever written -- */
+
+static epctx_status quiet_create(void *user, const char *path, epctx_io_file *file,
+                                 epctx_error *error)
+{
+    (void)user, (void)path, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status quiet_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                epctx_error *error)
+{
+    (void)user, (void)file, (void)data, (void)size, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status quiet_file(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+static void quiet_abort(void *user, epctx_io_file *file)
+{
+    (void)user, (void)file;
+}
+
+static epctx_status quiet_path(void *user, const char *path, epctx_error *error)
+{
+    (void)user, (void)path, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_io quiet_io(void)
+{
+    epctx_io io = *epctx_io_files();
+    io.create_fn = quiet_create;
+    io.write_fn = quiet_write;
+    io.sync_fn = quiet_file;
+    io.commit_fn = quiet_file;
+    io.abort_fn = quiet_abort;
+    io.remove_fn = quiet_path;
+    io.sync_folder_fn = quiet_path;
+    return io;
+}
+
+static epctx_status compile(session *s, epctx_error *error)
+{
+    epctx_gen_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.embed = true;
+    opts.overwrite = true; /* of a file that is not going to be touched */
+    s->compiled = true;
+    return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+}
+
+/* -- nodes that are not ours -- */
+
+static bool is_bound(const session *s, const epctx_node_view *node)
+{
+    size_t i;
+    for (i = 0; i < s->loaded.bound_count; i++)
+        if (epctx_str_eq(s->loaded.bound[i].view.name, node->name)) return true;
+    return false;
+}
+
+/* Appends "'name' (op)"; false when `text` is full. */
+static bool append_node(char *text, size_t capacity, const epctx_node_view *node)
+{
+    size_t used = strlen(text);
+    int name = (int)(node->name.size < 30 ? node->name.size : 30);
+    int op = (int)(node->op_type.size < 30 ? node->op_type.size : 30);
+    int size = snprintf(text + used, capacity - used, "%s'%.*s' (%.*s)", used > 0 ? ", " : "", name,
+                        name > 0 ? node->name.data : "", op, op > 0 ? node->op_type.data : "");
+    return size >= 0 && (size_t)size < capacity - used;
+}
+
+/* Names the first few nodes that would need another execution provider. */
+static epctx_status refuse_others(const session *s, epctx_error *error)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
+    epctx_node_view node;
+    char text[180] = ""; /* epctx_fail prints no more than 200 bytes of it */
+    size_t listed = 0;
+    bool room = true;
+    while (room && epctx_next_node(&it, &node)) {
+        if (epctx_is_epnode(&node) && is_bound(s, &node)) continue;
+        room = append_node(text, sizeof text, &node);
+        if (room) listed++;
+    }
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                      "%u nodes need another execution provider, and this tool has none: %s%s",
+                      (uint64_t)s->loaded.other_nodes, text,
+                      listed < s->loaded.other_nodes ? "..." : "");
+}
+
+/* -- values -- */
+
+static epctx_status value_size(const epctx_value *type, size_t *size, epctx_error *error)
+{
+    size_t bytes = epctx_elem_size(type->elem_type);
+    int32_t i;
+    if (bytes == 0)
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S': element type %d cannot be run",
+                          &type->name, (int64_t)type->elem_type);
+    if (type->rank < 0)
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S' has no shape", &type->name);
+    for (i = 0; i < type->rank; i++) {
+        if (type->dims[i] < 0)
+            return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                              "value '%S': dimension %d is not a fixed number", &type->name,
+                              (int64_t)i);
+        if (type->dims[i] > 0 && bytes > SIZE_MAX / 2 / (uint64_t)type->dims[i])
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "value '%S' is too big", &type->name);
+        bytes *= (size_t)type->dims[i];
+    }
+    *size = bytes;
+    return EPCTX_OK;
+}
+
+static bool same_type(const epctx_value *a, const epctx_value *b)
+{
+    int32_t i;
+    if (a->elem_type != b->elem_type || a->rank != b->rank) return false;
+    for (i = 0; i < a->rank; i++)
+        if (a->dims[i] != b->dims[i]) return false;
+    return true;
+}
+
+static session_value *find_value(const session *s, epctx_str name)
+{
+    uint32_t at = epctx_map_get(&s->names, name);
+    return at != EPCTX_MAP_NONE ? &s->values[at] : NULL;
+}
+
+/* The value called `name`, made with `type` when it is new; both sides must agree on the type. */
+static epctx_status use_value(session *s, epctx_str name, const epctx_value *type,
+                              session_value **out, epctx_error *error)
+{
+    session_value *value = find_value(s, name);
+    epctx_status status;
+    if (value != NULL && !same_type(&value->type, type))
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "value '%S' has one type where it is made and another where it is used",
+                          &name);
+    if (value == NULL) {
+        value = &s->values[s->value_count];
+        value->type = *type;
+        value->type.name = name;
+        status = value_size(&value->type, &value->size, error);
+        if (status != EPCTX_OK) return status;
+        value->data = (uint8_t *)epctx_arena_alloc(&s->arena, value->size);
+        if (value->data == NULL) return no_memory(error);
+        status = epctx_map_put(&s->names, name, (uint32_t)s->value_count);
+        if (status != EPCTX_OK) return no_memory(error);
+        s->value_count++;
+    }
+    *out = value;
+    return EPCTX_OK;
+}
+
+/* -- steps -- */
+
+static epctx_status add_inputs(session *s, session_step *step, epctx_error *error)
+{
+    const epctx_bound *bound = step->bound;
+    epctx_cursor it = epctx_node_inputs(&bound->view);
+    epctx_str name;
+    size_t i;
+    for (i = 0; epctx_next_str(&it, &name); i++) {
+        session_value *value;
+        epctx_status status = use_value(s, name, &bound->info.inputs[i], &value, error);
+        if (status != EPCTX_OK) return status;
+        if (!value->made)
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "nothing makes its input '%S' before it",
+                              &name);
+        step->inputs[i].data = value->data;
+        step->inputs[i].size = value->size;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status add_outputs(session *s, session_step *step, epctx_error *error)
+{
+    const epctx_bound *bound = step->bound;
+    epctx_cursor it = epctx_node_outputs(&bound->view);
+    epctx_str name;
+    size_t i;
+    for (i = 0; epctx_next_str(&it, &name); i++) {
+        session_value *value;
+        epctx_status status = use_value(s, name, &bound->info.outputs[i], &value, error);
+        if (status != EPCTX_OK) return status;
+        if (value->made)
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "its output '%S' is made twice", &name);
+        value->made = true;
+        step->outputs[i].data = value->data;
+        step->outputs[i].size = value->size;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status add_step(session *s, session_step *step, const epctx_bound *bound,
+                             epctx_error *error)
+{
+    const epctx_graph_info *info = &bound->info;
+    epctx_status status;
+    step->bound = bound;
+    if (info->input_count != bound->view.input_count ||
+        info->output_count != bound->view.output_count)
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the node has %u inputs and %u outputs, its compiled graph %u and %u",
+                          (uint64_t)bound->view.input_count, (uint64_t)bound->view.output_count,
+                          (uint64_t)info->input_count, (uint64_t)info->output_count);
+    step->inputs =
+        (epctx_span *)epctx_arena_array(&s->arena, info->input_count, sizeof *step->inputs);
+    step->outputs =
+        (epctx_memory *)epctx_arena_array(&s->arena, info->output_count, sizeof *step->outputs);
+    if (step->inputs == NULL || step->outputs == NULL) return no_memory(error);
+    status = add_inputs(s, step, error);
+    if (status == EPCTX_OK) status = add_outputs(s, step, error);
+    if (info->scratch_size > s->scratch_size) s->scratch_size = info->scratch_size;
+    return status;
+}
+
+/* Types of a model's inputs may have free dimensions; the compiled graphs know better. */
+static const epctx_value *known_type(const session *s, const epctx_value *declared)
+{
+    size_t i;
+    for (i = 0; i < s->loaded.bound_count; i++) {
+        const epctx_bound *bound = &s->loaded.bound[i];
+        epctx_cursor it = epctx_node_inputs(&bound->view);
+        epctx_str name;
+        size_t k;
+        for (k = 0; k < bound->info.input_count && epctx_next_str(&it, &name); k++)
+            if (epctx_str_eq(name, declared->name)) return &bound->info.inputs[k];
+    }
+    return declared;
+}
+
+static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx_error *error)
+{
+    size_t i;
+    s->inputs =
+        (session_value **)epctx_arena_array(&s->arena, graph->input_count, sizeof *s->inputs);
+    if (s->inputs == NULL) return no_memory(error);
+    for (i = 0; i < graph->input_count; i++) {
+        const epctx_value *declared = &graph->inputs[i];
+        session_value *value;
+        epctx_status status = use_value(s, declared->name, known_type(s, declared), &value, error);
+        if (status != EPCTX_OK) return status;
+        value->made = true;
+        s->inputs[s->input_count++] = value;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx_error *error)
+{
+    size_t i;
+    for (i = 0; i < graph->initializer_count; i++) {
+        const epctx_tensor *tensor = &graph->initializers[i];
+        session_value *value;
+        epctx_value type;
+        epctx_status status;
+        /* Types that cannot be run are harmless as long as nobody uses them. */
+        if (epctx_elem_size(tensor->elem_type) == 0) continue;
+        type.name = tensor->name;
+        type.elem_type = tensor->elem_type;
+        type.rank = tensor->rank;
+        type.dims = tensor->dims;
+        status = use_value(s, tensor->name, &type, &value, error);
+        if (status != EPCTX_OK) return status;
+        if (value->made || tensor->data == NULL || tensor->size != value->size) continue;
+        if (tensor->size > 0) memcpy(value->data, tensor->data, tensor->size);
+        value->made = true;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status add_model_outputs(session *s, const epctx_graph *graph, epctx_error *error)
+{
+    size_t i;
+    s->outputs =
+        (session_value **)epctx_arena_array(&s->arena, graph->output_count, sizeof *s->outputs);
+    if (s->outputs == NULL) return no_memory(error);
+    for (i = 0; i < graph->output_count; i++) {
+        session_value *value = find_value(s, graph->outputs[i].name);
+        if (value == NULL || !value->made)
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "nothing makes the model's output '%S'",
+                              &graph->outputs[i].name);
+        s->outputs[s->output_count++] = value;
+    }
+    return EPCTX_OK;
+}
+
+/* Most values that there can be. */
+static size_t count_values(const session *s, const epctx_graph *graph)
+{
+    size_t count = graph->input_count + graph->initializer_count;
+    size_t i;
+    for (i = 0; i < s->loaded.bound_count; i++)
+        count += s->loaded.bound[i].info.input_count + s->loaded.bound[i].info.output_count;
+    return count;
+}
+
+static epctx_status add_steps(session *s, epctx_error *error)
+{
+    size_t i;
+    s->steps =
+        (session_step *)epctx_arena_array(&s->arena, s->loaded.bound_count, sizeof *s->steps);
+    if (s->steps == NULL) return no_memory(error);
+    for (i = 0; i < s->loaded.bound_count; i++) {
+        const epctx_bound *bound = &s->loaded.bound[i];
+        epctx_status status = add_step(s, &s->steps[i], bound, error);
+        if (status != EPCTX_OK) {
+            epctx_blame(error, NULL, &bound->node.name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status connect(session *s, epctx_error *error)
+{
+    const size_t alignment = 64; /* what run_fn wants for its scratch memory */
+    epctx_graph graph;
+    uint8_t *scratch;
+    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    if (status != EPCTX_OK) return status;
+    epctx_map_init(&s->names, &s->arena);
+    s->values =
+        (session_value *)epctx_arena_array(&s->arena, count_values(s, &graph), sizeof *s->values);
+    if (s->values == NULL) return no_memory(error);
+    status = add_model_inputs(s, &graph, error);
+    if (status == EPCTX_OK) status = add_initializers(s, &graph, error);
+    if (status == EPCTX_OK) status = add_steps(s, error);
+    if (status == EPCTX_OK) status = add_model_outputs(s, &graph, error);
+    if (status != EPCTX_OK) return status;
+    if (s->scratch_size > SIZE_MAX - alignment) return no_memory(error);
+    scratch = (uint8_t *)epctx_arena_alloc(&s->arena, s->scratch_size + alignment);
+    if (scratch == NULL) return no_memory(error);
+    s->scratch = scratch + (alignment - (uintptr_t)scratch % alignment) % alignment;
+    return EPCTX_OK;
+}
+
+/* -- session -- */
+
+static epctx_status open_steps(session *s, const char *file, epctx_error *error)
+{
+    epctx_open_opts opts;
+    epctx_node_view node;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.io = &s->quiet;
+    status = epctx_model_open_file(&s->model, file, &opts, error);
+    if (status != EPCTX_OK) return status;
+    if (!cli_first_epnode(&s->model, &node)) status = compile(s, error);
+    if (status == EPCTX_OK) status = epctx_load(&s->loaded, &s->model, &s->backend, NULL, error);
+    if (status != EPCTX_OK) return status;
+    status = s->loaded.other_nodes > 0 ? refuse_others(s, error) : connect(s, error);
+    if (status != EPCTX_OK) epctx_blame(error, file, NULL, NULL);
+    return status;
+}
+
+epctx_status session_open(session *out, const char *file, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    epctx_arena_init(&out->arena, NULL);
+    out->quiet = quiet_io();
+    status = cli_backend(NULL, &out->backend, error);
+    return status == EPCTX_OK ? open_steps(out, file, error) : status;
+}
+
+epctx_status session_run(session *s, epctx_error *error)
+{
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < s->loaded.bound_count; i++) {
+        session_step *step = &s->steps[i];
+        epctx_status status = s->backend.run_fn(s->backend.self, step->bound->graph, step->inputs,
+                                                step->outputs, s->scratch, s->scratch_size, error);
+        if (status != EPCTX_OK) {
+            epctx_blame(error, s->model.path, &step->bound->node.name, NULL);
+            return status;
+        }
+    }
+    return EPCTX_OK;
+}
+
+void session_close(session *s)
+{
+    epctx_unload(&s->loaded);
+    epctx_model_close(&s->model);
+    epctx_arena_free(&s->arena);
+}

@@ -1,0 +1,295 @@
+/* Raw little-endian tensor files, random inputs, and the summary of an output. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "tensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ONNX element types beyond those that epctx.h names. */
+enum { FLOAT64 = 11, UINT16 = 4, INT16 = 5, UINT32 = 12, UINT64 = 13 };
+
+/* -- random -- */
+
+/* xorshift64*: the state is never 0. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * UINT64_C(2685821657736338717);
+}
+
+/* Writes the low bytes of `bits`, little-endian. */
+static void store(uint8_t *to, uint64_t bits, size_t size)
+{
+    size_t i;
+    for (i = 0; i < size; i++)
+        to[i] = (uint8_t)(bits >> 8 * i);
+}
+
+static uint64_t random_element(int32_t elem_type, uint64_t *state)
+{
+    uint64_t bits = next_random(state) >> 40; /* 24 bits: exact as a float */
+    uint64_t out = 0;
+    float f = (float)bits / 8388608.0f - 1.0f;
+    double d = (double)f;
+    uint32_t word;
+    switch (elem_type) {
+    case EPCTX_ONNX_FLOAT:
+        memcpy(&word, &f, sizeof word);
+        return word;
+    case FLOAT64:
+        memcpy(&out, &d, sizeof out);
+        return out;
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_INT8:
+        return bits & 0xff;
+    case EPCTX_ONNX_BOOL:
+        return bits & 1;
+    case EPCTX_ONNX_INT32:
+    case EPCTX_ONNX_INT64:
+    case INT16:
+    case UINT16:
+    case UINT32:
+    case UINT64:
+        return bits % 10;
+    default:
+        return 0; /* a bit pattern that is 0 in every format */
+    }
+}
+
+void tensors_fill(const session_value *value, uint64_t seed, size_t index)
+{
+    uint64_t state =
+        (seed + 1) * UINT64_C(0x9E3779B97F4A7C15) + index * UINT64_C(0xD1B54A32D192ED03);
+    size_t size = epctx_elem_size(value->type.elem_type);
+    size_t at;
+    if (state == 0) state = 1;
+    (void)next_random(&state); /* near seeds give near first numbers */
+    for (at = 0; at + size <= value->size; at += size)
+        store(value->data + at, random_element(value->type.elem_type, &state), size);
+}
+
+/* -- files -- */
+
+static epctx_status io_problem(epctx_error *error, const char *path)
+{
+    return epctx_fail(error, errno == ENOENT ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO, "%s: %s", path,
+                      strerror(errno));
+}
+
+static bool join(char *path, size_t capacity, const char *folder, const char *word, size_t index)
+{
+    int size = snprintf(path, capacity, "%s/%s_%zu.bin", folder, word, index);
+    return size >= 0 && (size_t)size < capacity;
+}
+
+static epctx_status read_file(const char *path, const session_value *value, epctx_error *error)
+{
+    FILE *file = fopen(path, "rb");
+    size_t got;
+    int more;
+    if (file == NULL) return io_problem(error, path);
+    got = fread(value->data, 1, value->size, file);
+    more = fgetc(file);
+    if (ferror(file)) {
+        epctx_status status = io_problem(error, path);
+        fclose(file);
+        return status;
+    }
+    fclose(file);
+    if (got != value->size || more != EOF)
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: %s than the %u bytes of the input '%S'", path,
+                          more != EOF ? "more" : "less", (uint64_t)value->size, &value->type.name);
+    return EPCTX_OK;
+}
+
+epctx_status tensors_read(const session *s, const char *folder, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < s->input_count; i++) {
+        epctx_status status;
+        if (!join(path, sizeof path, folder, "input", i))
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: the path is too long", folder);
+        status = read_file(path, s->inputs[i], error);
+        if (status != EPCTX_OK) return status;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status make_folder(const char *folder, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    size_t size = strlen(folder);
+    size_t i;
+    if (size == 0 || size >= sizeof path)
+        return epctx_fail(error, EPCTX_ERR_ARG, "'%s' cannot be a folder", folder);
+    memcpy(path, folder, size + 1);
+    for (i = 1; i <= size; i++) {
+        char kept = path[i];
+        if (kept != '/' && kept != '\0') continue;
+        path[i] = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_problem(error, path);
+        path[i] = kept;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status finish(FILE *file, bool written, const char *path, epctx_error *error)
+{
+    epctx_status status = written ? EPCTX_OK : io_problem(error, path);
+    if (fclose(file) != 0 && status == EPCTX_OK) status = io_problem(error, path);
+    return status;
+}
+
+static epctx_status write_values(session_value *const *values, size_t count, const char *folder,
+                                 const char *word, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    size_t i;
+    for (i = 0; i < count; i++) {
+        epctx_status status;
+        FILE *file;
+        if (!join(path, sizeof path, folder, word, i))
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: the path is too long", folder);
+        file = fopen(path, "wb");
+        if (file == NULL) return io_problem(error, path);
+        status = finish(file, fwrite(values[i]->data, 1, values[i]->size, file) == values[i]->size,
+                        path, error);
+        if (status != EPCTX_OK) return status;
+    }
+    return EPCTX_OK;
+}
+
+/* "<word> <i> <element type> <d0,d1,... or -> <name>" */
+static void write_types(FILE *file, session_value *const *values, size_t count, const char *word)
+{
+    size_t i;
+    int32_t k;
+    for (i = 0; i < count; i++) {
+        const epctx_value *type = &values[i]->type;
+        fprintf(file, "%s %zu %" PRId32 " ", word, i, type->elem_type);
+        for (k = 0; k < type->rank; k++)
+            fprintf(file, "%s%" PRId64, k > 0 ? "," : "", type->dims[k]);
+        fputs(type->rank == 0 ? "- " : " ", file);
+        cli_put(file, type->name);
+        fputc('\n', file);
+    }
+}
+
+static epctx_status write_io(const session *s, const char *folder, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    int size = snprintf(path, sizeof path, "%s/io.txt", folder);
+    FILE *file;
+    if (size < 0 || (size_t)size >= sizeof path)
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: the path is too long", folder);
+    file = fopen(path, "w");
+    if (file == NULL) return io_problem(error, path);
+    write_types(file, s->inputs, s->input_count, "input");
+    write_types(file, s->outputs, s->output_count, "output");
+    return finish(file, !ferror(file), path, error);
+}
+
+epctx_status tensors_write(const session *s, const char *folder, bool inputs, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = make_folder(folder, error);
+    if (status == EPCTX_OK) status = write_io(s, folder, error);
+    if (status == EPCTX_OK && inputs)
+        status = write_values(s->inputs, s->input_count, folder, "input", error);
+    if (status == EPCTX_OK)
+        status = write_values(s->outputs, s->output_count, folder, "output", error);
+    return status;
+}
+
+/* -- summary -- */
+
+static uint64_t load(const uint8_t *from, size_t size)
+{
+    uint64_t bits = 0;
+    size_t i;
+    for (i = 0; i < size; i++)
+        bits |= (uint64_t)from[i] << 8 * i;
+    return bits;
+}
+
+/* False for types that have no number here. */
+static bool element(const session_value *value, size_t index, double *out)
+{
+    size_t size = epctx_elem_size(value->type.elem_type);
+    uint64_t bits = load(value->data + index * size, size);
+    uint32_t word = (uint32_t)bits;
+    float f;
+    switch (value->type.elem_type) {
+    case EPCTX_ONNX_FLOAT:
+        memcpy(&f, &word, sizeof f);
+        *out = (double)f;
+        return true;
+    case FLOAT64:
+        memcpy(out, &bits, sizeof *out);
+        return true;
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+    case UINT16:
+    case UINT32:
+    case UINT64:
+        *out = (double)bits;
+        return true;
+    case EPCTX_ONNX_INT8:
+        *out = (double)(int8_t)bits;
+        return true;
+    case INT16:
+        *out = (double)(int16_t)bits;
+        return true;
+    case EPCTX_ONNX_INT32:
+        *out = (double)(int32_t)bits;
+        return true;
+    case EPCTX_ONNX_INT64:
+        *out = (double)(int64_t)bits;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void print_type(const epctx_value *type)
+{
+    int32_t i;
+    printf(" %s[", epctx_elem_name(type->elem_type));
+    for (i = 0; i < type->rank; i++)
+        printf("%s%" PRId64, i > 0 ? "," : "", type->dims[i]);
+    putchar(']');
+}
+
+void tensors_print(const session_value *value, size_t index)
+{
+    const size_t shown = 4;
+    size_t count = value->size / epctx_elem_size(value->type.elem_type);
+    double least = INFINITY, most = -INFINITY, sum = 0, x = 0;
+    size_t i;
+    printf("output %-7zu '", index);
+    cli_put(stdout, value->type.name);
+    putchar('\'');
+    print_type(&value->type);
+    if (count > 0 && element(value, 0, &x)) {
+        for (i = 0; i < count && element(value, i, &x); i++) {
+            if (x < least) least = x;
+            if (x > most) most = x;
+            sum += x;
+        }
+        printf(" min %.6g, max %.6g, mean %.6g, first", least, most, sum / (double)count);
+        for (i = 0; i < shown && i < count && element(value, i, &x); i++)
+            printf(" %.6g", x);
+    }
+    putchar('\n');
+}

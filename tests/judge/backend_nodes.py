@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+"""ONNX's backend tests through `epctx compile --require-all` and `epctx run`.
+
+    tests/judge/backend_nodes.py EPCTX DATA_FOLDER UNSUPPORTED_LIST
+
+Takes every test of the folder whose operators are all among OPERATORS, with
+tensors of float32 and int64 and static, non-empty shapes. The tests hand even
+weights, shapes and axes over at run time; real models hold them as constants.
+So each test becomes up to two cases:
+
+    NAME constants   the inputs named in PARAMETERS turned into initializers
+    NAME inputs      as it stands, unless it hands over a shape or axes
+                     (SHAPES), which would make its own shapes dynamic
+
+A case passes when the model compiles with no node left behind and the outputs
+agree: |d| <= 1e-5 + 1e-3 * |reference|, no NaN.
+
+UNSUPPORTED_LIST names cases that may be refused: "PATTERN<tab>reason" on each
+line, with shell wildcards. A refusal has to come with a message. A wrong
+output is never excused; neither is a line none of whose cases is refused any
+more.
+
+Prints the lines that tests/run reads.
+"""
+import array
+import concurrent.futures
+import fnmatch
+import glob
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import onnx_schema  # noqa: E402
+
+OPERATORS = set("""
+    Add AveragePool BatchNormalization Clip Concat Constant ConstantOfShape Conv Div Flatten Gemm
+    GlobalAveragePool MatMul MaxPool Mul Pad Relu Reshape Sigmoid Softmax Squeeze Sub Transpose
+    Unsqueeze""".split())
+
+# Input positions that hold parameters.
+PARAMETERS = {
+    "BatchNormalization": (1, 2, 3, 4), "Clip": (1, 2), "Conv": (1, 2), "Gemm": (1, 2),
+    "MatMul": (1,), "Pad": (1, 2), "Reshape": (1,), "Squeeze": (1,), "Unsqueeze": (1,),
+}
+SHAPES = {"ConstantOfShape": (0,), "Pad": (1,), "Reshape": (1,), "Squeeze": (1,),
+          "Unsqueeze": (1,)}
+
+FLOAT, INT64 = 1, 7
+CODES = {FLOAT: "f", INT64: "q"}
+RELATIVE, ABSOLUTE = 1e-3, 1e-5
+
+
+def read(path):
+    with open(path, "rb") as source:
+        return source.read()
+
+
+def values(tensor):
+    """A TensorProto's elements."""
+    result = array.array(CODES[tensor.data_type])
+    if tensor.raw_data:
+        result.frombytes(tensor.raw_data)
+    else:
+        result.extend(tensor.float_data if tensor.data_type == FLOAT else tensor.int64_data)
+    return result
+
+
+def used_as(graph, table):
+    """Names of the values that nodes take at the positions of a table."""
+    return {node.input[i] for node in graph.node for i in table.get(node.op_type, ())
+            if i < len(node.input) and node.input[i]}
+
+
+def usable(info):
+    """Whether a value is a static, non-empty tensor of a type taken here."""
+    if info.type.WhichOneof("value") != "tensor_type":
+        return False
+    tensor = info.type.tensor_type
+    return tensor.elem_type in CODES and tensor.HasField("shape") and all(
+        dim.WhichOneof("value") == "dim_value" and dim.dim_value > 0 for dim in tensor.shape.dim)
+
+
+class Case:
+    """inputs and outputs: (name, TensorProto) in the model's order."""
+
+    def __init__(self, name, model, inputs, outputs):
+        self.name, self.model, self.inputs, self.outputs = name, model, inputs, outputs
+
+
+def cases_of(folder):
+    """The cases that one test folder gives; none when it is not selected."""
+    model = onnx_schema.parse(read(os.path.join(folder, "model.onnx")))
+    graph = model.graph
+    if not graph.node or any(n.op_type not in OPERATORS or n.domain for n in graph.node):
+        return
+    if not all(map(usable, list(graph.input) + list(graph.output))):
+        return
+    data = os.path.join(folder, "test_data_set_0")
+
+    def tensors(kind):
+        count = len(glob.glob(os.path.join(data, kind + "_*.pb")))
+        return [onnx_schema.parse(read(os.path.join(data, f"{kind}_{i}.pb")),
+                                  onnx_schema.TensorProto) for i in range(count)]
+
+    constant = {tensor.name for tensor in graph.initializer}
+    given = [info for info in graph.input if info.name not in constant]
+    inputs, outputs = tensors("input"), tensors("output")
+    if len(inputs) != len(given) or len(outputs) != len(graph.output):
+        sys.exit(f"{folder}: its data do not fit its inputs and outputs")
+    inputs = list(zip([info.name for info in given], inputs))
+    outputs = list(zip([info.name for info in graph.output], outputs))
+    name = os.path.basename(folder)
+    names = {info.name for info in given}
+    if inputs and not names & used_as(graph, SHAPES):
+        yield Case(name + " inputs", model.SerializeToString(), inputs, outputs)
+
+    parameters = names & used_as(graph, PARAMETERS)
+    if not parameters or parameters == names:
+        return
+    left = []
+    for input_name, tensor in inputs:
+        if input_name in parameters:
+            new = graph.initializer.add()
+            new.CopyFrom(tensor)
+            new.name = input_name
+        else:
+            left.append((input_name, tensor))
+    # Before IR 4 every initializer was to be listed as an input as well.
+    if model.ir_version >= 4:
+        kept = [info for info in graph.input if info.name not in parameters]
+        del graph.input[:]
+        graph.input.extend(kept)
+    yield Case(name + " constants", model.SerializeToString(), left, outputs)
+
+
+class Refused(Exception):
+    """epctx does not take the model, and says so."""
+
+
+class Wrong(Exception):
+    """Anything else that keeps a case from passing."""
+
+
+def run(*command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stderr.decode("utf-8", "backslashreplace").strip()
+
+
+def dims_text(tensor):
+    return ",".join(map(str, tensor.dims)) or "-"
+
+
+def check(epctx, case, folder):
+    """Raises when the case does not pass."""
+    source, compiled = os.path.join(folder, "model.onnx"), os.path.join(folder, "model_ctx.onnx")
+    with open(source, "wb") as out:
+        out.write(case.model)
+    code, message = run(epctx, "compile", "--require-all", source, "-o", compiled)
+    if code < 0:
+        raise Wrong(f"compile was killed by signal {-code}")
+    if code > 0:
+        if not message:
+            raise Wrong("compile refused it without a word")
+        raise Refused(message.splitlines()[-1])
+    with open(os.path.join(folder, "io.txt"), "w", encoding="utf-8") as out:
+        for word, tensors in (("input", case.inputs), ("output", case.outputs)):
+            for i, (name, tensor) in enumerate(tensors):
+                out.write(f"{word} {i} {tensor.data_type} {dims_text(tensor)} {name}\n")
+    for i, (_, tensor) in enumerate(case.inputs):
+        with open(os.path.join(folder, f"input_{i}.bin"), "wb") as out:
+            values(tensor).tofile(out)
+    results = os.path.join(folder, "out")
+    os.mkdir(results)
+    code, message = run(epctx, "run", compiled, "--input-dir", folder, "--output-dir", results)
+    if code != 0:
+        raise Wrong(f"run ended with exit code {code}: {(message.splitlines() or [''])[-1]}")
+    for i, (_, tensor) in enumerate(case.outputs):
+        compare(i, read(os.path.join(results, f"output_{i}.bin")), values(tensor))
+
+
+def compare(index, data, want):
+    if len(data) != len(want) * want.itemsize or not want:
+        raise Wrong(f"output {index} has {len(data)} bytes, expected {len(want) * want.itemsize}")
+    got = array.array(want.typecode)
+    got.frombytes(data)
+    for at, (g, w) in enumerate(zip(got, want)):
+        if math.isnan(g) or abs(g - w) > ABSOLUTE + RELATIVE * abs(w):
+            raise Wrong(f"output {index}, element {at} of {len(want)} is {g!r}, expected {w!r}")
+
+
+def verdict(epctx, case):
+    """("ok" | "refused" | "wrong", text)"""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            check(epctx, case, folder)
+        except Refused as refusal:
+            return "refused", str(refusal)
+        except (Wrong, OSError) as problem:
+            return "wrong", str(problem)
+    return "ok", ""
+
+
+def unsupported(path):
+    rows = []
+    for line in read(path).decode().splitlines():
+        if line and not line.startswith("#"):
+            pattern, reason = line.split("\t", 1)
+            rows.append((pattern, reason))
+    return rows
+
+
+def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    epctx, data, excuses = sys.argv[1], sys.argv[2], unsupported(sys.argv[3])
+    folders = sorted(glob.glob(os.path.join(data, "*", "test_*")))
+    cases = [case for folder in folders if os.path.exists(os.path.join(folder, "model.onnx"))
+             for case in cases_of(folder)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        verdicts = list(pool.map(lambda case: verdict(epctx, case), cases))
+
+    failed = False
+    needed = set()
+    refused = 0
+    for case, (word, text) in zip(cases, verdicts):
+        excuse = next((e for e in excuses if fnmatch.fnmatchcase(case.name, e[0])), None)
+        if word == "refused" and excuse:
+            needed.add(excuse)
+            refused += 1
+        elif word == "ok":
+            print(f"ok {case.name}")
+        else:
+            failed = True
+            print(f"FAIL {case.name}: expected the right outputs, found: {text}")
+    for pattern, _ in [e for e in excuses if e not in needed]:
+        failed = True
+        print(f"FAIL unsupported list: {pattern!r} excuses nothing any more, remove it")
+    print(f"note {len(cases)} cases of {len(folders)} backend tests selected, {refused} refused "
+          "for a reason on the list")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""Makes small ONNX models to test with.
+
+    tests/judge/make_model.py KIND OUT
+
+    plain      Conv, Relu, GlobalAveragePool: all of it compiles
+    extras     the same with everything in it that must survive a compilation:
+               fields no schema knows, a function, producer, doc strings, metadata
+    partly     as extras, with a node of an unknown domain between Conv and Relu
+    dynamic    a batch dimension without a value
+    double     float64 throughout
+"""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from onnx_schema import ModelProto  # noqa: E402
+
+FLOAT, DOUBLE = 1, 11
+INTS, STRING = 7, 3
+
+
+def unknown(message, number, text):
+    """Adds a length-delimited field that the schema does not have."""
+    key = number << 3 | 2
+    encoded = bytes((key & 0x7f | 0x80, key >> 7 & 0x7f | 0x80, key >> 14, len(text))) + text
+    message.MergeFromString(encoded)
+
+
+def value(infos, name, elem_type, dims):
+    info = infos.add(name=name)
+    tensor = info.type.tensor_type
+    tensor.elem_type = elem_type
+    for dim in dims:
+        if isinstance(dim, str):
+            tensor.shape.dim.add(dim_param=dim)
+        else:
+            tensor.shape.dim.add(dim_value=dim)
+    return info
+
+
+def node(graph, op_type, name, inputs, outputs):
+    return graph.node.add(op_type=op_type, name=name, input=inputs, output=outputs)
+
+
+def weights(graph, name, elem_type, dims):
+    tensor = graph.initializer.add(name=name, data_type=elem_type, dims=dims)
+    count = 1
+    for dim in dims:
+        count *= dim
+    numbers = [((i * 7) % 11 - 5) / 8 for i in range(count)]
+    (tensor.float_data if elem_type == FLOAT else tensor.double_data).extend(numbers)
+
+
+def make(kind):
+    model = ModelProto(ir_version=8, producer_name="epctx tests")
+    model.opset_import.add(domain="", version=13)
+    elem_type = DOUBLE if kind == "double" else FLOAT
+    batch = "N" if kind == "dynamic" else 1
+    graph = model.graph
+    graph.name = "small"
+    value(graph.input, "x", elem_type, (batch, 1, 6, 6))
+    value(graph.output, "y", elem_type, (batch, 2, 1, 1))
+    weights(graph, "w", elem_type, (2, 1, 3, 3))
+    weights(graph, "b", elem_type, (2,))
+    conv = node(graph, "Conv", "conv", ("x", "w", "b"), ("c",))
+    conv.attribute.add(name="kernel_shape", type=INTS, ints=(3, 3))
+    last = "c"
+    if kind == "partly":
+        custom = node(graph, "Strange", "strange", ("c",), ("s",))
+        custom.domain = "test.domain"
+        custom.doc_string = "left as it is"
+        custom.attribute.add(name="text", type=STRING, s=b"\0\xff bytes")
+        unknown(custom, 2500, b"unknown to all in a node")
+        model.opset_import.add(domain="test.domain", version=1)
+        value(graph.value_info, "s", elem_type, (batch, 2, 4, 4))
+        last = "s"
+    node(graph, "Relu", "relu", (last,), ("r",))
+    node(graph, "GlobalAveragePool", "pool", ("r",), ("y",))
+    if kind in ("extras", "partly"):
+        model.producer_version = "1.2.3"
+        model.domain = "org.example"
+        model.model_version = 42
+        model.doc_string = "a model\nwith words"
+        model.metadata_props.add(key="author", value="somebody")
+        graph.doc_string = "a graph with words"
+        graph.input[0].doc_string = "the input"
+        unknown(model, 2300, b"unknown to all in the model")
+        unknown(graph, 2400, b"unknown to all in the graph")
+        unknown(graph.input[0], 2450, b"unknown to all in an input")
+        function = model.functions.add(name="Twice", domain="org.example")
+        function.input.append("a")
+        function.output.append("z")
+        function.opset_import.add(domain="", version=13)
+        function.node.add(op_type="Add", input=("a", "a"), output=("z",))
+        unknown(function, 2600, b"unknown to all in a function")
+        model.opset_import.add(domain="org.example", version=1)
+    return model
+
+
+KINDS = ("plain", "extras", "partly", "dynamic", "double")
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] not in KINDS:
+        sys.exit(__doc__)
+    with open(sys.argv[2], "wb") as out:
+        out.write(make(sys.argv[1]).SerializeToString())
+
+
+if __name__ == "__main__":
+    main()

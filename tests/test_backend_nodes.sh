@@ -1,0 +1,11 @@
+#!/bin/sh
+# ONNX's own backend tests, for the operators that the reference NPU has.
+set -eu
+cd "$(dirname "$0")/.."
+data=/usr/share/libonnx-testdata/data
+if ! [ -d $data ]; then
+    echo "skip backend nodes: $data is not there"
+    exit 0
+fi
+exec "${PYTHON:-/usr/bin/python3}" tests/judge/backend_nodes.py build/epctx $data \
+    tests/backend_nodes_unsupported.txt

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Broken files, foreign files, hostile paths: refused with a word, nothing
+# written, nothing leaked. Runs the sanitized tool.
+set -eu
+cd "$(dirname "$0")/.."
+rm -rf build/bad_input
+exec "${PYTHON:-/usr/bin/python3}" tests/judge/bad_input.py build/asan/epctx build/bad_input

@@ -1,0 +1,156 @@
+#!/bin/sh
+# The headers as a user's compiler meets them: alone, twice, with the
+# implementation, as C and C++, private in one file, and on targets without an
+# operating system. Then the names and needs of what comes out.
+set -u
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$root/build/compile
+status=0
+rm -rf "$work"
+mkdir -p "$work"
+
+if ! [ -e epctx.h ]; then
+    echo "skip compile matrix: there is no epctx.h"
+    exit 0
+fi
+
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
+c_warnings="$warnings -Wstrict-prototypes"
+nanopb=${NANOPB_CFLAGS:-}
+
+# try NAME COMMAND...: the case passes when the command succeeds in silence.
+try() {
+    name=$1
+    shift
+    if "$@" >"$work/log" 2>&1 && ! [ -s "$work/log" ]; then
+        echo "ok $name"
+    else
+        echo "FAIL $name: expected to compile, found: $(grep -m 1 -E 'error|warning|undefined' \
+            "$work/log" || head -n 1 "$work/log")"
+        cat "$work/log"
+        status=1
+    fi
+}
+
+# ------------------------------------------------------------ the matrix
+
+implementation() {
+    case $1 in
+    epctx.h) echo '#define EPCTX_IMPLEMENTATION' ;;
+    epctx_npu.h) printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n' ;;
+    esac
+}
+
+# A declaration of its own ends each file: a header that leaves something open is
+# noticed, and one without declarations is no empty translation unit.
+for header in epctx.h epctx_npu.h; do
+    [ -e $header ] || { echo "skip compile $header: it does not exist"; continue; }
+    base=$work/${header%.h}
+    include="#include \"$header\""
+    after='extern int translation_unit_is_not_empty;'
+    printf '%s\n' "$include" "$after" >"$base.alone.c"
+    printf '%s\n' "$include" "$include" "$after" >"$base.twice.c"
+    printf '%s\n' "$(implementation $header)" "$include" "$after" >"$base.implementation.c"
+    # Declarations first, the implementation then, and everything once more.
+    printf '%s\n' "$include" "$(implementation $header)" "$include" "$include" "$after" \
+        >"$base.late.c"
+    printf '%s\n' '#define EPCTX_STATIC' "$(implementation $header)" "$include" "$after" \
+        >"$base.static.c"
+    for form in alone twice implementation late static; do
+        cp "$base.$form.c" "$base.$form.cc"
+        for compiler in gcc clang; do
+            plusplus=$([ $compiler = gcc ] && echo g++ || echo clang++)
+            for std in c99 c11; do
+                # shellcheck disable=SC2086 # lists of flags
+                try "$header $form $compiler $std" $compiler -std=$std $c_warnings $nanopb -I. \
+                    -c "$base.$form.c" -o "$base.$form.$compiler.$std.o"
+            done
+            # shellcheck disable=SC2086
+            try "$header $form $compiler c++17" $plusplus -std=c++17 $warnings $nanopb -I. \
+                -c "$base.$form.cc" -o "$base.$form.$compiler.c++17.o"
+        done
+    done
+done
+
+# ------------------------------------------------------------- the names
+
+# names CASE PATTERN NM_FLAGS OBJECT: every symbol listed matches the pattern.
+names() {
+    if ! [ -e "$4" ]; then
+        echo "FAIL $1: there is no object to look at"
+        status=1
+        return
+    fi
+    # shellcheck disable=SC2086
+    others=$(nm $3 "$4" | awk '{print $NF}' | LC_ALL=C sort -u | grep -v -E "$2" | tr '\n' ' ')
+    if [ -z "$others" ]; then
+        echo "ok $1"
+    else
+        echo "FAIL $1: expected only $2, found $others"
+        status=1
+    fi
+}
+
+for header in epctx epctx_npu; do
+    [ -e $header.h ] || continue
+    for build in gcc.c99 clang.c99 gcc.c++17 clang.c++17; do
+        names "$header.h exports $build" '^epctx_' '--extern-only --defined-only' \
+            "$work/$header.implementation.$build.o"
+        names "$header.h exports when static $build" '^$' '--extern-only --defined-only' \
+            "$work/$header.static.$build.o"
+    done
+done
+
+# A private copy beside the shared one, in one program.
+printf '%s\n' '#define EPCTX_STATIC' "$(implementation epctx.h)" '#include "epctx.h"' \
+    'int main(void) { return 0; }' >"$work/private.c"
+# shellcheck disable=SC2086
+try "private copy beside the shared one" gcc -std=c99 $c_warnings $nanopb -I. "$work/private.c" \
+    "$work/epctx.implementation.gcc.c99.o" ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -o "$work/private"
+
+# ---------------------------------------------------------- other targets
+
+# nanopb's headers by themselves, so that nothing of this system's C library
+# is found beside them.
+found=$(echo '#include <pb_encode.h>' | gcc $nanopb -x c -M - | tr ' ' '\n' |
+    grep -m 1 '/pb_encode\.h$')
+mkdir -p "$work/nanopb"
+cp "$(dirname "$found")"/pb*.h "$work/nanopb"
+bare="-ffreestanding -nostdinc -isystem $(clang -print-resource-dir)/include \
+-isystem $root/tests/freestanding -isystem $work/nanopb -I."
+no_system="-DEPCTX_NO_MALLOC -DEPCTX_NO_STDIO"
+
+printf '%s\n' '#define EPCTX_IMPLEMENTATION' '#include "epctx.h"' >"$work/reader.c"
+printf '%s\n' '#define EPCTX_NPU_IMPLEMENTATION' '#include "epctx_npu.h"' >"$work/executor.c"
+
+for part in reader executor; do
+    options=$no_system
+    if [ $part = executor ]; then
+        [ -e epctx_npu.h ] || continue
+        options="$options -DEPCTX_NPU_NO_COMPILER"
+    fi
+    object=$work/$part.thumbv7m.o
+    # shellcheck disable=SC2086
+    try "$part for thumbv7m" clang --target=thumbv7m-none-eabi -Os -std=c99 $c_warnings $bare \
+        $options -c "$work/$part.c" -o "$object"
+    names "$part for thumbv7m needs nothing else" \
+        '^(mem(cpy|move|set|cmp|chr)|str(len|cmp|ncmp)|pb_[a-z0-9_]+|__aeabi_[a-z0-9]+|epctx_[a-z0-9_]+)$' \
+        --undefined-only "$object"
+    [ -e "$object" ] && echo "note thumbv7m $part: $(size "$object" | awk 'NR == 2 {
+        print $1 " bytes of code and constants, " $2 " of data, " $3 " of zeroed data"}')"
+    # 32 bits with other alignments, and the other byte order.
+    for target in i686-linux-gnu s390x-linux-gnu; do
+        # shellcheck disable=SC2086
+        try "$part for $target" clang --target=$target -fsyntax-only -std=c99 $c_warnings $bare \
+            $options "$work/$part.c"
+    done
+done
+if [ -e epctx_npu.h ]; then
+    for target in i686-linux-gnu s390x-linux-gnu; do
+        # shellcheck disable=SC2086
+        try "compiler for $target" clang --target=$target -fsyntax-only -std=c99 $c_warnings $bare \
+            -DEPCTX_NO_STDIO "$work/executor.c"
+    done
+fi
+exit $status

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Every real model there is, whole and damaged, judged by libprotobuf:
+# byte-identical copies, equal index dumps, equal verdicts on damaged files.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-/usr/bin/python3}
+judge=tests/judge/corpus.py
+data=/usr/share/libonnx-testdata/data
+status=0
+
+small=
+if [ -d $data ]; then
+    find $data -name '*.onnx' | LC_ALL=C sort | tr '\n' '\0' |
+        xargs -0 "$python" $judge whole build/epctx || status=1
+    # Small models of many kinds, every one of them hit often.
+    small=$(find $data -name '*.onnx' -size -6k | LC_ALL=C sort | awk 'NR % 30 == 0')
+else
+    echo "skip corpus of libonnx-testdata: $data is not there"
+fi
+
+models=${EPCTX_TEST_MODELS:-}
+if [ -n "$models" ]; then
+    find "$models" -name '*.onnx' | LC_ALL=C sort | tr '\n' '\0' |
+        xargs -0 "$python" $judge whole build/epctx || status=1
+    small="$small $(find "$models"/epcontext -name '*.onnx' -size -30k | LC_ALL=C sort)"
+else
+    echo "skip corpus of EPCTX_TEST_MODELS: the variable is not set"
+fi
+
+if [ -n "$small" ]; then
+    # shellcheck disable=SC2086 # a list of names without blanks
+    {
+        for seed in 1 2 3; do
+            "$python" $judge damaged build/epctx $seed 1000 $small || status=1
+        done
+        # Fewer for the sanitized tool: it takes ten times as long to start.
+        "$python" $judge refused build/asan/epctx 4 400 $small || status=1
+    }
+fi
+exit $status

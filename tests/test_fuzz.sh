@@ -1,0 +1,65 @@
+#!/bin/sh
+# Every fuzzer in build/fuzz: first what once went wrong (fuzz/regressions/NAME)
+# and the seeds (fuzz/corpus/NAME), then FUZZ_SECONDS of new inputs (default 30).
+# What a fuzzer finds it keeps in build/failures; put it into fuzz/regressions.
+set -u
+cd "$(dirname "$0")/.."
+seconds=${FUZZ_SECONDS:-30}
+data=/usr/share/libonnx-testdata/data
+status=0
+mkdir -p build/failures
+
+for fuzzer in build/fuzz/fuzz_*; do
+    [ -f "$fuzzer" ] && [ -x "$fuzzer" ] || continue
+    name=${fuzzer##*/fuzz_}
+    [ -e "fuzz/fuzz_$name.c" ] || continue
+    work=build/fuzz/work/$name
+    log=$work.log
+    mkdir -p "$work/seeds" "$work/found"
+    # Where models are wanted, small ones of many kinds make good seeds.
+    case $name in
+    *model* | *open*)
+        if [ -d $data ]; then
+            find $data -name '*.onnx' -size -3k | LC_ALL=C sort | awk 'NR % 20 == 0 {
+                n++; printf "%s\t%04d\n", $0, n}' | while IFS='	' read -r file number; do
+                cp "$file" "$work/seeds/$number.onnx"
+            done
+        fi ;;
+    esac
+
+    set --
+    for folder in "fuzz/regressions/$name" "fuzz/corpus/$name" "$work/seeds"; do
+        for file in "$folder"/*; do [ -f "$file" ] && set -- "$@" "$file"; done
+    done
+    if [ $# -gt 0 ]; then
+        if "$fuzzer" -timeout=10 -rss_limit_mb=2048 "$@" >"$log" 2>&1; then
+            echo "ok $name replay: $# files"
+        else
+            echo "FAIL $name replay: expected no finding in $# files, found: \
+$(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
+            tail -n 25 "$log"
+            status=1
+            continue
+        fi
+    else
+        echo "skip $name replay: no file in fuzz/corpus/$name or fuzz/regressions/$name"
+    fi
+
+    set -- "$work/found"
+    for folder in "fuzz/corpus/$name" "$work/seeds"; do
+        [ -d "$folder" ] && set -- "$@" "$folder"
+    done
+    [ "$seconds" -gt 0 ] || { echo "skip $name new inputs: FUZZ_SECONDS is 0"; continue; }
+    if "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
+        -artifact_prefix=build/failures/"$name"- "$@" >"$log" 2>&1; then
+        echo "ok $name new inputs"
+        echo "note $name: $(sed -n 's/^Done \([0-9]*\) runs in \([0-9]*\).*/\1 inputs in \2 s/p' "$log")"
+    else
+        echo "FAIL $name new inputs: expected no finding in $seconds s, found: \
+$(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
+        tail -n 25 "$log"
+        status=1
+    fi
+done
+[ -n "$(ls fuzz/fuzz_*.c 2>/dev/null)" ] || echo "skip fuzzers: there is none in fuzz/"
+exit $status
