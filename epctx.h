@@ -588,24 +588,6 @@ typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
 
 struct epctx_graph;
 
-typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
-    EPCTX_ATTR_UNDEFINED = 0,
-    EPCTX_ATTR_FLOAT = 1,
-    EPCTX_ATTR_INT = 2,
-    EPCTX_ATTR_STRING = 3,
-    EPCTX_ATTR_TENSOR = 4,
-    EPCTX_ATTR_GRAPH = 5,
-    EPCTX_ATTR_FLOATS = 6,
-    EPCTX_ATTR_INTS = 7,
-    EPCTX_ATTR_STRINGS = 8,
-    EPCTX_ATTR_TENSORS = 9,
-    EPCTX_ATTR_GRAPHS = 10,
-    EPCTX_ATTR_SPARSE_TENSOR = 11,
-    EPCTX_ATTR_SPARSE_TENSORS = 12,
-    EPCTX_ATTR_TYPE_PROTO = 13,
-    EPCTX_ATTR_TYPE_PROTOS = 14
-} epctx_attr_type;
-
 typedef struct epctx_attr {
     epctx_str name;
     epctx_attr_type type;
