@@ -105,7 +105,8 @@
 /* The file back-end needs POSIX declarations and 64-bit offsets. Feature macros only count before
  * the first system header; when it is too late the implementation stops with the cure. */
 #if defined(EPCTX_IMPLEMENTATION) && !defined(EPCTX_NO_STDIO) && !defined(_WIN32)
-#if !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE)
+#if defined(__STRICT_ANSI__) && !defined(_XOPEN_SOURCE) && !defined(_GNU_SOURCE) &&                \
+    !defined(_DEFAULT_SOURCE)
 #define _XOPEN_SOURCE 700
 #endif
 #ifndef _FILE_OFFSET_BITS
@@ -416,12 +417,14 @@ typedef struct epctx_model {
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that epctx_graph_load mapped */
-    struct epctx_slot *root;
+    struct epctx_slot *root;        /* what is written and edited */
     struct epctx_slot *graph;
+    struct epctx_slot *shown;       /* what is read: the same, or with doubled fields merged */
+    struct epctx_slot *shown_graph;
     struct epctx__edit *edits;
     size_t edit_count;
     epctx_limits limits;
-    bool duplicate; /* a singular message field stands twice */
+    bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -1875,6 +1878,15 @@ static const uint8_t *epctx__next(const uint8_t *p, const uint8_t *end, uint32_t
     uint32_t tag;
     uint64_t size;
     t->start = p;
+    /* Nearly every field of a real model has a tag and a length of one byte each. */
+    if (end - p >= 2 && (p[0] & 0x87) == EPCTX_WIRE_LEN && p[0] >= 8 && p[1] < 0x80 &&
+        p[1] <= end - p - 2) {
+        t->number = (uint32_t)p[0] >> 3;
+        t->wire = EPCTX_WIRE_LEN;
+        t->value = 0;
+        t->body = p + 2;
+        return p + 2 + p[1];
+    }
     p = epctx__tag(p, end, &tag);
     if (p == NULL || tag >> 3 == 0) {
         return NULL;
@@ -1944,7 +1956,7 @@ typedef enum epctx__type {
     EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
     EPCTX__T_TYPE_MAP,
     EPCTX__T_SHAPE,
-    EPCTX__T_LEAF, /* only strings and numbers: dimension, opset, key/value pair, configuration */
+    EPCTX__T_LEAF, /* only strings and numbers: dimension, opset, key/value pair, Opaque ... */
     EPCTX__T_FUNCTION,
     EPCTX__T_TRAINING,
     EPCTX__T_ANNOTATION,
@@ -1983,7 +1995,8 @@ static const uint8_t epctx__fields_sparse[4] = {
 static const uint8_t epctx__fields_value[5] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE, 0, EPCTX__T_LEAF};
 static const uint8_t epctx__fields_type[10] = {
     0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_ELEM | EPCTX__ONE,
-    EPCTX__T_TYPE_MAP | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE,
+    EPCTX__T_TYPE_MAP | EPCTX__ONE, 0, EPCTX__T_LEAF | EPCTX__ONE,
+    EPCTX__T_TYPE_TENSOR | EPCTX__ONE,
     EPCTX__T_TYPE_ELEM | EPCTX__ONE};
 static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
 static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
@@ -2526,11 +2539,86 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     return check->status;
 }
 
+static epctx_slot *epctx__find_graph(epctx_slot *root)
+{
+    epctx_slot *slot = root->message->first;
+    while (slot != NULL && (slot->number != 7 || slot->wire != EPCTX_WIRE_LEN || slot->removed)) {
+        slot = slot->next;
+    }
+    return slot;
+}
+
+static epctx_slot *epctx__new_root(epctx_model *model)
+{
+    epctx_slot *root = (epctx_slot *)epctx_arena_alloc(&model->arena, sizeof *root);
+    if (root != NULL) {
+        root->data = model->source.data;
+        root->size = model->source.size;
+        root->wire = EPCTX_WIRE_LEN;
+    }
+    return root;
+}
+
+/* libprotobuf merges a singular message that stands twice: the fields of the second follow those of
+ * the first. In TypeProto, where the messages are a oneof, another member in between throws the
+ * first away. Opens everything, which only models with such fields pay for. */
+static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                                 uint32_t depth)
+{
+    epctx_slot *seen[24] = {NULL};
+    epctx_slot *child;
+    uint32_t i;
+    if (slot->message == NULL && !epctx__open_slot(arena, slot, type, NULL, 100)) {
+        return false;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        uint32_t kind = epctx__field_kind(type, child->number);
+        epctx_slot *first;
+        if (child->wire != EPCTX_WIRE_LEN || !epctx__is_message(kind) ||
+            (kind & EPCTX__ONE) == 0) {
+            continue;
+        }
+        for (i = 0; type == EPCTX__T_TYPE && i < 24; i++) {
+            if (seen[i] != NULL && i != child->number) {
+                seen[i]->removed = true;
+                seen[i] = NULL;
+            }
+        }
+        first = seen[child->number];
+        if (first == NULL) {
+            seen[child->number] = child;
+            continue;
+        }
+        if ((first->message == NULL &&
+             !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) ||
+            !epctx__open_slot(arena, child, epctx__message_type(kind), NULL, 100)) {
+            return false;
+        }
+        if (first->message->last != NULL) {
+            first->message->last->next = child->message->first;
+        } else {
+            first->message->first = child->message->first;
+        }
+        if (child->message->last != NULL) {
+            first->message->last = child->message->last;
+        }
+        child->removed = true;
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        uint32_t kind = epctx__field_kind(type, child->number);
+        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
+            depth > 0 &&
+            !epctx__merge_doubled(arena, child, epctx__message_type(kind), depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Builds the tree over model->source. */
 static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
 {
     epctx__check check;
-    epctx_slot *slot;
     memset(&check, 0, sizeof check);
     check.fields = model->limits.max_fields;
     if (model->source.size == 0) {
@@ -2541,22 +2629,24 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
                           "the model has %u bytes, epctx_limits.max_size allows %u",
                           (uint64_t)model->source.size, model->limits.max_size);
     }
-    model->root = (epctx_slot *)epctx_arena_alloc(&model->arena, sizeof *model->root);
+    model->root = model->shown = epctx__new_root(model);
     if (model->root == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    model->root->data = model->source.data;
-    model->root->size = model->source.size;
-    model->root->wire = EPCTX_WIRE_LEN;
     if (!epctx__open_slot(&model->arena, model->root, EPCTX__T_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
-    for (slot = model->root->message->first; slot != NULL && model->graph == NULL;
-         slot = slot->next) {
-        model->graph = slot->message != NULL ? slot : NULL;
-    }
     model->duplicate = check.duplicate;
+    if (model->duplicate) {
+        model->shown = epctx__new_root(model);
+        if (model->shown == NULL ||
+            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL, 100)) {
+            return epctx__nomem(error, model->arena.missing);
+        }
+    }
+    model->graph = epctx__find_graph(model->root);
+    model->shown_graph = epctx__find_graph(model->shown);
     return EPCTX_OK;
 }
 
@@ -2672,7 +2762,7 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
     epctx_cursor it;
     epctx_field f;
     memset(&info, 0, sizeof info);
-    info.view = epctx__slot_view(model->root);
+    info.view = epctx__slot_view(model->shown);
     it = epctx_fields(info.view, 0);
     while (epctx_next_field(&it, &f)) {
         bool len = f.wire == EPCTX_WIRE_LEN;
@@ -2697,12 +2787,13 @@ EPCTX_API epctx_model_info epctx_model_read(const epctx_model *model)
 
 EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
 {
-    return model->graph != NULL;
+    return model->shown_graph != NULL;
 }
 
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 {
-    return epctx_graph_of(model->graph != NULL ? epctx__slot_view(model->graph) : epctx__no_view());
+    return epctx_graph_of(model->shown_graph != NULL ? epctx__slot_view(model->shown_graph)
+                                                     : epctx__no_view());
 }
 
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
@@ -3033,7 +3124,7 @@ static bool epctx__same_domain(epctx_str a, epctx_str b)
 
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->root), 8);
+    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 8);
     epctx_view body;
     int64_t version = 0;
     while (epctx__next_body(&it, &body)) {
@@ -3057,7 +3148,7 @@ EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 
 EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epctx_str *value)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->root), 14);
+    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 14);
     epctx_view body;
     bool found = false;
     while (epctx__next_body(&it, &body)) {
@@ -3777,9 +3868,9 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
         out->size = t.raw.size;
     } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
         /* The bytes must be there: claimed dimensions alone must not make us allocate. */
-        if (count > view.size) {
-            return epctx__tensor_fault(l, out, "its typed field holds less than its elements:",
-                                       view.size, count);
+        if (count > l->model->source.size) {
+            return epctx__tensor_fault(l, out, "the model is smaller than its elements:",
+                                       l->model->source.size, count);
         }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     }
@@ -3995,11 +4086,8 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     epctx_error_clear(&local);
     memset(out, 0, sizeof *out);
     loader.error = error != NULL ? error : &local;
-    if (model->graph == NULL || model->duplicate) {
-        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "%s",
-                   model->graph == NULL
-                       ? "the model has no graph"
-                       : "a field that must be single stands twice (libprotobuf would merge them)");
+    if (model->shown_graph == NULL) {
+        epctx_fail(loader.error, EPCTX_ERR_GRAPH, "the model has no graph");
         epctx_blame(loader.error, model->path, NULL, NULL);
         return loader.error->status;
     }
@@ -4324,7 +4412,8 @@ static epctx_status epctx__editable(const epctx_model *model, epctx_error *error
     if (model->graph == NULL || model->duplicate) {
         return epctx_fail(error, EPCTX_ERR_GRAPH, "%s",
                           model->graph == NULL ? "the model has no graph to edit"
-                                               : "the model has a doubled singular field");
+                                               : "a field that must be single stands twice: it can be read, "
+                                                 "but not edited");
     }
     return EPCTX_OK;
 }
@@ -5391,6 +5480,9 @@ static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
     epctx_status status = epctx_graph_load(g->model, &g->graph, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx__editable(g->model, g->error);
+    }
     for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
         const epctx_node *node = &g->graph.nodes[i];
         if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
@@ -6174,6 +6266,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     g.report->partition_count = g.part_count;
     g.report->binary_size = g.binary.size;
     if (status != EPCTX_OK) {
+        epctx_fail(g.error, status, "%s failed without a message", backend->source);
         epctx_undo(model, mark);
     }
     if (report != NULL && status == EPCTX_OK) {

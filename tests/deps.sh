@@ -22,6 +22,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache=${EPCTX_CACHE:-$root/build/deps}
 case $cache in /*) ;; *) cache=$root/$cache ;; esac
+case ${ORT_HOME:-} in "" | /*) ;; *) ORT_HOME=$PWD/$ORT_HOME ;; esac
 CC=${CC:-gcc}
 CXX=${CXX:-g++}
 PYTHON=${PYTHON:-/usr/bin/python3}
@@ -197,7 +198,7 @@ fetch() {
                 if sha512_is "$tmp/$pkg-$version.tgz" "$sha512"; then break; fi
                 say "$pkg-$version.tgz has an unexpected sha512"
             else
-                cat "$tmp/log" >&2
+                grep -v '    at ' "$tmp/log" | head -n 4 >&2
             fi
             rm -f "$tmp/$pkg-$version.tgz"
             [ "$try" -lt 3 ] || die "could not download $pkg $version.

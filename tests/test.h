@@ -37,15 +37,15 @@ static const char *test_name; /* the running case; NULL once it has reported */
 static int test_failures;
 
 #if defined(__GNUC__)
-#define TEST_UNUSED __attribute__((unused))
+#define TEST_UNUSED       __attribute__((unused))
 #define TEST_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
 #define TEST_UNUSED
 #define TEST_PRINTF(f, a)
 #endif
 
-TEST_UNUSED TEST_PRINTF(3, 4) static void test_fail(const char *file, int line,
-                                                    const char *format, ...)
+TEST_UNUSED TEST_PRINTF(3, 4) static void test_fail(const char *file, int line, const char *format,
+                                                    ...)
 {
     va_list args;
     printf("FAIL %s: %s:%d: ", test_name, file, line);
@@ -164,7 +164,7 @@ TEST_UNUSED static bool test_same_bytes(const void *got, size_t got_size, const 
 #define CHECK_HAS(got, needle)                                                                     \
     do {                                                                                           \
         const char *test_g_ = (got), *test_n_ = (needle);                                          \
-        CHECK(test_g_ && strstr(test_g_, test_n_), "%s is \"%s\", expected it to contain \"%s\"",  \
+        CHECK(test_g_ &&strstr(test_g_, test_n_), "%s is \"%s\", expected it to contain \"%s\"",   \
               #got, test_g_ ? test_g_ : "(null)", test_n_);                                        \
     } while (0)
 

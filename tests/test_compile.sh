@@ -52,8 +52,10 @@ for header in epctx.h epctx_npu.h; do
     printf '%s\n' "$include" "$after" >"$base.alone.c"
     printf '%s\n' "$include" "$include" "$after" >"$base.twice.c"
     printf '%s\n' "$(implementation $header)" "$include" "$after" >"$base.implementation.c"
-    # Declarations first, the implementation then, and everything once more.
-    printf '%s\n' "$include" "$(implementation $header)" "$include" "$include" "$after" \
+    # Declarations first, the implementation then, and everything once more. By
+    # then the system's headers have been read, so what the implementation wants
+    # of them has to be said before.
+    printf '%s\n' '#define _XOPEN_SOURCE 700' "$include" "$(implementation $header)" "$include" "$include" "$after" \
         >"$base.late.c"
     printf '%s\n' '#define EPCTX_STATIC' "$(implementation $header)" "$include" "$after" \
         >"$base.static.c"
@@ -61,7 +63,9 @@ for header in epctx.h epctx_npu.h; do
         cp "$base.$form.c" "$base.$form.cc"
         for compiler in gcc clang; do
             plusplus=$([ $compiler = gcc ] && echo g++ || echo clang++)
-            for std in c99 c11; do
+            # Late, a strict -std has hidden POSIX already: see "too late" below.
+            [ $form = late ] && stds="gnu99 gnu11" || stds="c99 c11"
+            for std in $stds; do
                 # shellcheck disable=SC2086 # lists of flags
                 try "$header $form $compiler $std" $compiler -std=$std $c_warnings $nanopb -I. \
                     -c "$base.$form.c" -o "$base.$form.$compiler.$std.o"
@@ -72,6 +76,16 @@ for header in epctx.h epctx_npu.h; do
         done
     done
 done
+
+# Where the implementation comes too late for POSIX, it says what to do.
+# shellcheck disable=SC2086
+if gcc -std=c99 $nanopb -I. -fsyntax-only build/compile/epctx.late.c 2>&1 |
+    grep -q 'error "epctx.h: a system header came first .* use the two-line epctx.c"'; then
+    echo "ok epctx.h too late names the cure"
+else
+    echo "FAIL epctx.h too late: expected the #error with the cure"
+    status=1
+fi
 
 # ------------------------------------------------------------- the names
 

@@ -13,22 +13,22 @@ for fuzzer in build/fuzz/fuzz_*; do
     [ -f "$fuzzer" ] && [ -x "$fuzzer" ] || continue
     name=${fuzzer##*/fuzz_}
     [ -e "fuzz/fuzz_$name.c" ] || continue
-    work=build/fuzz/work/$name
-    log=$work.log
-    mkdir -p "$work/seeds" "$work/found"
+    runs=build/fuzz/runs/$name
+    log=$runs.log
+    mkdir -p "$runs/seeds" "$runs/found"
     # Where models are wanted, small ones of many kinds make good seeds.
     case $name in
     *model* | *open*)
         if [ -d $data ]; then
             find $data -name '*.onnx' -size -3k | LC_ALL=C sort | awk 'NR % 20 == 0 {
                 n++; printf "%s\t%04d\n", $0, n}' | while IFS='	' read -r file number; do
-                cp "$file" "$work/seeds/$number.onnx"
+                cp "$file" "$runs/seeds/$number.onnx"
             done
         fi ;;
     esac
 
     set --
-    for folder in "fuzz/regressions/$name" "fuzz/corpus/$name" "$work/seeds"; do
+    for folder in "fuzz/regressions/$name" "fuzz/corpus/$name" "$runs/seeds"; do
         for file in "$folder"/*; do [ -f "$file" ] && set -- "$@" "$file"; done
     done
     if [ $# -gt 0 ]; then
@@ -45,8 +45,8 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
         echo "skip $name replay: no file in fuzz/corpus/$name or fuzz/regressions/$name"
     fi
 
-    set -- "$work/found"
-    for folder in "fuzz/corpus/$name" "$work/seeds"; do
+    set -- "$runs/found"
+    for folder in "fuzz/corpus/$name" "$runs/seeds"; do
         [ -d "$folder" ] && set -- "$@" "$folder"
     done
     [ "$seconds" -gt 0 ] || { echo "skip $name new inputs: FUZZ_SECONDS is 0"; continue; }
