@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE 1
 #include <ftw.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,10 +17,6 @@
 #include "ort/onnx_bytes.h"
 #include "ort/ort_driver.h"
 #include "test.h"
-
-#ifndef PLUGIN_FOLDER
-#define PLUGIN_FOLDER "build" /* where the plugins are, from the top of the source tree */
-#endif
 
 typedef struct subject {
     const char *label;      /* of the cases */
@@ -33,6 +30,7 @@ static const subject subjects[] = {
     {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
 };
 static const subject *ep; /* the one under test */
+static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];  /* for the files of the running case; empty at its start */
 
 /* ------------------------------------------------------------------- files */
@@ -368,12 +366,25 @@ TEST(partitions_in_one_binary)
 
 /* -------------------------------------------------------------------- main */
 
+/* This program is build/tests/test_plugin or build/asan/tests/test_plugin; the plugins made by the
+ * same compiler flags are two steps up. */
+static bool find_plugins(const char *program)
+{
+    int i;
+    if (!realpath(program, plugins)) return false;
+    for (i = 0; i < 2; i++) {
+        char *slash = strrchr(plugins, '/');
+        if (!slash) return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
 static bool register_library(const char *name, const char *file)
 {
-    char path[4096], here[2048];
-    if (!getcwd(here, sizeof here)) return false;
+    char path[PATH_MAX + 64];
     /* ORT looks for a relative path beside libonnxruntime. */
-    snprintf(path, sizeof path, "%s/%s/%s", here, PLUGIN_FOLDER, file);
+    snprintf(path, sizeof path, "%s/%s", plugins, file);
     return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
 }
 
@@ -395,16 +406,16 @@ int main(int argc, char **argv)
     const char *tmp = getenv("TMPDIR");
     size_t i;
     snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder)) return 1;
+    if (!find_plugins(argv[0]) || !mkdtemp(folder)) return 1;
     test_name = "open";
     if (!ort_open(false)) {
         printf("skip plugin: %s\n", ort_text);
         return 0;
     }
     for (i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
-        char file[300];
+        char file[PATH_MAX + 64];
         ep = &subjects[i];
-        snprintf(file, sizeof file, "%s/%s", PLUGIN_FOLDER, ep->library);
+        snprintf(file, sizeof file, "%s/%s", plugins, ep->library);
         if (access(file, R_OK) != 0) {
             printf("skip %s: %s is not built\n", ep->label, ep->library);
             continue;
