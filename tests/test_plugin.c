@@ -8,6 +8,7 @@
 #include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,7 +20,7 @@
 #include "test.h"
 
 typedef struct subject {
-    const char *label;      /* of the cases */
+    const char *label; /* of the cases */
     const char *library;
     const char *ep;         /* also the `source` of its nodes */
     const char *short_name; /* [ep] in [model]_[ep].bin */
@@ -29,9 +30,9 @@ static const subject subjects[] = {
     {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy"},
     {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
 };
-static const subject *ep; /* the one under test */
+static const subject *ep;      /* the one under test */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
-static char folder[256];  /* for the files of the running case; empty at its start */
+static char folder[256];       /* for the files of the running case; empty at its start */
 
 /* ------------------------------------------------------------------- files */
 
@@ -47,12 +48,12 @@ static void clear_folder(void)
     mkdir(folder, 0777);
 }
 
-/* "folder/name", valid until eight further calls. */
+/* "folder/name", valid until 64 further calls. */
 static const char *in_folder(const char *name)
 {
-    static char paths[8][512];
+    static char paths[64][512];
     static unsigned next;
-    char *path = paths[next++ % 8];
+    char *path = paths[next++ % 64];
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;
 }
@@ -112,7 +113,8 @@ static const int64_t dims23[2] = {2, 3};
 static void weights(float *out, float start)
 {
     int i;
-    for (i = 0; i < 6; i++) out[i] = start + 0.25f * (float)i;
+    for (i = 0; i < 6; i++)
+        out[i] = start + 0.25f * (float)i;
 }
 
 /* y = relu((x + w1) * w2) - x: one partition of four nodes. */
@@ -154,6 +156,7 @@ static void three_graph(onnx_model *m, bool external)
         weights(w, -2);
         onnx_floats(&m->graph, "w2", 2, dims23, w);
     }
+    weights(w, 0);
     onnx_node(&m->graph, "Add", "", "p1", "x,w1", "a", NULL);
     onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu1", "a,bias", "b", NULL);
     onnx_node(&m->graph, "Mul", "", "p2", "b,w2", "c", NULL);
@@ -212,6 +215,7 @@ static size_t check_run(const ort_spec *spec, const char *model)
     ort_values_free(&got);
     if (session) ort->ReleaseSession(session);
     memcpy(ort_text, text, sizeof text);
+    if (nodes != SIZE_MAX && nodes) snprintf(ort_text, sizeof ort_text, "%zu nodes ran", nodes);
     return nodes == SIZE_MAX ? 0 : nodes;
 }
 
@@ -279,6 +283,10 @@ static bool read_nodes(const char *name, nodes *out)
 
 /* ------------------------------------------------------------------- cases */
 
+static const char *const generate[] = {"ep.context_enable", "1", NULL};
+static const char *const generate_embed[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
+                                             NULL};
+
 TEST(jit)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -289,11 +297,10 @@ TEST(jit)
 
 TEST(generate_by_options)
 {
-    static const char *const config[] = {"ep.context_enable", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     nodes n;
     CHECK_TRUE(make_one("m.onnx"));
-    spec.config = config;
+    spec.config = generate;
     /* The session that generates is also good for running. */
     CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
     CHECK_INT(count_files(), 3);
@@ -320,12 +327,10 @@ TEST(generate_by_options)
 
 TEST(generate_embedded)
 {
-    static const char *const config[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
-                                         NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     nodes n;
     CHECK_TRUE(make_one("m.onnx"));
-    spec.config = config;
+    spec.config = generate_embed;
     CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
     CHECK_INT(count_files(), 2);
     CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
@@ -340,12 +345,11 @@ TEST(generate_embedded)
 
 TEST(partitions_in_one_binary)
 {
-    static const char *const config[] = {"ep.context_enable", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     nodes n;
     size_t i, primaries = 0;
     CHECK_TRUE(make_three("m.onnx"));
-    spec.config = config;
+    spec.config = generate;
     spec.allow_cpu = true;
     CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
     CHECK_INT(count_files(), 3);
@@ -362,6 +366,999 @@ TEST(partitions_in_one_binary)
     spec.path = in_folder("m_ctx.onnx");
     spec.config = NULL;
     CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
+/* The folder's m.onnx becomes m_ctx.onnx and a binary. */
+static bool generate_one(const char *const *config)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    spec.config = config;
+    spec.allow_cpu = true;
+    return make_session(&spec);
+}
+
+TEST(devices)
+{
+    const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
+    const char *version;
+    CHECK(device, "expected a CPU device of %s", ep->ep);
+    CHECK(!ort_device(ep->ep, OrtHardwareDeviceType_NPU), "an NPU nobody allowed");
+    CHECK_TRUE(*ort->EpDevice_EpVendor(device));
+    version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
+    CHECK_HAS(version, ".");
+    /* The same EP cannot be appended twice. */
+    {
+        OrtSessionOptions *options = NULL;
+        ort_spec spec = spec_of(NULL);
+        bool once = ort_options(&spec, &options);
+        bool twice = ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &device,
+                                                                          1, NULL, NULL, 0));
+        if (twice) {
+            OrtSession *session = NULL;
+            make_one("m.onnx");
+            twice = ort_ok(ort->CreateSession(ort_env, in_folder("m.onnx"), options, &session));
+            if (session) ort->ReleaseSession(session);
+        }
+        ort->ReleaseSessionOptions(options);
+        CHECK(once && !twice, "expected the second append to fail");
+        CHECK_HAS(ort_text, "already been registered");
+    }
+}
+
+static bool register_library(const char *name, const char *file);
+
+/* A registration name that ends in .virtual allows a virtual NPU, and a policy picks it. */
+TEST(virtual_npu)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    const OrtEpDevice *device;
+    const char *is_virtual = NULL;
+    size_t ran = 0;
+    char text[sizeof ort_text] = "";
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    CHECK_ORT(register_library("pretended.virtual", ep->library));
+    device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
+    if (device) {
+        is_virtual = ort->GetKeyValue(ort->HardwareDevice_Metadata(ort->EpDevice_Device(device)),
+                                      "is_virtual");
+        spec.prefer_npu = true;
+        ran = check_run(&spec, spec.path);
+        memcpy(text, ort_text, sizeof text);
+    }
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "pretended.virtual")));
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(device, "expected an NPU device");
+    CHECK_STR(is_virtual, "1");
+    CHECK(ran == 4, "PREFER_NPU: %zu nodes, %s", ran, text);
+}
+
+/* OrtCompileApi: from path and memory, to path, memory and function, payload inside and outside. */
+TEST(compile_api)
+{
+    int from_memory, to, embed;
+    size_t size;
+    CHECK_TRUE(make_one("m.onnx"));
+    for (from_memory = 0; from_memory < 2; from_memory++) {
+        for (to = 0; to < 3; to++) {
+            for (embed = 0; embed < 2; embed++) {
+                const char *const where[] = {"ep.context_file_path", in_folder("o_ctx.onnx"), NULL};
+                ort_spec spec = spec_of(in_folder("m.onnx"));
+                ort_output out;
+                char slash[300];
+                void *model = NULL;
+                size_t ran;
+                clear_folder();
+                CHECK_TRUE(make_one("m.onnx"));
+                memset(&out, 0, sizeof out);
+                if (from_memory) {
+                    model = slurp("m.onnx", &size);
+                    spec.path = NULL;
+                    spec.data = model;
+                    spec.size = size;
+                }
+                snprintf(slash, sizeof slash, "%s/", folder);
+                out.embed = embed;
+                out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
+                if (to == 0) out.path = in_folder("o_ctx.onnx");
+                out.to_function = to == 2;
+                if (to != 0) {
+                    out.folder = slash;
+                    out.name = "o";
+                }
+                CHECK(ort_compile_model(&spec, &out), "from %s to %d, embed %d: %s",
+                      from_memory ? "memory" : "path", to, embed, ort_text);
+                free(model);
+                CHECK(exists(binary_name("o")) == !embed, "from %d to %d, embed %d: %s",
+                      from_memory, to, embed, binary_name("o"));
+                CHECK_INT(count_files(), 1 + (to == 0) + !embed);
+                spec = spec_of(to == 0 ? in_folder("o_ctx.onnx") : NULL);
+                spec.data = out.data;
+                spec.size = out.size;
+                if (to != 0 && !embed) spec.config = where;
+                ran = check_run(&spec, in_folder("m.onnx"));
+                free(out.data);
+                CHECK(ran == 1, "reload from %d to %d, embed %d: %s", from_memory, to, embed,
+                      ort_text);
+            }
+        }
+    }
+}
+
+/* Nowhere to put the binary. */
+TEST(compile_api_without_place)
+{
+    ort_spec spec = spec_of(NULL);
+    ort_output out;
+    void *model;
+    bool ok;
+    CHECK_TRUE(make_one("m.onnx"));
+    memset(&out, 0, sizeof out);
+    model = slurp("m.onnx", &spec.size);
+    spec.data = model;
+    ok = ort_compile_model(&spec, &out);
+    free(model);
+    free(out.data);
+    CHECK_ORT_FAILS(ok, ORT_INVALID_ARGUMENT, "ep.context_file_path");
+}
+
+TEST(prefix)
+{
+    static const char *const config[] = {"ep.context_enable", "1", "ep.context_node_name_prefix",
+                                         "front_", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    nodes n;
+    size_t i;
+    CHECK_TRUE(make_three("m.onnx"));
+    CHECK_ORT(generate_one(config));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    CHECK_INT(n.count, 3);
+    for (i = 0; i < 3; i++) {
+        /* partition_name = prefix + the node's name; ORT dictates the latter. */
+        const epctx_str name = n.list[i].partition_name;
+        CHECK_TRUE(name.size == n.list[i].name.size + 6);
+        CHECK_TRUE(memcmp(name.data, "front_", 6) == 0);
+        CHECK_TRUE(memcmp(name.data + 6, n.list[i].name.data, n.list[i].name.size) == 0);
+    }
+    epctx_model_close(&n.model);
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
+/* Weights beside the source model, from a path and (with the folder option) from memory. */
+TEST(external_initializers_in)
+{
+    const char *const config[] = {"ep.context_enable",
+                                  "1",
+                                  "session.model_external_initializers_file_folder_path",
+                                  folder,
+                                  "ep.context_file_path",
+                                  in_folder("n_ctx.onnx"),
+                                  NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    onnx_model m;
+    float w[12];
+    weights(w, 1);
+    weights(w + 6, -2);
+    onnx_begin(&m);
+    three_graph(&m, true);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    CHECK_TRUE(save("weights.bin", w, sizeof w));
+    spec.allow_cpu = true;
+    spec.config = generate;
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    spec.path = NULL;
+    spec.data = m.bytes.data;
+    spec.size = m.bytes.size;
+    spec.config = config;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 4, "%s", ort_text);
+    onnx_free(&m);
+    /* The context models stand on their own. */
+    CHECK_TRUE(make_three("same.onnx"));
+    remove(in_folder("weights.bin"));
+    spec = spec_of(in_folder("m_ctx.onnx"));
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("same.onnx")) == 3, "%s", ort_text);
+    spec.path = in_folder("n_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("same.onnx")) == 3, "%s", ort_text);
+}
+
+/* The CPU's weights leave the context model. */
+TEST(external_initializers_out)
+{
+    static const char *const config[] = {"ep.context_enable", "1",
+                                         "ep.context_model_external_initializers_file_name",
+                                         "cpu.bin", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    CHECK_TRUE(make_three("m.onnx"));
+    CHECK_ORT(generate_one(config));
+    CHECK_TRUE(exists("cpu.bin") && exists(binary_name("m")));
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
+/* One EPContext node x -> y; NULL strings and negative numbers are left out. */
+typedef struct context_spec {
+    const char *source, *partition, *notes, *path;
+    const void *payload;
+    size_t payload_size;
+    int64_t main_context, embed_mode;
+} context_spec;
+
+static void add_context(onnx_model *m, const context_spec *c, const char *name, const char *in,
+                        const char *out)
+{
+    onnx_bytes attrs = {0};
+    if (c->main_context >= 0) onnx_attr_int(&attrs, "main_context", c->main_context);
+    if (c->embed_mode >= 0) onnx_attr_int(&attrs, "embed_mode", c->embed_mode);
+    if (c->path) onnx_attr_text(&attrs, "ep_cache_context", c->path);
+    if (c->payload) onnx_attr_data(&attrs, "ep_cache_context", c->payload, c->payload_size);
+    if (c->source) onnx_attr_text(&attrs, "source", c->source);
+    if (c->partition) onnx_attr_text(&attrs, "partition_name", c->partition);
+    if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
+    onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
+}
+
+static bool make_context(const char *name, const context_spec *c)
+{
+    onnx_model m;
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    add_context(&m, c, "ctx", "x", "y");
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+static context_spec context_of(const char *path, const char *partition)
+{
+    context_spec c;
+    memset(&c, 0, sizeof c);
+    c.source = ep->ep;
+    c.main_context = 1;
+    c.path = path;
+    c.partition = partition;
+    return c;
+}
+
+TEST(foreign_nodes_left_alone)
+{
+    ort_spec spec = spec_of(in_folder("f.onnx"));
+    context_spec c = context_of("whatever.bin", "g");
+    /* A name that only begins with ours is another one. */
+    char other[128];
+    snprintf(other, sizeof other, "%sX", ep->ep);
+    c.source = other;
+    CHECK_TRUE(make_context("f.onnx", &c));
+    spec.allow_cpu = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "EPContext node generated by");
+    c.source = NULL;
+    CHECK_TRUE(make_context("f.onnx", &c));
+    CHECK(!make_session(&spec), "a node without source is nobody's");
+}
+
+TEST(compiled_input_refused)
+{
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    ort_output out;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.config = generate;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "the model is compiled already");
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("again.onnx");
+    spec.config = NULL;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_INVALID_GRAPH, "compiled already");
+    CHECK_INT(exists("again.onnx"), 0);
+}
+
+TEST(reload_from_memory)
+{
+    const char *const config[] = {"ep.context_file_path", in_folder("not_there.onnx"), NULL};
+    ort_spec spec = spec_of(NULL);
+    void *model;
+    bool alone;
+    size_t ran;
+    char text[sizeof ort_text];
+    int code;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    model = slurp("m_ctx.onnx", &spec.size);
+    spec.data = model;
+    alone = make_session(&spec);
+    code = ort_code;
+    memcpy(text, ort_text, sizeof text);
+    spec.config = config; /* only the folder counts */
+    ran = check_run(&spec, in_folder("m.onnx"));
+    free(model);
+    CHECK(!alone && code == ORT_INVALID_GRAPH && strstr(text, "ep.context_file_path"),
+          "expected INVALID_GRAPH and a hint at ep.context_file_path, found %d: %s", code, text);
+    CHECK(ran == 1, "%s", ort_text);
+}
+
+/* Everything that can be wrong with a binary is INVALID_GRAPH, with the culprit's name. */
+TEST(bad_contexts)
+{
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    context_spec c = context_of(NULL, "g");
+    uint8_t *binary;
+    size_t size = 0, i;
+    const char *bin = binary_name("m");
+    static const char *const paths[] = {"../m.bin", "/etc/passwd", "a/../../m.bin", "", "."};
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    binary = (uint8_t *)slurp(bin, &size);
+    CHECK_TRUE(binary && size > 40);
+    /* Truncated at many places, damaged at many places. */
+    for (i = 0; i < 16; i++) {
+        bool ok;
+        CHECK_TRUE(save(bin, binary, size * i / 16));
+        ok = make_session(&spec);
+        CHECK(!ok && ort_code == ORT_INVALID_GRAPH && strstr(ort_text, "bin"),
+              "%zu of %zu bytes: expected INVALID_GRAPH, found %d: %s", size * i / 16, size,
+              ort_code, ort_text);
+    }
+    for (i = 0; i < 4; i++) {
+        binary[i] ^= 0x40;
+        CHECK_TRUE(save(bin, binary, size));
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+        binary[i] ^= 0x40;
+    }
+    /* Of another model: same partition name or not, never a silent wrong answer. */
+    CHECK_TRUE(make_three("o.onnx"));
+    remove(bin);
+    {
+        ort_spec other = spec_of(in_folder("o.onnx"));
+        other.allow_cpu = true;
+        other.config = generate;
+        CHECK_ORT(make_session(&other));
+    }
+    free(binary);
+    binary = (uint8_t *)slurp(binary_name("o"), &size);
+    CHECK_TRUE(binary && save(binary_name("m"), binary, size));
+    free(binary);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+    remove(in_folder(binary_name("m")));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, binary_name("m"));
+    mkdir(in_folder(binary_name("m")), 0777);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, binary_name("m"));
+    /* Paths that leave the folder. */
+    spec.path = in_folder("p.onnx");
+    for (i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        c.path = paths[i];
+        CHECK_TRUE(make_context("p.onnx", &c));
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    }
+    /* Embedded: nothing, and nonsense. */
+    c.path = NULL;
+    c.embed_mode = 1;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    c.payload = "";
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    c.payload = "not a context";
+    c.payload_size = 13;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+    /* A secondary without a primary; numbers outside the schema. */
+    c.main_context = 0;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "main_context 0");
+    c.main_context = 7;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "main_context");
+    c.main_context = 1;
+    c.embed_mode = 2;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
+}
+
+/* The binary of a recompiled model beside the old model: the graph hash tells. */
+TEST(other_generation)
+{
+    static const char *const notes[] = {"graph_hash=0123456789abcdef", NULL};
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    nodes n;
+    context_spec c;
+    char partition[256];
+    int i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    for (i = 0; i < 2; i++) {
+        c.notes = notes[i]; /* without the note nothing is checked */
+        CHECK_TRUE(make_context("p.onnx", &c));
+        if (notes[i]) {
+            CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "123456789abcdef");
+        } else {
+            CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+        }
+    }
+}
+
+/* Several primaries, embedded and in files, and secondaries before them, in one model. */
+TEST(primaries_and_secondaries)
+{
+    ort_spec spec = spec_of(in_folder("all.onnx"));
+    nodes n;
+    onnx_model m;
+    context_spec c;
+    char names[4][256];
+    uint8_t *payload;
+    size_t size = 0, i, ran;
+    /* `a` has three graphs in one file, `m` one that is embedded. */
+    CHECK_TRUE(make_three("a.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.path = in_folder("a.onnx");
+    spec.allow_cpu = true;
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    CHECK(read_nodes("a_ctx.onnx", &n), "%s", ort_text);
+    for (i = 0; i < 3; i++) {
+        snprintf(names[i], sizeof names[i], "%.*s", (int)n.list[i].partition_name.size,
+                 n.list[i].partition_name.data);
+        /* p1 is the one with input x alone: its graph is a + w1. */
+    }
+    epctx_model_close(&n.model);
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(names[3], sizeof names[3], "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    payload = (uint8_t *)slurp(binary_name("m"), &size);
+    CHECK_TRUE(payload != NULL);
+    /* y = m(m(x)): the first node is a secondary, its primary comes later; the second is another
+     * primary with the same payload in a file: then the secondary's graph is in two contexts. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
+    c = context_of(NULL, names[3]);
+    c.main_context = 0;
+    add_context(&m, &c, "second", "x", "t");
+    c = context_of(NULL, names[3]);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    add_context(&m, &c, "first", "t", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    /* The same by ordinary nodes, for the CPU. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    {
+        float w[6];
+        weights(w, -1);
+        onnx_floats(&m.graph, "w1", 2, dims23, w);
+        weights(w, 2);
+        onnx_floats(&m.graph, "w2", 2, dims23, w);
+    }
+    onnx_node(&m.graph, "Add", "", "1", "x,w1", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "2", "a,w2", "b", NULL);
+    onnx_node(&m.graph, "Relu", "", "3", "b", "c", NULL);
+    onnx_node(&m.graph, "Sub", "", "4", "c,x", "t", NULL);
+    onnx_node(&m.graph, "Add", "", "5", "t,w1", "d", NULL);
+    onnx_node(&m.graph, "Mul", "", "6", "d,w2", "e", NULL);
+    onnx_node(&m.graph, "Relu", "", "7", "e", "f", NULL);
+    onnx_node(&m.graph, "Sub", "", "8", "f,t", "y", NULL);
+    onnx_finish(&m);
+    CHECK_TRUE(save("twice.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    spec = spec_of(in_folder("all.onnx"));
+    ran = check_run(&spec, in_folder("twice.onnx"));
+    CHECK(ran == 2, "secondary before primary: %s", ort_text);
+    /* Two primaries, one embedded, one of the file with three graphs; each with its own graph. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
+    c = context_of(binary_name("m"), names[3]);
+    add_context(&m, &c, "file", "x", "t");
+    c = context_of(NULL, names[3]);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    add_context(&m, &c, "inside", "t", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    ran = check_run(&spec, in_folder("twice.onnx"));
+    CHECK(ran == 2, "two primaries: %s", ort_text);
+    /* A secondary whose graph both have is nobody's. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "u", ONNX_FLOAT, 2, dims23);
+    c = context_of(binary_name("m"), names[3]);
+    add_context(&m, &c, "file", "x", "t");
+    c = context_of(NULL, names[3]);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    add_context(&m, &c, "inside", "t", "u");
+    c = context_of(NULL, names[3]);
+    c.main_context = 0;
+    add_context(&m, &c, "second", "u", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    free(payload);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "found it in 2");
+}
+
+/* Options that make no sense fail the session, with the reason. ORT turns every code from CreateEp
+ * into FAIL. */
+TEST(bad_options)
+{
+    static const char *const enable[] = {"ep.context_enable", "yes", NULL};
+    static const char *const embed[] = {"ep.context_embed_mode", "2", NULL};
+    static const char *const share[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
+                                        NULL};
+    const char *const missing[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                   in_folder("no/such/folder/m_ctx.onnx"), NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = enable;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found 'yes'");
+    spec.config = embed;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found '2'");
+    spec.config = share;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "ep.share_ep_contexts");
+    spec.config = missing;
+    CHECK(!make_session(&spec), "expected a missing folder to fail");
+    CHECK_HAS(ort_text, "no/such/folder");
+    CHECK_INT(count_files(), 1);
+    /* Nothing is overwritten through session options: ORT's rule. */
+    CHECK_ORT(generate_one(generate));
+    CHECK(!generate_one(generate), "expected an existing context model to fail");
+    CHECK_HAS(ort_text, "exists already");
+}
+
+TEST(compile_disabled)
+{
+    static const char *const config[] = {"session.disable_model_compile", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.config = config;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_MODEL_REQUIRES_COMPILATION, ep->ep);
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* A context model without its EP. */
+TEST(without_the_ep)
+{
+    ort_spec spec;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    memset(&spec, 0, sizeof spec);
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, ep->ep);
+}
+
+/* What fails in Compute reaches the application with code and text. */
+TEST(run_fails)
+{
+    static const char *const options[] = {"fail_run", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    ort_values out;
+    bool ok;
+    if (strcmp(ep->label, "toy") != 0) SKIP("only the toy fails on demand");
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.options = options;
+    ok = ort_session(&spec, &session);
+    if (ok) {
+        ok = ort_run(session, 1, &out);
+        ort->ReleaseSession(session);
+    }
+    CHECK_ORT_FAILS(ok, ORT_EP_FAIL, "the toy was told to fail");
+}
+
+/* ------------------------------------------------------------ compatibility */
+
+static bool set_metadata(const char *from, const char *to, const char *key, const char *value)
+{
+    epctx_model model;
+    epctx_error error;
+    epctx_status status = epctx_model_open_file(&model, in_folder(from), NULL, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
+    }
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), &error);
+    epctx_model_close(&model);
+    return status == EPCTX_OK;
+}
+
+static OrtCompiledModelCompatibility verdict_of(const char *text)
+{
+    const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
+    OrtCompiledModelCompatibility verdict = (OrtCompiledModelCompatibility)-1;
+    if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &verdict))) {
+        return (OrtCompiledModelCompatibility)-1;
+    }
+    return verdict;
+}
+
+TEST(compatibility)
+{
+    static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
+    ort_spec spec = spec_of(in_folder("c_ctx.onnx"));
+    OrtAllocator *allocator = NULL;
+    char *text = NULL;
+    char key[128], own[512], changed[512], *at;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)));
+    CHECK_ORT(ort_ok(
+        ort->GetCompatibilityInfoFromModel(in_folder("m_ctx.onnx"), ep->ep, allocator, &text)));
+    CHECK_TRUE(text != NULL);
+    snprintf(own, sizeof own, "%s", text);
+    allocator->Free(allocator, text);
+    CHECK_HAS(own, ep->ep);
+    CHECK_INT(verdict_of(own), OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL);
+    CHECK_INT(verdict_of("something else"), OrtCompiledModelCompatibility_EP_NOT_APPLICABLE);
+    CHECK_INT(verdict_of(""), OrtCompiledModelCompatibility_EP_NOT_APPLICABLE);
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", ep->ep);
+    /* Another architecture cannot run. */
+    snprintf(changed, sizeof changed, "%.*s;arch=nowhere", (int)strcspn(own, ";"), own);
+    at = strstr(own, ";arch=");
+    CHECK_TRUE(at != NULL);
+    snprintf(changed, sizeof changed, "%.*s;arch=nowhere", (int)(at - own), own);
+    CHECK_INT(verdict_of(changed), OrtCompiledModelCompatibility_EP_UNSUPPORTED);
+    CHECK_TRUE(set_metadata("m_ctx.onnx", "c_ctx.onnx", key, changed));
+    CHECK(!make_session(&spec), "expected an unsupported model to fail");
+    CHECK_HAS(ort_text, "not supported");
+    /* Another minor version of the SDK can, but a fresh compilation would be better. */
+    at = strstr(own, ";sdk=");
+    CHECK_TRUE(at != NULL);
+    {
+        const char *major = at + 5;
+        const char *rest = strchr(major, ';');
+        CHECK_TRUE(rest != NULL);
+        snprintf(changed, sizeof changed, "%.*s%.*s.99.0%s", (int)(major - own), own,
+                 (int)strcspn(major, "."), major, rest);
+    }
+    CHECK_INT(verdict_of(changed), OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION);
+    CHECK_TRUE(set_metadata("m_ctx.onnx", "c_ctx.onnx", key, changed));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    spec.config = strict;
+    CHECK(!make_session(&spec), "expected a suboptimal model to fail");
+    CHECK_HAS(ort_text, "suboptimal");
+    /* A string of somebody else under our key is not our business. */
+    spec.config = NULL;
+    CHECK_TRUE(set_metadata("m_ctx.onnx", "c_ctx.onnx", key, "???"));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* -------------------------------------------------------------- concurrency */
+
+typedef struct worker {
+    OrtSession *session;
+    const ort_values *want;
+    uint32_t seed;
+    bool ok;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *w = (worker *)argument;
+    const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
+    OrtAllocator *allocator = NULL;
+    ort_values input;
+    const void *want = NULL, *got = NULL;
+    OrtStatus *status;
+    int i;
+    memset(&input, 0, sizeof input);
+    input.count = 1;
+    status = ort->GetAllocatorWithDefaultOptions(&allocator);
+    w->ok = !status && ort_make_input(w->session, 0, allocator, w->seed, &input);
+    if (w->ok) w->ok = !ort->GetTensorData(w->want->values[0], &want);
+    for (i = 0; w->ok && i < 200; i++) {
+        OrtValue *out = NULL;
+        w->ok = !ort->Run(w->session, NULL, names_in, (const OrtValue *const *)input.values, 1,
+                          names_out, 1, &out);
+        if (w->ok) {
+            w->ok = !ort->GetTensorData(out, &got) && memcmp(got, want, 6 * sizeof(float)) == 0;
+            ort->ReleaseValue(out);
+        }
+    }
+    ort->ReleaseValue(input.values[0]);
+    allocator->Free(allocator, input.names[0]);
+    return NULL;
+}
+
+/* Eight threads on one session, each with inputs of its own, and a second session beside it. */
+TEST(concurrent_runs)
+{
+    enum { THREADS = 8 };
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    OrtSession *sessions[2] = {NULL, NULL};
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    ort_values want[THREADS];
+    bool ok;
+    int i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    ok = ort_session(&spec, &sessions[0]) && ort_session(&spec, &sessions[1]);
+    memset(want, 0, sizeof want);
+    for (i = 0; ok && i < THREADS; i++) {
+        ok = ort_run(sessions[0], (uint32_t)i, &want[i]);
+        workers[i].session = sessions[i % 2];
+        workers[i].want = &want[i];
+        workers[i].seed = (uint32_t)i;
+    }
+    for (i = 0; ok && i < THREADS; i++) {
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) exit(1);
+    }
+    for (i = 0; ok && i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (i = 0; ok && i < THREADS; i++)
+        ok = workers[i].ok;
+    for (i = 0; i < THREADS; i++)
+        ort_values_free(&want[i]);
+    for (i = 0; i < 2; i++) {
+        if (sessions[i]) ort->ReleaseSession(sessions[i]);
+    }
+    CHECK(ok, "a thread failed or got another result");
+}
+
+/* ------------------------------------------------------------- control flow */
+
+enum { BODY_PLAIN, BODY_CONSTANT, BODY_OUTER_CONSTANT };
+
+/* if (flag) y = relu(t * ?) else y = t, where t = x + w is computed outside and used only inside. */
+static bool make_if(const char *name, int body)
+{
+    onnx_model m;
+    onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
+    float w[6];
+    bool ok;
+    onnx_begin(&m);
+    weights(w, 1);
+    onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "outside", "x,w", "t", NULL);
+    if (body == BODY_CONSTANT) onnx_floats(&then_graph, "wc", 2, dims23, w);
+    onnx_node(&then_graph, "Mul", "", "inside",
+              body == BODY_CONSTANT         ? "t,wc"
+              : body == BODY_OUTER_CONSTANT ? "t,w"
+                                            : "t,t",
+              "u", NULL);
+    onnx_node(&then_graph, "Relu", "", "inside2", "u", "v", NULL);
+    onnx_output(&then_graph, "v", 2, dims23);
+    onnx_node(&else_graph, "Identity", "", "other", "t", "q", NULL);
+    onnx_output(&else_graph, "q", 2, dims23);
+    onnx_attr_graph(&attrs, "then_branch", &then_graph);
+    onnx_attr_graph(&attrs, "else_branch", &else_graph);
+    onnx_node(&m.graph, "If", "", "if", "flag", "r", &attrs);
+    onnx_node(&m.graph, "Relu", "", "after", "r", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* JIT inside bodies works; while generating bodies stay as they are. */
+TEST(control_flow)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    nodes n;
+    int body;
+    for (body = BODY_PLAIN; body <= BODY_OUTER_CONSTANT; body++) {
+        CHECK_TRUE(make_if("m.onnx", body));
+        spec.allow_cpu = true;
+        CHECK(check_run(&spec, spec.path) > 2, "body %d: %s", body, ort_text);
+    }
+    CHECK_TRUE(make_if("m.onnx", BODY_PLAIN));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    epctx_model_close(&n.model);
+    /* The Add stays on the CPU: a body alone uses its result. */
+    CHECK_INT(n.count, 1);
+    CHECK_INT(n.others, 2);
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* What ORT would write wrongly is refused; with our guard off ORT still does it. */
+TEST(control_flow_refused)
+{
+    static const char *const bypass[] = {"write_control_flow", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    int body;
+    for (body = BODY_CONSTANT; body <= BODY_OUTER_CONSTANT; body++) {
+        bool mended;
+        clear_folder();
+        CHECK_TRUE(make_if("m.onnx", body));
+        spec.allow_cpu = true;
+        spec.config = generate;
+        spec.options = NULL;
+        spec.path = in_folder("m.onnx");
+        CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "uses constants");
+        CHECK_INT(count_files(), 1);
+        spec.options = bypass;
+        mended = make_session(&spec);
+        if (mended) {
+            spec.path = in_folder("m_ctx.onnx");
+            spec.config = NULL;
+            mended = check_run(&spec, in_folder("m.onnx")) > 0;
+        }
+        CHECK(!mended, "%s writes bodies with constants rightly (body %d): lift the guard",
+              ort_base->GetVersionString(), body);
+    }
+}
+
+/* ------------------------------------------------------------------ crashes */
+
+/* Runs ORT with a broken EP in another process; true when that died of a signal. */
+static bool crashes(const char *what)
+{
+    char path[PATH_MAX + 64];
+    int state = 0;
+    pid_t child;
+    fflush(NULL);
+    child = fork();
+    if (child < 0) return false;
+    if (child == 0) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        FILE *quiet = freopen("/dev/null", "w", stderr);
+        (void)quiet;
+        /* A sanitizer would catch the signal. */
+        signal(SIGSEGV, SIG_DFL);
+        remove(in_folder("m_ctx.onnx"));
+        snprintf(path, sizeof path, "%s/libtoy_ep.so", plugins);
+        setenv("EPCTX_TOY_EP", path, 1);
+        setenv("EPCTX_BAD_EP", what, 1);
+        spec.config = generate_embed;
+        if (!register_library("bad", "libbad_ep.so")) _exit(3);
+        _exit(make_session(&spec) ? 0 : 4);
+    }
+    if (waitpid(child, &state, 0) != child) return false;
+    return WIFSIGNALED(state);
+}
+
+/* Two members whose absence ORT does not survive, which is why this EP always sets them. */
+TEST(ort_crashes)
+{
+    if (strcmp(ep->label, "toy") != 0) SKIP("one device is enough");
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    {
+        const bool none = crashes("none"), transfer = crashes("data_transfer"),
+                   text = crashes("compatibility");
+        CHECK_ORT(register_library(ep->label, ep->library));
+        CHECK(!none, "the EP without a defect must live");
+        CHECK(transfer, "%s survives CreateDataTransfer NULL: update the notes",
+              ort_base->GetVersionString());
+        CHECK(text, "%s survives compatibility info NULL: update the notes",
+              ort_base->GetVersionString());
+    }
+}
+
+/* -------------------------------------------------------------------- times */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Median of the time to create a session, in ms. */
+static double session_ms(const ort_spec *spec)
+{
+    double times[15];
+    size_t i;
+    for (i = 0; i < 15; i++) {
+        const double start = now();
+        if (!make_session(spec)) return -1;
+        times[i] = 1e3 * (now() - start);
+    }
+    qsort(times, 15, sizeof times[0], compare_doubles);
+    return times[7];
+}
+
+/* Median of the time of one Run, in us. */
+static double run_us(const ort_spec *spec)
+{
+    enum { ROUNDS = 31, RUNS = 200 };
+    const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
+    double times[ROUNDS];
+    OrtAllocator *allocator = NULL;
+    OrtSession *session = NULL;
+    ort_values input;
+    OrtValue *out = NULL;
+    size_t i, k;
+    bool ok =
+        ort_session(spec, &session) && ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator));
+    memset(&input, 0, sizeof input);
+    input.count = 1;
+    ok = ok && ort_make_input(session, 0, allocator, 1, &input);
+    for (i = 0; ok && i < ROUNDS; i++) {
+        const double start = now();
+        for (k = 0; ok && k < RUNS; k++) {
+            ok = ort_ok(ort->Run(session, NULL, names_in, (const OrtValue *const *)input.values, 1,
+                                 names_out, 1, &out));
+        }
+        times[i] = 1e6 * (now() - start) / RUNS;
+    }
+    if (out) ort->ReleaseValue(out);
+    if (input.count) ort_values_free(&input);
+    if (session) ort->ReleaseSession(session);
+    if (!ok) return -1;
+    qsort(times, ROUNDS, sizeof times[0], compare_doubles);
+    return times[ROUNDS / 2];
+}
+
+/* x + w + w ... : a graph whose work is nothing and whose length is. */
+static bool make_chain(const char *name, size_t length)
+{
+    onnx_model m;
+    float w[6];
+    size_t i;
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 0);
+    for (i = 0; i < length; i++) {
+        char in[48], out[32], weight[32];
+        snprintf(weight, sizeof weight, "w%zu", i);
+        onnx_floats(&m.graph, weight, 2, dims23, w);
+        snprintf(in, sizeof in, i ? "v%zu,w%zu" : "x,w%zu", i ? i - 1 : i, i);
+        snprintf(out, sizeof out, i + 1 < length ? "v%zu" : "y", i);
+        onnx_node(&m.graph, i % 2 ? "Add" : "Sub", "", out, in, out, NULL);
+    }
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+TEST(times)
+{
+    ort_spec jit = spec_of(in_folder("m.onnx")), context = spec_of(in_folder("m_ctx.onnx")), cpu;
+    double jit_ms, context_ms, cpu_us, ep_us;
+    memset(&cpu, 0, sizeof cpu);
+    cpu.path = in_folder("one.onnx");
+    CHECK_TRUE(make_chain("m.onnx", 500));
+    CHECK_ORT(generate_one(generate));
+    jit_ms = session_ms(&jit);
+    context_ms = session_ms(&context);
+    CHECK(jit_ms > 0 && context_ms > 0, "%s", ort_text);
+    printf("time %s: session of 500 nodes: %.2f ms compiled now, %.2f ms from its context\n",
+           ep->label, jit_ms, context_ms);
+    CHECK_TRUE(make_chain("one.onnx", 1));
+    jit.path = in_folder("one.onnx");
+    cpu_us = run_us(&cpu);
+    ep_us = run_us(&jit);
+    CHECK(cpu_us > 0 && ep_us > 0, "%s", ort_text);
+    printf("time %s: one Run of one node: %.2f us, on the CPU EP %.2f us\n", ep->label, ep_us,
+           cpu_us);
+    CHECK(context_ms < jit_ms, "expected less time from the context: %.2f ms, compiled now %.2f ms",
+          context_ms, jit_ms);
 }
 
 /* -------------------------------------------------------------------- main */
@@ -429,6 +1426,29 @@ int main(int argc, char **argv)
         EACH(generate_by_options);
         EACH(generate_embedded);
         EACH(partitions_in_one_binary);
+        EACH(devices);
+        EACH(virtual_npu);
+        EACH(compile_api);
+        EACH(compile_api_without_place);
+        EACH(prefix);
+        EACH(external_initializers_in);
+        EACH(external_initializers_out);
+        EACH(foreign_nodes_left_alone);
+        EACH(compiled_input_refused);
+        EACH(reload_from_memory);
+        EACH(bad_contexts);
+        EACH(other_generation);
+        EACH(primaries_and_secondaries);
+        EACH(bad_options);
+        EACH(compile_disabled);
+        EACH(without_the_ep);
+        EACH(run_fails);
+        EACH(compatibility);
+        EACH(concurrent_runs);
+        EACH(control_flow);
+        EACH(control_flow_refused);
+        EACH(ort_crashes);
+        EACH(times);
         ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
     }
     ort->ReleaseEnv(ort_env);

@@ -104,12 +104,12 @@ static OrtStatus *create_context_node(const ep_api *api, const OrtNode *fused,
     EP_TRY(api->ort->Node_GetName(fused, &name));
     EP_TRY(ep_node_names(api, fused, false, arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, fused, true, arena, &outputs, &output_count));
-    for (i = 0; i < count && !status; i++) status = make_attr(api, &attrs[i], &made[i]);
+    for (i = 0; i < count && !status; i++)
+        status = make_attr(api, &attrs[i], &made[i]);
     if (!status) {
-        status = api->editor->CreateNode(EPCTX_OP_TYPE, EPCTX_DOMAIN, name,
-                                         (const char *const *)inputs, input_count,
-                                         (const char *const *)outputs, output_count, made, count,
-                                         out);
+        status = api->editor->CreateNode(
+            EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,
+            (const char *const *)outputs, output_count, made, count, out);
     }
     /* CreateNode copied them. */
     for (i = 0; i < count; i++) {
@@ -157,8 +157,8 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
                                        sizeof out->name, &error),
                      &error));
     folder = epctx_path_folder(path);
-    length = snprintf(out->path, sizeof out->path, "%.*s%s", (int)folder.size, folder.data,
-                      out->name);
+    length =
+        snprintf(out->path, sizeof out->path, "%.*s%s", (int)folder.size, folder.data, out->name);
     if (length < 0 || (size_t)length >= sizeof out->path) {
         return ep_fail(api, EPCTX_ERR_LIMIT, "the path of the context binary is too long");
     }
@@ -201,8 +201,8 @@ typedef struct piece {
     uint64_t hash;
 } piece;
 
-static OrtStatus *piece_read(const ep_session *session, const OrtGraph *graph,
-                             const OrtNode *fused, epctx_arena *arena, piece *out)
+static OrtStatus *piece_read(const ep_session *session, const OrtGraph *graph, const OrtNode *fused,
+                             epctx_arena *arena, piece *out)
 {
     const ep_api *api = session->api;
     const char *name = NULL;
@@ -298,8 +298,8 @@ static OrtStatus *node_for_piece(const ep_session *session, const piece *p, bool
     node.onnx_model_filename = epctx_path_file(epctx_str_of(p->record.model_path));
     node.partition_name = epctx_str_of(p->name);
     node.notes = epctx_str_of(notes);
-    node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                   1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_NOTES;
+    node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE | 1u << EPCTX_EP_SOURCE |
+                   1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_NOTES;
     if (first) node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
     if (node.ep_sdk_version.size) node.present |= 1u << EPCTX_EP_EP_SDK_VERSION;
     if (node.hardware_architecture.size) node.present |= 1u << EPCTX_EP_HARDWARE_ARCHITECTURE;
@@ -347,10 +347,9 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
     size_t i;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, NULL);
-    status = pieces && binary && context
-                 ? build(session, context, pieces, binary, graphs, fused, count, &arena, infos,
-                         context_nodes)
-                 : ep_no_memory(api);
+    status = pieces && binary && context ? build(session, context, pieces, binary, graphs, fused,
+                                                 count, &arena, infos, context_nodes)
+                                         : ep_no_memory(api);
     /* After a failure ORT takes nothing from these arrays. */
     for (i = 0; status && i < count; i++) {
         ep_kernel_release(infos[i]);
@@ -360,7 +359,8 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
             context_nodes[i] = NULL;
         }
     }
-    for (i = 0; pieces && i < count; i++) ep_record_free(&pieces[i].record);
+    for (i = 0; pieces && i < count; i++)
+        ep_record_free(&pieces[i].record);
     if (binary) binary_abort(binary);
     epctx_arena_free(&arena);
     ep_context_drop(context);
@@ -375,7 +375,7 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
 typedef struct bound_node {
     ep_record record;
     epctx_epnode node;
-    epctx_str key; /* name of its graph in the binary */
+    epctx_str key;       /* name of its graph in the binary */
     ep_context *context; /* of a primary; owned by the loader's list */
 } bound_node;
 
@@ -523,7 +523,8 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
                        OrtNodeComputeInfo **infos)
 {
     size_t i;
-    for (i = 0; i < count; i++) EP_TRY(read_bound(l, graphs[i], fused[i], &l->nodes[i]));
+    for (i = 0; i < count; i++)
+        EP_TRY(read_bound(l, graphs[i], fused[i], &l->nodes[i]));
     /* All primaries first: a secondary may stand before its primary. */
     for (i = 0; i < count; i++) {
         if (l->nodes[i].node.main_context) EP_TRY(open_primary(l, &l->nodes[i]));
@@ -546,15 +547,17 @@ OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const Or
     epctx_arena_init(&l.arena, NULL);
     l.nodes = (bound_node *)calloc(count, sizeof *l.nodes);
     l.contexts = (ep_context **)calloc(count, sizeof(ep_context *));
-    status = l.nodes && l.contexts ? load(&l, graphs, fused, count, infos)
-                                   : ep_no_memory(session->api);
+    status =
+        l.nodes && l.contexts ? load(&l, graphs, fused, count, infos) : ep_no_memory(session->api);
     for (i = 0; status && i < count; i++) {
         ep_kernel_release(infos[i]);
         infos[i] = NULL;
     }
-    for (i = 0; l.nodes && i < count; i++) ep_record_free(&l.nodes[i].record);
+    for (i = 0; l.nodes && i < count; i++)
+        ep_record_free(&l.nodes[i].record);
     /* The kernels hold what they need. */
-    for (i = 0; i < l.context_count; i++) ep_context_drop(l.contexts[i]);
+    for (i = 0; i < l.context_count; i++)
+        ep_context_drop(l.contexts[i]);
     free(l.contexts);
     free(l.nodes);
     epctx_arena_free(&l.arena);

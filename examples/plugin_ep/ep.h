@@ -63,7 +63,7 @@ typedef struct ep_record {
     const ep_api *api;
     epctx_arena arena;
     epctx_graph graph;
-    const OrtNode **nodes; /* at the positions of graph.nodes */
+    const OrtNode **nodes;  /* at the positions of graph.nodes */
     const char *model_path; /* "" for a model from memory */
     OrtValue **held;        /* tensors of attributes */
     size_t held_count, held_room;

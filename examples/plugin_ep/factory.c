@@ -82,9 +82,9 @@ static OrtStatus *make_virtual_npu(ep_factory *factory)
     api->ort->CreateKeyValuePairs(&metadata);
     if (!metadata) return ep_no_memory(api);
     api->ort->AddKeyValuePair(metadata, "is_virtual", "1");
-    status = api->ep->CreateHardwareDevice(OrtHardwareDeviceType_NPU, factory->device->vendor_id, 0,
-                                           factory->device->vendor, metadata,
-                                           &factory->virtual_npu);
+    status =
+        api->ep->CreateHardwareDevice(OrtHardwareDeviceType_NPU, factory->device->vendor_id, 0,
+                                      factory->device->vendor, metadata, &factory->virtual_npu);
     api->ort->ReleaseKeyValuePairs(metadata);
     return status;
 }
@@ -190,7 +190,8 @@ static OrtStatus *too_old(const OrtApiBase *base, const ep_device *device)
     char text[256];
     const OrtApi *ort = NULL;
     uint32_t version;
-    for (version = runtime_api(base); version > 0 && !ort; version--) ort = base->GetApi(version);
+    for (version = runtime_api(base); version > 0 && !ort; version--)
+        ort = base->GetApi(version);
     if (!ort) return NULL;
     snprintf(text, sizeof text,
              "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
@@ -215,8 +216,8 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     api.ep = api.ort->GetEpApi();
     api.editor = api.ort->GetModelEditorApi();
     if (!api.ep || !api.editor) {
-        return api.ort->CreateStatus(ORT_NOT_IMPLEMENTED,
-                                     "this build of ONNX Runtime has no plugin EPs (minimal build)");
+        return api.ort->CreateStatus(
+            ORT_NOT_IMPLEMENTED, "this build of ONNX Runtime has no plugin EPs (minimal build)");
     }
     if (max_factories == 0) return ep_fail(&api, EPCTX_ERR_ARG, "no room for a factory");
     factory = (ep_factory *)calloc(1, sizeof *factory);

@@ -150,7 +150,8 @@ static OrtStatus *split_strings(ep_record *record, const char *text, size_t size
     void *memory;
     epctx_str *strings;
     size_t i, start = 0, count = 0;
-    for (i = 0; i < size; i++) count += text[i] == '\0';
+    for (i = 0; i < size; i++)
+        count += text[i] == '\0';
     EP_TRY(get_memory(record, count, sizeof(epctx_str), &memory));
     strings = (epctx_str *)memory;
     count = 0;
@@ -510,7 +511,8 @@ OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *
 void ep_record_free(ep_record *record)
 {
     size_t i;
-    for (i = 0; i < record->held_count; i++) record->api->ort->ReleaseValue(record->held[i]);
+    for (i = 0; i < record->held_count; i++)
+        record->api->ort->ReleaseValue(record->held[i]);
     record->held_count = 0;
     epctx_arena_free(&record->arena);
 }

@@ -68,9 +68,10 @@ static OrtStatus *wrong_input(const ep_kernel *kernel, const epctx_value *want, 
     describe(expected, sizeof expected, want->elem_type, want->dims,
              want->rank > 0 ? (size_t)want->rank : 0);
     describe(found, sizeof found, elem, shape, rank);
-    return ep_fail(kernel->api, EPCTX_ERR_ARG, "input '%.*s' of graph '%.*s': expected %s, found %s",
-                   (int)want->name.size, want->name.data, (int)kernel->info.name.size,
-                   kernel->info.name.data, expected, found);
+    return ep_fail(kernel->api, EPCTX_ERR_ARG,
+                   "input '%.*s' of graph '%.*s': expected %s, found %s", (int)want->name.size,
+                   want->name.data, (int)kernel->info.name.size, kernel->info.name.data, expected,
+                   found);
 }
 
 static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_context,
@@ -188,9 +189,8 @@ static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_
 {
     size_t i, k;
     if (value_count != wanted_count) {
-        return ep_fail(api, EPCTX_ERR_CONTEXT,
-                       "the context's graph has %zu %ss, the node has %zu", value_count, what,
-                       wanted_count);
+        return ep_fail(api, EPCTX_ERR_CONTEXT, "the context's graph has %zu %ss, the node has %zu",
+                       value_count, what, wanted_count);
     }
     for (i = 0; i < wanted_count; i++) {
         const epctx_value *value = &values[i];
@@ -226,12 +226,12 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
     epctx_error_clear(&error);
     EP_TRY(ep_load_status(
         api, backend->info_fn(backend->self, kernel->graph, &kernel->info, &error), &error));
-    kernel->slots = (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
+    kernel->slots =
+        (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
     if (!kernel->slots) return ep_no_memory(api);
     EP_TRY(ep_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
     EP_TRY(find_slots(api, info->inputs, info->input_count, inputs, input_count,
-                      (const char *const *)names, kernel->ort_input_count, "input",
-                      kernel->slots));
+                      (const char *const *)names, kernel->ort_input_count, "input", kernel->slots));
     EP_TRY(ep_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
     EP_TRY(find_slots(api, info->outputs, info->output_count, outputs, output_count,
                       (const char *const *)names, kernel->ort_output_count, "output",
@@ -277,7 +277,8 @@ void ep_kernel_release(OrtNodeComputeInfo *info)
     ep_kernel *kernel = (ep_kernel *)(void *)info;
     size_t i;
     if (!kernel) return;
-    for (i = 0; i < POOL_SIZE; i++) free(atomic_load(&kernel->pool[i]));
+    for (i = 0; i < POOL_SIZE; i++)
+        free(atomic_load(&kernel->pool[i]));
     free(kernel->slots);
     ep_context_drop(kernel->context);
     free(kernel);

@@ -102,11 +102,11 @@ static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_aren
     epctx_error error;
     size_t p, i;
     epctx_error_clear(&error);
-    EP_TRY(ep_status(record->api,
-                     epctx_partition_graph(&record->graph, take, arena, &parts, group_count,
-                                           &error),
-                     &error));
-    for (i = 0; i < record->graph.node_count; i++) owner[i] = NOBODY;
+    EP_TRY(ep_status(
+        record->api,
+        epctx_partition_graph(&record->graph, take, arena, &parts, group_count, &error), &error));
+    for (i = 0; i < record->graph.node_count; i++)
+        owner[i] = NOBODY;
     for (p = 0; p < *group_count; p++) {
         for (i = 0; i < parts[p].node_count; i++) {
             uint32_t *slot = &owner[parts[p].nodes[i]];
@@ -248,8 +248,8 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     uint8_t *constant = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
     uint32_t *owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *owner);
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
-    const OrtNode **nodes = (const OrtNode **)epctx_arena_array(arena, node_count + 1,
-                                                                sizeof *nodes);
+    const OrtNode **nodes =
+        (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
     OrtNodeFusionOptions options;
     epctx_map constants;
     epctx_error error;
@@ -259,10 +259,9 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     const char *text;
     if (!take || !constant || !owner || !positions || !nodes) return ep_no_memory(api);
     epctx_error_clear(&error);
-    EP_TRY(ep_status(api,
-                     session->backend.capability_fn(session->backend.self, &record->graph, take,
-                                                    &error),
-                     &error));
+    EP_TRY(ep_status(
+        api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
+        &error));
     for (i = 0; i < node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
@@ -281,7 +280,8 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
             count = members(record, owner, p, nodes, positions);
             /* With a constant node in play ORT's cut may differ from the one the backend judged:
              * the constant stays outside, or its value leaves the group. */
-            for (i = 0; i < node_count; i++) check |= constant[i] && owner[i] != NOBODY;
+            for (i = 0; i < node_count; i++)
+                check |= constant[i] && owner[i] != NOBODY;
             if (check && count) {
                 EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
             }
@@ -324,6 +324,28 @@ static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
     return NULL;
 }
 
+/* Is the model of this body compiled for us? Its main graph, where the EPContext nodes are, does not
+ * exist yet when ORT asks about a body; the model's metadata does. Without this a body of a context
+ * model would be compiled at every load, and session.disable_model_compile=1 would refuse it. */
+static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *graph, bool *out)
+{
+    const OrtApi *ort = session->api->ort;
+    OrtModelMetadata *metadata = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtStatus *status;
+    char key[256], *value = NULL;
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", session->factory->device->ep_name);
+    EP_TRY(ort->GetAllocatorWithDefaultOptions(&allocator));
+    EP_TRY(ort->Graph_GetModelMetadata(graph, &metadata));
+    status = ort->ModelMetadataLookupCustomMetadataMap(metadata, allocator, key, &value);
+    ort->ReleaseModelMetadata(metadata);
+    if (value) {
+        *out = true;
+        allocator->Free(allocator, value);
+    }
+    return status;
+}
+
 static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph,
                                               OrtEpGraphSupportInfo *info)
 {
@@ -335,6 +357,8 @@ static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph
     EP_TRY(session->api->ort->Graph_GetParentNode(graph, &parent));
     /* ORT cannot write an EPContext node into the body of a control-flow node. */
     if (parent && session->generate) return NULL;
+    if (parent) EP_TRY(is_compiled_model(session, graph, &compiled));
+    if (compiled) return NULL;
     EP_TRY(ep_record_read(&record, session->api, graph, NULL));
     status = claim_contexts(session, &record, info, &compiled);
     if (!status && !compiled) {
@@ -397,7 +421,8 @@ static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, 
 {
     size_t i;
     (void)self;
-    for (i = 0; i < count; i++) ep_kernel_release(infos[i]);
+    for (i = 0; i < count; i++)
+        ep_kernel_release(infos[i]);
 }
 
 /* ------------------------------------------------------------ compatibility */

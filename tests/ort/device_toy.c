@@ -103,7 +103,8 @@ static epctx_status toy_capability(void *self, const epctx_graph *graph, uint8_t
     size_t i;
     (void)self;
     (void)error;
-    for (i = 0; i < graph->node_count; i++) take[i] = node_fits(graph, &graph->nodes[i]);
+    for (i = 0; i < graph->node_count; i++)
+        take[i] = node_fits(graph, &graph->nodes[i]);
     return EPCTX_OK;
 }
 
@@ -146,7 +147,8 @@ static void put32(out_stream *out, uint64_t number)
 {
     uint8_t bytes[4];
     int i;
-    for (i = 0; i < 4; i++) bytes[i] = (uint8_t)(number >> (8 * i));
+    for (i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
     put(out, bytes, sizeof bytes);
 }
 
@@ -171,7 +173,8 @@ static void put_slot(out_stream *out, uint32_t kind, const epctx_value *value, c
     put64(out, elements);
     put_str(out, value->name);
     put32(out, (uint64_t)value->rank);
-    for (i = 0; i < value->rank; i++) put64(out, (uint64_t)value->dims[i]);
+    for (i = 0; i < value->rank; i++)
+        put64(out, (uint64_t)value->dims[i]);
     if (kind == SLOT_CONSTANT) put(out, data, (size_t)elements * sizeof(float));
 }
 
@@ -214,7 +217,8 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
     for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
         const epctx_node *node = &graph->nodes[i];
         if (!node_fits(graph, node) || !type_of(graph, node->outputs[0], &value)) {
-            status = epctx_fail(error, EPCTX_ERR_BACKEND, "the toy cannot compile %S", &node->op_type);
+            status =
+                epctx_fail(error, EPCTX_ERR_BACKEND, "the toy cannot compile %S", &node->op_type);
             break;
         }
         value.name = node->outputs[0];
@@ -353,7 +357,8 @@ static void get_slot(in_stream *in, toy_slot *slot)
     slot->value.elem_type = EPCTX_ONNX_FLOAT;
     rank = get_below(in, MAX_RANK + 1);
     dims = (int64_t *)get_room(in, rank, sizeof *dims);
-    for (i = 0; i < rank && !in->bad; i++) dims[i] = (int64_t)get64(in);
+    for (i = 0; i < rank && !in->bad; i++)
+        dims[i] = (int64_t)get64(in);
     if (in->bad) return;
     slot->value.rank = (int32_t)rank;
     slot->value.dims = dims;
@@ -442,7 +447,8 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: checksum");
     }
     context->graphs = (toy_graph *)get_room(&in, context->count, sizeof(toy_graph));
-    for (i = 0; i < context->count && !in.bad; i++) get_graph(&in, &context->graphs[i]);
+    for (i = 0; i < context->count && !in.bad; i++)
+        get_graph(&in, &context->graphs[i]);
     if (in.bad) {
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: graph");

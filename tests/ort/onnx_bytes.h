@@ -162,7 +162,8 @@ static inline void onnx_attr_int(onnx_bytes *attrs, const char *name, int64_t va
     onnx_sub(attrs, 5, &attr);
 }
 
-static inline void onnx_attr_data(onnx_bytes *attrs, const char *name, const void *data, size_t size)
+static inline void onnx_attr_data(onnx_bytes *attrs, const char *name, const void *data,
+                                  size_t size)
 {
     onnx_bytes attr = {0};
     onnx_text(&attr, 1, name);

@@ -313,8 +313,8 @@ static bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator
         snprintf(ort_text, sizeof ort_text, "input %zu has a type the driver cannot fill", index);
         return false;
     }
-    ok = ok && ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type,
-                                                  &out->values[index])) &&
+    ok = ok &&
+         ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type, &out->values[index])) &&
          ort_ok(ort->GetTensorMutableData(out->values[index], &data));
     if (ok) ort_fill(data, count, type, seed + (uint32_t)index);
     return ok;
@@ -441,10 +441,9 @@ ORT_UNUSED static bool ort_compile_model(const ort_spec *spec, ort_output *out)
     OrtAllocator *allocator = NULL;
     void *buffer = NULL;
     size_t size = 0;
-    bool ok = ort_options(spec, &options) &&
-              ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
-              ort_ok(ort_compile->CreateModelCompilationOptionsFromSessionOptions(ort_env, options,
-                                                                                  &mo));
+    bool ok =
+        ort_options(spec, &options) && ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+        ort_ok(ort_compile->CreateModelCompilationOptionsFromSessionOptions(ort_env, options, &mo));
     if (options) ort->ReleaseSessionOptions(options);
     if (ok) {
         ok = spec->path
