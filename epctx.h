@@ -5721,7 +5721,8 @@ typedef struct epctx__rewrite {
 
 static bool epctx__mark(epctx__rewrite *w, epctx_map *map, epctx_str name)
 {
-    if (epctx_map_put(map, name, 1) != EPCTX_OK) {
+    /* The empty name stands for an optional value that is not there. */
+    if (name.size > 0 && epctx_map_put(map, name, 1) != EPCTX_OK) {
         epctx__nomem(w->g->error, w->g->arena->missing);
         return false;
     }

@@ -60,6 +60,7 @@ int64_t cli_field_int(epctx_view message, uint32_t number);
 
 /* Field numbers of onnx.proto that no view of epctx.h covers. */
 enum {
+    CLI_MODEL_GRAPH = 7,
     CLI_MODEL_OPSET_IMPORT = 8,
     CLI_MODEL_FUNCTIONS = 25,
     CLI_OPSET_DOMAIN = 1,
@@ -70,8 +71,17 @@ enum {
     CLI_GRAPH_SPARSE = 15,
     CLI_SPARSE_VALUES = 1,
     CLI_TENSOR_NAME = 8,
+    CLI_ATTR_GRAPH = 6,
     CLI_ATTR_GRAPHS = 11,
-    CLI_ATTR_TYPE = 20
+    CLI_ATTR_TYPE = 20,
+    CLI_VALUE_TYPE = 2,
+    CLI_TYPE_TENSOR = 1,
+    CLI_TYPE_SEQUENCE = 4,
+    CLI_TYPE_MAP = 5,
+    CLI_TYPE_OPAQUE = 7, /* then sparse tensor 8 and optional 9 */
+    CLI_TYPE_OPTIONAL = 9,
+    CLI_TENSOR_TYPE_ELEM = 1,
+    CLI_TENSOR_TYPE_SHAPE = 2
 };
 
 /* Milliseconds of a clock that only goes forward. */

@@ -23,21 +23,6 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     printf("time           %.1f ms\n", milliseconds);
 }
 
-/* A second compilation would bury the first one's nodes in an EP that cannot run them. */
-static bool is_compiled(const epctx_model *model, const char *file)
-{
-    epctx_error error;
-    epctx_node_view node;
-    if (!cli_first_epnode(model, &node)) return false;
-    epctx_error_clear(&error);
-    epctx_fail(&error, EPCTX_ERR_GRAPH,
-               "the model is compiled already (EPContext node '%S'): compile its source model",
-               &node.name);
-    epctx_blame(&error, file, NULL, NULL);
-    cli_fail(&error);
-    return true;
-}
-
 static int compile(const char *file, const settings *set)
 {
     static epctx_gen_report report; /* two paths: too big for a small stack */
@@ -49,10 +34,6 @@ static int compile(const char *file, const settings *set)
     if (status != EPCTX_OK) return cli_fail(&error);
     status = epctx_model_open_file(&model, file, NULL, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    if (is_compiled(&model, file)) {
-        epctx_model_close(&model);
-        return CLI_FAILED;
-    }
     status = epctx_generate(&model, &backend, &set->gen, &report, &error);
     epctx_model_close(&model);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)

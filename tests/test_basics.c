@@ -1,0 +1,347 @@
+/* >>basics: status, errors, strings, hash, arena, buffer, map. */
+#include "build.h"
+#include "test.h"
+
+TEST(status_names)
+{
+    CHECK_STR(epctx_status_name(EPCTX_OK), "EPCTX_OK");
+    CHECK_STR(epctx_status_name(EPCTX_ERR_PATH), "EPCTX_ERR_PATH");
+    CHECK_STR(epctx_status_name((epctx_status)999), "unknown status");
+    CHECK_STR(epctx_status_text((epctx_status)999), "unknown status");
+    for (int i = 0; i < EPCTX_STATUS_COUNT; i++) {
+        CHECK(strncmp(epctx_status_name((epctx_status)i), "EPCTX_", 6) == 0, "status %d", i);
+        CHECK(strlen(epctx_status_text((epctx_status)i)) > 0, "status %d has no text", i);
+    }
+}
+
+/* The EP-context design: whatever fails while a context is loaded is INVALID_GRAPH (10). */
+TEST(status_to_ort)
+{
+    CHECK_INT(epctx_status_to_ort(EPCTX_OK), 0);
+    CHECK_INT(epctx_status_to_ort(EPCTX_ERR_ARG), 2);
+    CHECK_INT(epctx_status_to_ort(EPCTX_ERR_PATH), 10);
+    CHECK_INT(epctx_status_to_ort(EPCTX_ERR_GRAPH), 10);
+    CHECK_INT(epctx_status_to_ort(EPCTX_ERR_CONTEXT), 10);
+    CHECK_INT(epctx_status_to_ort(EPCTX_ERR_VERSION), 10);
+    CHECK_INT(epctx_status_to_ort((epctx_status)999), 1);
+}
+
+TEST(strings)
+{
+    epctx_str none = epctx_str_of(NULL);
+    epctx_str a = {"a\0b", 3}, b = {"a\0c", 3};
+    CHECK_UINT(none.size, 0);
+    CHECK_TRUE(epctx_str_is(none, ""));
+    CHECK_TRUE(epctx_str_is(none, NULL));
+    CHECK_TRUE(epctx_str_is(epctx_str_of("x"), "x"));
+    CHECK_TRUE(!epctx_str_is(epctx_str_of("x"), "xy"));
+    CHECK_TRUE(!epctx_str_is(a, "a"));
+    CHECK_TRUE(!epctx_str_eq(a, b));
+    CHECK_TRUE(epctx_str_eq(a, a));
+}
+
+/* The values that XXH64's own self test publishes, over its input: byte i is the top byte of
+ * 2654435761 * 11400714785074694797^i. */
+TEST(hash_published)
+{
+    static const struct {
+        size_t size;
+        uint64_t seed, want;
+    } cases[] = {
+        {0, 0, UINT64_C(0xEF46DB3751D8E999)},
+        {0, 2654435761u, UINT64_C(0xAC75FDA2929B17EF)},
+        {1, 0, UINT64_C(0xE934A84ADB052768)},
+        {1, 2654435761u, UINT64_C(0x5014607643A9B4C3)},
+        {4, 0, UINT64_C(0x9136A0DCA57457EE)},
+        {14, 0, UINT64_C(0x8282DCC4994E35C8)},
+        {14, 2654435761u, UINT64_C(0xC3BD6BF63DEB6DF0)},
+        {222, 0, UINT64_C(0xB641AE8CB691C174)},
+        {222, 2654435761u, UINT64_C(0x20CB8AB7AE10C14A)},
+    };
+    uint8_t data[222];
+    uint64_t state = 2654435761u;
+    for (size_t i = 0; i < sizeof data; i++) {
+        data[i] = (uint8_t)(state >> 56);
+        state *= UINT64_C(11400714785074694797);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(epctx_hash(data, cases[i].size, cases[i].seed) == cases[i].want,
+              "size %zu seed %" PRIu64 ": %016" PRIx64 ", expected %016" PRIx64, cases[i].size,
+              cases[i].seed, epctx_hash(data, cases[i].size, cases[i].seed), cases[i].want);
+    CHECK_UINT(epctx_hash("abc", 3, 0), UINT64_C(0x44BC2CF5AD770999));
+    CHECK_UINT(epctx_hash(NULL, 0, 0), UINT64_C(0xEF46DB3751D8E999));
+}
+
+/* The same bytes at every alignment. */
+TEST(hash_unaligned)
+{
+    uint8_t space[16 + 100];
+    uint64_t first = 0;
+    for (size_t at = 0; at < 16; at++) {
+        uint64_t got;
+        for (size_t i = 0; i < 100; i++)
+            space[at + i] = (uint8_t)(i * 7);
+        got = epctx_hash(space + at, 100, 5);
+        if (at == 0) first = got;
+        CHECK_UINT(got, first);
+    }
+}
+
+TEST(arena_grows)
+{
+    counting c = {0};
+    epctx_allocator allocator = counting_allocator(&c);
+    epctx_arena arena = {0};
+    uint8_t *last = NULL;
+    epctx_arena_free(&arena);
+    epctx_arena_init(&arena, &allocator);
+    for (size_t size = 0; size < 3000; size++) {
+        uint8_t *memory = (uint8_t *)epctx_arena_alloc(&arena, size);
+        CHECK_TRUE(memory != NULL && memory != last);
+        CHECK((uintptr_t)memory % 16 == 0, "size %zu is not aligned", size);
+        for (size_t i = 0; i < size; i++)
+            CHECK(memory[i] == 0, "size %zu is not zeroed", size);
+        if (size > 0) memset(memory, 0xff, size);
+        last = memory;
+    }
+    CHECK_TRUE(arena.used >= 3000 * 2999 / 2);
+    CHECK(c.calls < 40, "%zu blocks", c.calls);
+    epctx_arena_free(&arena);
+    epctx_arena_free(&arena);
+    CHECK_UINT(c.alive, 0);
+}
+
+TEST(arena_limits)
+{
+    epctx_arena arena;
+    epctx_arena_init(&arena, NULL);
+    CHECK_TRUE(epctx_arena_alloc(&arena, SIZE_MAX) == NULL);
+    CHECK_TRUE(arena.missing > 0);
+    CHECK_TRUE(epctx_arena_alloc(&arena, SIZE_MAX - 15) == NULL);
+    CHECK_TRUE(epctx_arena_array(&arena, SIZE_MAX / 2, 3) == NULL);
+    CHECK_TRUE(epctx_arena_array(&arena, 3, SIZE_MAX / 2) == NULL);
+    CHECK_TRUE(epctx_arena_array(&arena, 0, 8) != NULL);
+    CHECK_TRUE(epctx_arena_array(&arena, 8, 0) != NULL);
+    CHECK_STR(epctx_arena_copy(&arena, epctx_str_of("text")), "text");
+    CHECK_STR(epctx_arena_copy(&arena, epctx_str_of(NULL)), "");
+    epctx_arena_free(&arena);
+}
+
+/* Every size of buffer and every misalignment: inside the buffer or NULL. */
+TEST(arena_fixed)
+{
+    uint8_t space[512 + 16];
+    for (size_t skip = 0; skip < 16; skip++) {
+        for (size_t size = 0; size <= 512; size++) {
+            epctx_arena arena;
+            uint8_t *memory;
+            uint8_t *buffer = space + skip;
+            epctx_arena_init_fixed(&arena, buffer, size);
+            for (size_t want = 0; (memory = (uint8_t *)epctx_arena_alloc(&arena, want)); want++) {
+                CHECK_TRUE(memory >= buffer && memory + want <= buffer + size);
+                CHECK_TRUE((uintptr_t)memory % 16 == 0);
+                if (want > 0) memset(memory, 0xa5, want);
+            }
+            CHECK_TRUE(arena.missing > 0);
+            CHECK_TRUE(arena.used <= size);
+            epctx_arena_free(&arena);
+        }
+    }
+}
+
+TEST(arena_fixed_missing)
+{
+    static uint8_t space[1024] __attribute__((aligned(16)));
+    epctx_arena arena;
+    epctx_arena_init_fixed(&arena, space, 512);
+    CHECK_TRUE(epctx_arena_alloc(&arena, 1000) == NULL);
+    CHECK_TRUE(arena.missing >= 1000 - 512);
+    /* That much more is enough. */
+    {
+        size_t enough = 512 + arena.missing;
+        CHECK_TRUE(enough <= sizeof space);
+        epctx_arena_init_fixed(&arena, space, enough);
+        CHECK_TRUE(epctx_arena_alloc(&arena, 1000) != NULL);
+    }
+    epctx_arena_init_fixed(&arena, NULL, 0);
+    CHECK_TRUE(epctx_arena_alloc(&arena, 1) == NULL);
+}
+
+TEST(arena_allocator_fails)
+{
+    for (size_t n = 1; n < 20; n++) {
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_arena arena;
+        size_t got = 0;
+        c.fail_at = n;
+        epctx_arena_init(&arena, &allocator);
+        while (got < 1000 && epctx_arena_alloc(&arena, 100000) != NULL)
+            got++;
+        CHECK(got < 1000 && c.calls == n, "%zu blocks of %zu: %zu served", c.calls, n, got);
+        epctx_arena_free(&arena);
+        CHECK_UINT(c.alive, 0);
+    }
+}
+
+TEST(buffer)
+{
+    counting c = {0};
+    epctx_allocator allocator = counting_allocator(&c);
+    epctx_buffer b;
+    epctx_buffer_init(&b, &allocator);
+    for (int i = 0; i < 5000; i++) {
+        uint8_t byte = (uint8_t)i;
+        CHECK_INT(epctx_buffer_append(&b, &byte, 1), EPCTX_OK);
+    }
+    CHECK_INT(epctx_buffer_append(&b, NULL, 3), EPCTX_OK);
+    CHECK_INT(epctx_buffer_append(&b, NULL, 0), EPCTX_OK);
+    CHECK_UINT(b.size, 5003);
+    for (size_t i = 0; i < 5000; i++)
+        CHECK_TRUE(b.data[i] == (uint8_t)i);
+    CHECK_TRUE(b.data[5000] == 0 && b.data[5002] == 0);
+    c.fail_at = 1;
+    CHECK_INT(epctx_buffer_append(&b, NULL, 100000), EPCTX_ERR_NOMEM);
+    CHECK_INT(epctx_buffer_append(&b, NULL, SIZE_MAX), EPCTX_ERR_NOMEM);
+    CHECK_INT(epctx_buffer_append(&b, NULL, SIZE_MAX - 5003), EPCTX_ERR_NOMEM);
+    CHECK_UINT(b.size, 5003);
+    CHECK_TRUE(b.data[4999] == (uint8_t)4999);
+    epctx_buffer_free(&b);
+    epctx_buffer_free(&b);
+    CHECK_UINT(c.alive, 0);
+}
+
+TEST(map)
+{
+    enum { COUNT = 5000 };
+    static char names[COUNT][12];
+    epctx_arena arena;
+    epctx_map map;
+    epctx_arena_init(&arena, NULL);
+    epctx_map_init(&map, &arena);
+    CHECK_UINT(epctx_map_get(&map, epctx_str_of("x")), EPCTX_MAP_NONE);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        snprintf(names[i], sizeof names[i], "key%u", i);
+        CHECK_INT(epctx_map_put(&map, epctx_str_of(names[i]), i), EPCTX_OK);
+    }
+    for (uint32_t i = 0; i < COUNT; i++)
+        CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[i])), i);
+    CHECK_UINT(epctx_map_get(&map, epctx_str_of("key5000")), EPCTX_MAP_NONE);
+    CHECK_INT(epctx_map_put(&map, epctx_str_of("key7"), 70), EPCTX_OK);
+    CHECK_UINT(epctx_map_get(&map, epctx_str_of("key7")), 70);
+    CHECK_UINT(map.count, COUNT);
+    /* The empty key and keys with a NUL are keys like any other. */
+    CHECK_UINT(epctx_map_get(&map, epctx_str_of("")), EPCTX_MAP_NONE);
+    CHECK_INT(epctx_map_put(&map, epctx_str_of(""), 1), EPCTX_OK);
+    CHECK_UINT(epctx_map_get(&map, epctx_str_of(NULL)), 1);
+    {
+        epctx_str a = {"k\0a", 3}, b = {"k\0b", 3};
+        CHECK_INT(epctx_map_put(&map, a, 2), EPCTX_OK);
+        CHECK_UINT(epctx_map_get(&map, a), 2);
+        CHECK_UINT(epctx_map_get(&map, b), EPCTX_MAP_NONE);
+    }
+    epctx_arena_free(&arena);
+}
+
+/* A full arena: what went in before stays. */
+TEST(map_full)
+{
+    static uint8_t space[2000];
+    static char names[200][8];
+    epctx_arena arena;
+    epctx_map map;
+    uint32_t count = 0;
+    epctx_arena_init_fixed(&arena, space, sizeof space);
+    epctx_map_init(&map, &arena);
+    for (uint32_t i = 0; i < 200; i++) {
+        snprintf(names[i], sizeof names[i], "k%u", i);
+        if (epctx_map_put(&map, epctx_str_of(names[i]), i) != EPCTX_OK) break;
+        count++;
+    }
+    CHECK_TRUE(count > 0 && count < 200);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[i])), i);
+    CHECK_UINT(epctx_map_get(&map, epctx_str_of(names[count])), EPCTX_MAP_NONE);
+}
+
+TEST(fail_formats)
+{
+    epctx_error e;
+    epctx_str s = {"a\0b\n", 4};
+    epctx_error_clear(&e);
+    CHECK_INT(epctx_fail(&e, EPCTX_ERR_IO, "%s|%S|%d|%u|%x|%%|%d", "text", &s, INT64_MIN,
+                         UINT64_MAX, (uint64_t)0xbeef, (int64_t)0),
+              EPCTX_ERR_IO);
+    CHECK_STR(e.message, "text|a?b?|-9223372036854775808|18446744073709551615|beef|%|0");
+    CHECK_INT(e.status, EPCTX_ERR_IO);
+    CHECK_UINT(e.offset, EPCTX_NO_OFFSET);
+    CHECK_INT(epctx_fail(NULL, EPCTX_ERR_IO, "%d", (int64_t)1), EPCTX_ERR_IO);
+    epctx_error_clear(NULL);
+}
+
+TEST(first_error_wins)
+{
+    epctx_error e;
+    epctx_str node = epctx_str_of("n1");
+    epctx_str other = epctx_str_of("n2");
+    epctx_error_clear(&e);
+    epctx_blame(&e, "early.onnx", &node, "early"); /* there is no error yet */
+    CHECK_STR(e.message, "");
+    CHECK_STR(e.file, "");
+    epctx_fail(&e, EPCTX_ERR_PATH, "first");
+    CHECK_INT(epctx_fail(&e, EPCTX_ERR_IO, "second"), EPCTX_ERR_IO);
+    CHECK_INT(e.status, EPCTX_ERR_PATH);
+    CHECK_STR(e.message, "first");
+    epctx_blame(&e, NULL, NULL, "attr");
+    epctx_blame(&e, "m.onnx", &node, NULL);
+    epctx_blame(&e, "other.onnx", &other, "other");
+    CHECK_STR(e.message, "m.onnx: node 'n1': attribute 'attr': first");
+    CHECK_STR(e.file, "m.onnx");
+    CHECK_STR(e.node, "n1");
+    CHECK_STR(e.attribute, "attr");
+    epctx_error_clear(&e);
+    CHECK_STR(e.message, "");
+    CHECK_INT(e.status, EPCTX_OK);
+}
+
+/* Names of any length end up terminated, and never push the reason out of the message. */
+TEST(long_names)
+{
+    static char name[5000];
+    for (size_t size = 0; size + 1 < sizeof name; size += size < 700 ? 1 : 100) {
+        epctx_error e;
+        epctx_str node = {name, size};
+        memset(name, 'n', size);
+        name[size] = '\0';
+        memset(&e, 0xee, sizeof e);
+        epctx_error_clear(&e);
+        epctx_fail(&e, EPCTX_ERR_GRAPH, "name %S is bad: the reason", &node);
+        CHECK_HAS(e.message, "the reason");
+        epctx_blame(&e, name, &node, name);
+        CHECK_TRUE(memchr(e.message, '\0', sizeof e.message) != NULL);
+        CHECK_TRUE(memchr(e.file, '\0', sizeof e.file) != NULL);
+        CHECK_TRUE(memchr(e.node, '\0', sizeof e.node) != NULL);
+        CHECK_TRUE(memchr(e.attribute, '\0', sizeof e.attribute) != NULL);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    RUN(status_names);
+    RUN(status_to_ort);
+    RUN(strings);
+    RUN(hash_published);
+    RUN(hash_unaligned);
+    RUN(arena_grows);
+    RUN(arena_limits);
+    RUN(arena_fixed);
+    RUN(arena_fixed_missing);
+    RUN(arena_allocator_fails);
+    RUN(buffer);
+    RUN(map);
+    RUN(map_full);
+    RUN(fail_formats);
+    RUN(first_error_wins);
+    RUN(long_names);
+    return test_end();
+}

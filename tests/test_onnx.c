@@ -1,0 +1,563 @@
+/* >>onnx and >>record: views over a model, the graph record, memory. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "build.h"
+#include "test.h"
+
+#include <unistd.h>
+
+static const int64_t dims_2_3[] = {2, 3, -1};
+
+/* A model with a bit of everything that views show. */
+static bytes sample(void)
+{
+    bytes graph = {0}, model, node, function = {0}, entry = {0};
+    static const float weights[] = {1, 2, 3};
+    node = new_node("Conv", "", "conv", "x,w,,b", "y,");
+    add_attr_int(&node, "group", 4);
+    add_attr_str(&node, "auto_pad", "SAME", 4);
+    put_child(&graph, 1, &node);
+    put_str(&graph, 2, "main");
+    add_node(&graph, "Relu", "relu", "y", "z");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims_2_3);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, NULL);
+    add_value(&graph, GRAPH_VALUE, "y", EPCTX_ONNX_INT64, (const int64_t[]){-1});
+    add_floats(&graph, "w", weights, 3);
+    model = new_model(&graph);
+    put_str(&model, 3, "1.2");
+    put_str(&model, 4, "org.test");
+    put_int(&model, 5, 77);
+    put_str(&model, 6, "doc");
+    add_opset(&model, "com.microsoft", 1);
+    put_str(&entry, 1, "key");
+    put_str(&entry, 2, "value");
+    put_child(&model, 14, &entry);
+    put_str(&function, 1, "f");
+    put_child(&model, 25, &function);
+    return model;
+}
+
+TEST(model_info)
+{
+    bytes b = sample();
+    epctx_model model;
+    epctx_model_info info;
+    epctx_str value;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    info = epctx_model_read(&model);
+    CHECK_INT(info.ir_version, 8);
+    CHECK_TRUE(epctx_str_is(info.producer_name, "test"));
+    CHECK_TRUE(epctx_str_is(info.producer_version, "1.2"));
+    CHECK_TRUE(epctx_str_is(info.domain, "org.test"));
+    CHECK_TRUE(epctx_str_is(info.doc_string, "doc"));
+    CHECK_INT(info.model_version, 77);
+    CHECK_UINT(info.function_count, 1);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 17);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("ai.onnx")), 17);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("nobody")), 0);
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("key"), &value));
+    CHECK_TRUE(epctx_str_is(value, "value"));
+    CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of("other"), &value));
+    CHECK_TRUE(epctx_str_is(epctx_model_graph(&model).name, "main"));
+    epctx_model_close(&model);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(nodes)
+{
+    bytes b = sample();
+    epctx_model model;
+    epctx_cursor it, inner;
+    epctx_node_view node;
+    epctx_attr_view attr;
+    epctx_str s;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &node));
+    CHECK_TRUE(epctx_str_is(node.op_type, "Conv") && epctx_str_is(node.name, "conv"));
+    CHECK_UINT(node.domain.size, 0);
+    CHECK_UINT(node.input_count, 4);
+    CHECK_UINT(node.output_count, 2);
+    CHECK_UINT(node.attr_count, 2);
+    inner = epctx_node_inputs(&node);
+    CHECK_TRUE(epctx_next_str(&inner, &s) && epctx_str_is(s, "x"));
+    CHECK_TRUE(epctx_next_str(&inner, &s) && epctx_str_is(s, "w"));
+    CHECK_TRUE(epctx_next_str(&inner, &s) && s.size == 0);
+    CHECK_TRUE(epctx_next_str(&inner, &s) && epctx_str_is(s, "b"));
+    CHECK_TRUE(!epctx_next_str(&inner, &s));
+    inner = epctx_node_attrs(&node);
+    CHECK_TRUE(epctx_next_attr(&inner, &attr) && epctx_str_is(attr.name, "group"));
+    CHECK_INT(attr.i, 4);
+    CHECK_INT(attr.type, EPCTX_ATTR_INT);
+    CHECK_TRUE(attr.g.data == NULL && attr.g.slot == NULL);
+    CHECK_TRUE(epctx_next_attr(&inner, &attr) && epctx_str_is(attr.s, "SAME"));
+    CHECK_TRUE(!epctx_next_attr(&inner, &attr));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.op_type, "Relu"));
+    CHECK_TRUE(!epctx_next_node(&it, &node));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(values_and_tensors)
+{
+    bytes b = sample();
+    epctx_model model;
+    epctx_graph_view graph;
+    epctx_cursor it, dims;
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_dim dim;
+    int64_t n;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    graph = epctx_model_graph(&model);
+    it = epctx_graph_inputs(graph);
+    CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "x"));
+    CHECK_TRUE(value.is_tensor && value.has_type && value.has_shape);
+    CHECK_INT(value.elem_type, EPCTX_ONNX_FLOAT);
+    dims = epctx_value_dims(&value);
+    CHECK_TRUE(epctx_next_dim(&dims, &dim) && dim.known && dim.value == 2);
+    CHECK_TRUE(epctx_next_dim(&dims, &dim) && dim.known && dim.value == 3);
+    CHECK_TRUE(!epctx_next_dim(&dims, &dim));
+    it = epctx_graph_outputs(graph);
+    CHECK_TRUE(epctx_next_value(&it, &value) && value.is_tensor && !value.has_shape);
+    it = epctx_graph_values(graph);
+    CHECK_TRUE(epctx_next_value(&it, &value) && value.has_shape); /* a scalar */
+    dims = epctx_value_dims(&value);
+    CHECK_TRUE(!epctx_next_dim(&dims, &dim));
+    it = epctx_graph_initializers(graph);
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "w"));
+    CHECK_TRUE(tensor.has_raw && !tensor.external && tensor.raw.size == 12 && tensor.rank == 1);
+    dims = epctx_tensor_dims(&tensor);
+    CHECK_TRUE(epctx_next_int(&dims, &n) && n == 3 && !epctx_next_int(&dims, &n));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* What libprotobuf does with a singular scalar that stands more than once. A checker that took the
+ * first would approve one file and load another. */
+TEST(last_scalar_wins)
+{
+    bytes attr = {0}, value = {0}, type = {0}, tensor = {0}, shape = {0}, dim = {0};
+    epctx_attr_view a;
+    epctx_view view = {NULL, NULL, 0};
+    epctx_dim d;
+    epctx_cursor it;
+    put_str(&attr, 1, "first");
+    put_str(&attr, 4, "a.bin");
+    put_int(&attr, 3, 1);
+    put_str(&attr, 4, "../evil.bin");
+    put_int(&attr, 3, 2);
+    put_str(&attr, 1, "last");
+    view.data = attr.data;
+    view.size = attr.size;
+    a = epctx_attr_of(view);
+    CHECK_TRUE(epctx_str_is(a.name, "last") && epctx_str_is(a.s, "../evil.bin"));
+    CHECK_INT(a.i, 2);
+    bytes_free(&attr);
+    /* A oneof: the number is gone when the name comes later, and the other way round. */
+    put_int(&dim, 1, 5);
+    put_str(&dim, 2, "N");
+    put_child(&shape, 1, &dim);
+    put_str(&dim, 2, "N");
+    put_int(&dim, 1, 5);
+    put_child(&shape, 1, &dim);
+    put_child(&shape, 1, &dim); /* neither */
+    put_int(&tensor, 1, 1);
+    put_child(&tensor, 2, &shape);
+    put_child(&type, 1, &tensor);
+    put_child(&value, 2, &type);
+    view.data = value.data;
+    view.size = value.size;
+    {
+        epctx_value_view v = epctx_value_of(view);
+        it = epctx_value_dims(&v);
+        CHECK_TRUE(epctx_next_dim(&it, &d) && !d.known && epctx_str_is(d.param, "N"));
+        CHECK_TRUE(epctx_next_dim(&it, &d) && d.known && d.value == 5 && d.param.size == 0);
+        CHECK_TRUE(epctx_next_dim(&it, &d) && !d.known && d.param.size == 0);
+        CHECK_TRUE(!epctx_next_dim(&it, &d));
+    }
+    bytes_free(&value);
+}
+
+TEST(no_graph)
+{
+    epctx_model model;
+    epctx_graph graph;
+    epctx_error error;
+    epctx_node_view node;
+    epctx_cursor it;
+    CHECK_INT(epctx_model_open_memory(&model, "\x08\x08", 2, NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(!epctx_model_has_graph(&model));
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(!epctx_next_node(&it, &node));
+    CHECK_INT(epctx_graph_load(&model, &graph, &error), EPCTX_ERR_GRAPH);
+    epctx_model_close(&model);
+}
+
+TEST(not_a_model)
+{
+    static const struct {
+        const char *data;
+        size_t size;
+        const char *word;
+    } cases[] = {
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:12\nsize 3\n", 65, "git-lfs"},
+        {"\x1f\x8b\x08\x00\x00\x00\x00\x00", 8, "gzip"},
+        {"PK\x03\x04\x14\x00\x00\x00", 8, "zip"},
+        {"\x18\x00\x00\x00ORTM\x00\x00\x00\x00", 12, "ort"},
+        {"", 0, "empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_model model;
+        epctx_error error;
+        memset(&error, 0xee, sizeof error);
+        CHECK_INT(epctx_model_open_memory(&model, cases[i].data, cases[i].size, NULL, &error),
+                  EPCTX_ERR_PROTOBUF);
+        CHECK_HAS(error.message, cases[i].word);
+        epctx_model_close(&model);
+    }
+}
+
+TEST(bad_arguments)
+{
+    epctx_model model;
+    epctx_error error;
+    epctx_model zero;
+    memset(&zero, 0, sizeof zero);
+    epctx_model_close(&zero);
+    CHECK_INT(epctx_model_open_memory(NULL, "", 0, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_model_open_memory(&model, NULL, 5, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_model_open_file(&model, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_model_open_file(&model, "no/such/file.onnx", NULL, &error),
+              EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "no/such/file.onnx");
+    CHECK_STR(error.file, "no/such/file.onnx");
+    epctx_model_close(&model);
+}
+
+/* -- the record -- */
+
+static const epctx_tensor *initializer(const epctx_graph *graph, const char *name)
+{
+    for (size_t i = 0; i < graph->initializer_count; i++)
+        if (epctx_str_is(graph->initializers[i].name, name)) return &graph->initializers[i];
+    return NULL;
+}
+
+static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t field,
+                      const int64_t *values, size_t count, bool packed)
+{
+    bytes tensor = {0}, data = {0};
+    put_int(&tensor, 1, (int64_t)count);
+    put_int(&tensor, 2, elem);
+    for (size_t i = 0; i < count; i++) {
+        if (packed)
+            put_varint(&data, (uint64_t)values[i]);
+        else
+            put_int(&tensor, field, values[i]);
+    }
+    if (packed) put_child(&tensor, field, &data);
+    put_str(&tensor, 8, name);
+    put_child(graph, 5, &tensor);
+}
+
+TEST(record)
+{
+    bytes graph = {0}, model, b, node, attr = {0};
+    epctx_model m;
+    epctx_graph g;
+    epctx_error error;
+    const epctx_tensor *t;
+    static const int64_t values[] = {1, -2, 127};
+    node = new_node("Foo", "", "foo", "x,i8,i64", "y");
+    add_attr_int(&node, "n", -3);
+    put_str(&attr, 1, "ints");
+    put_int(&attr, 8, 4);
+    put_int(&attr, 8, 5);
+    put_int(&attr, 20, EPCTX_ATTR_INTS);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims_2_3);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, NULL);
+    add_typed(&graph, "i8", EPCTX_ONNX_INT8, 5, values, 3, true);
+    add_typed(&graph, "i64", EPCTX_ONNX_INT64, 7, values, 3, false);
+    model = new_model(&graph);
+    b = model;
+    CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_graph_load(&m, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(g.node_count, 1);
+    CHECK_UINT(g.input_count, 1);
+    CHECK_INT(g.inputs[0].rank, 2);
+    CHECK_INT(g.inputs[0].dims[1], 3);
+    CHECK_INT(g.outputs[0].rank, -1);
+    CHECK_INT(g.nodes[0].version, 17);
+    CHECK_INT(epctx_node_int(&g.nodes[0], "n", 9), -3);
+    CHECK_INT(epctx_node_int(&g.nodes[0], "none", 9), 9);
+    CHECK_INT(epctx_node_int(&g.nodes[0], "ints", 9), 9);
+    CHECK_TRUE(epctx_node_float(&g.nodes[0], "n", 2.5f) == 2.5f);
+    CHECK_TRUE(epctx_node_attr(&g.nodes[0], "ints") != NULL);
+    CHECK_UINT(epctx_node_attr(&g.nodes[0], "ints")->count, 2);
+    CHECK_INT(epctx_node_attr(&g.nodes[0], "ints")->ints[1], 5);
+    t = initializer(&g, "i8");
+    CHECK_TRUE(t != NULL && t->size == 3 && t->data[1] == 0xfe && t->data[2] == 127);
+    t = initializer(&g, "i64");
+    CHECK_TRUE(t != NULL && t->size == 24 && t->data[8] == 0xfe && t->data[15] == 0xff);
+    epctx_model_close(&m);
+    bytes_free(&b);
+}
+
+/* Wrong amounts of data for the dims, and dims that overflow. */
+TEST(record_bad_tensors)
+{
+    static const struct {
+        int64_t dims[3];
+        int32_t elem;
+        size_t raw;
+    } cases[] = {
+        {{3, 1, 1}, EPCTX_ONNX_FLOAT, 11},
+        {{3, 1, 1}, EPCTX_ONNX_FLOAT, 13},
+        {{-1, 1, 1}, EPCTX_ONNX_FLOAT, 4},
+        {{INT64_MAX, 2, 1}, EPCTX_ONNX_FLOAT, 8},
+        {{INT64_MAX, INT64_MAX, INT64_MAX}, EPCTX_ONNX_INT8, 1},
+        {{1 << 20, 1 << 20, 1 << 24}, EPCTX_ONNX_FLOAT, 0}, /* the product wraps to 0 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes tensor = {0}, graph = {0}, b;
+        epctx_model m;
+        epctx_graph g;
+        epctx_error error;
+        for (size_t k = 0; k < 3; k++)
+            put_int(&tensor, 1, cases[i].dims[k]);
+        put_int(&tensor, 2, cases[i].elem);
+        put_str(&tensor, 8, "culprit");
+        put_data(&tensor, 9, "0123456789abcdef", cases[i].raw);
+        put_child(&graph, 5, &tensor);
+        add_node(&graph, "Foo", "n", "culprit", "y");
+        b = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
+        CHECK(epctx_graph_load(&m, &g, &error) == EPCTX_ERR_GRAPH, "case %zu: %s", i,
+              error.message);
+        CHECK_HAS(error.message, "culprit");
+        epctx_model_close(&m);
+        bytes_free(&b);
+    }
+}
+
+/* -- external data -- */
+
+static void write_file(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
+}
+
+static epctx_status load_external(const char *folder, int64_t count, const char *location,
+                                  const char *offset, const char *length, epctx_error *error,
+                                  uint8_t first[4])
+{
+    char path[300];
+    bytes graph = {0}, b;
+    epctx_model m;
+    epctx_graph g;
+    epctx_status status;
+    add_external(&graph, "w", count, location, offset, length);
+    add_node(&graph, "Foo", "n", "w", "y");
+    b = new_model(&graph);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    write_file(path, b.data, b.size);
+    bytes_free(&b);
+    status = epctx_model_open_file(&m, path, NULL, error);
+    if (status == EPCTX_OK) status = epctx_graph_load(&m, &g, error);
+    if (status == EPCTX_OK) {
+        const epctx_tensor *t = initializer(&g, "w");
+        if (t == NULL || t->size != (size_t)count * 4) status = EPCTX_ERR_BACKEND;
+        if (status == EPCTX_OK) memcpy(first, t->data, 4);
+    }
+    epctx_model_close(&m);
+    return status;
+}
+
+TEST(external_data)
+{
+    char folder[] = "/tmp/epctx_onnx_XXXXXX";
+    char path[300];
+    uint8_t first[4];
+    epctx_error e;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/w.bin", folder);
+    write_file(path, "0123456789abcdefghij", 20);
+    CHECK(load_external(folder, 2, "w.bin", "4", "8", &e, first) == EPCTX_OK, "%s", e.message);
+    CHECK_MEM(first, 4, "4567", 4);
+    CHECK(load_external(folder, 5, "w.bin", NULL, NULL, &e, first) == EPCTX_OK, "%s", e.message);
+    CHECK_INT(load_external(folder, 5, "w.bin", "4", NULL, &e, first), EPCTX_ERR_GRAPH);
+    CHECK_HAS(e.message, "'w'");
+    CHECK_TRUE(load_external(folder, 2, "w.bin", "16", "8", &e, first) != EPCTX_OK);
+    CHECK_TRUE(load_external(folder, 2, "w.bin", "18446744073709551612", "8", &e, first) !=
+               EPCTX_OK);
+    CHECK_TRUE(load_external(folder, 2, "w.bin", "-4", "8", &e, first) != EPCTX_OK);
+    CHECK_TRUE(load_external(folder, 2, "w.bin", "4x", "8", &e, first) != EPCTX_OK);
+    CHECK_INT(load_external(folder, 2, "none.bin", NULL, NULL, &e, first), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(e.message, "none.bin");
+    CHECK_INT(load_external(folder, 2, "../w.bin", NULL, NULL, &e, first), EPCTX_ERR_PATH);
+    CHECK_INT(load_external(folder, 2, "/etc/passwd", NULL, NULL, &e, first), EPCTX_ERR_PATH);
+    CHECK_INT(load_external(folder, 2, "", NULL, NULL, &e, first), EPCTX_ERR_PATH);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* -- memory -- */
+
+static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, size_t *used)
+{
+    epctx_model model;
+    epctx_graph graph;
+    epctx_error error;
+    epctx_status status = epctx_model_open_memory(&model, b->data, b->size, opts, &error);
+    if (status == EPCTX_OK) status = epctx_rebuild(&model, &error);
+    if (status == EPCTX_OK) status = epctx_graph_load(&model, &graph, &error);
+    *used = model.arena.used;
+    epctx_model_close(&model);
+    epctx_model_close(&model);
+    return status;
+}
+
+TEST(allocator_fails)
+{
+    bytes b = sample();
+    size_t n;
+    epctx_status status = EPCTX_ERR_NOMEM;
+    for (n = 1; status != EPCTX_OK && n < 1000; n++) {
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_open_opts opts = {0};
+        size_t used;
+        opts.allocator = &allocator;
+        c.fail_at = n;
+        status = open_and_load(&b, &opts, &used);
+        CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "allocation %zu: status %d", n,
+              (int)status);
+        CHECK_UINT(c.alive, 0);
+    }
+    CHECK_TRUE(n > 1 && n < 1000);
+    bytes_free(&b);
+}
+
+TEST(fixed_buffers)
+{
+    static uint8_t space[1 << 16];
+    bytes b = sample();
+    size_t used = 0, failed = 0;
+    for (size_t size = 0; size < 16000; size += size < 2000 ? 1 : 7) {
+        epctx_open_opts opts = {0};
+        epctx_status status;
+        opts.buffer = space;
+        opts.buffer_size = size;
+        memset(space + size, 0xa5, 64);
+        status = open_and_load(&b, &opts, &used);
+        for (size_t i = 0; i < 64; i++)
+            CHECK(space[size + i] == 0xa5, "buffer of %zu: byte %zu behind it was written", size,
+                  i);
+        failed += status == EPCTX_ERR_NOMEM;
+        CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "buffer of %zu: %d", size,
+              (int)status);
+    }
+    CHECK_TRUE(failed > 0);
+    {
+        epctx_open_opts opts = {0};
+        opts.buffer = space;
+        opts.buffer_size = sizeof space;
+        CHECK_INT(open_and_load(&b, &opts, &used), EPCTX_OK);
+    }
+    bytes_free(&b);
+}
+
+/* Subgraphs are reached through attributes. */
+TEST(subgraph)
+{
+    bytes body = {0}, attr = {0}, node, graph = {0}, b;
+    epctx_model model;
+    epctx_cursor it, attrs;
+    epctx_node_view n;
+    epctx_attr_view a;
+    put_str(&body, 2, "body");
+    add_node(&body, "Add", "inner", "outer,outer", "r");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "if", "c", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &n));
+    attrs = epctx_node_attrs(&n);
+    CHECK_TRUE(epctx_next_attr(&attrs, &a) && a.g.data != NULL);
+    CHECK_TRUE(epctx_str_is(epctx_graph_of(a.g).name, "body"));
+    it = epctx_graph_nodes(epctx_graph_of(a.g));
+    CHECK_TRUE(epctx_next_node(&it, &n) && epctx_str_is(n.name, "inner"));
+    {
+        epctx_graph g;
+        epctx_error error;
+        CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_TRUE(g.nodes[0].capture_count > 0);
+        for (size_t i = 0; i < g.nodes[0].capture_count; i++)
+            CHECK_TRUE(epctx_str_is(g.nodes[0].captures[i], "outer"));
+    }
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(genuine_models)
+{
+    const char *folder = getenv("EPCTX_TEST_MODELS");
+    static const struct {
+        const char *file;
+        size_t nodes, epnodes;
+    } cases[] = {
+        {"epcontext/multi_partition/multi_embed1_ctx.onnx", 6, 3},
+        {"epcontext/ort_example_ep/05_partial_ctx.onnx", 0, 1},
+        {"epcontext/ort_testdata/qnn_multi_ctx_embed.onnx", 0, 0},
+    };
+    if (folder == NULL) SKIP("EPCTX_TEST_MODELS is not set");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[1000];
+        epctx_model model;
+        epctx_error error;
+        epctx_node_view node;
+        epctx_cursor it;
+        size_t nodes = 0, epnodes = 0;
+        snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
+        CHECK(epctx_model_open_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
+        it = epctx_graph_nodes(epctx_model_graph(&model));
+        for (; epctx_next_node(&it, &node); nodes++)
+            epnodes += epctx_is_epnode(&node);
+        if (cases[i].nodes > 0) CHECK_UINT(nodes, cases[i].nodes);
+        if (cases[i].epnodes > 0) CHECK_UINT(epnodes, cases[i].epnodes);
+        CHECK_TRUE(epnodes > 0);
+        epctx_model_close(&model);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    RUN(model_info);
+    RUN(nodes);
+    RUN(values_and_tensors);
+    RUN(last_scalar_wins);
+    RUN(no_graph);
+    RUN(not_a_model);
+    RUN(bad_arguments);
+    RUN(record);
+    RUN(record_bad_tensors);
+    RUN(external_data);
+    RUN(allocator_fails);
+    RUN(fixed_buffers);
+    RUN(subgraph);
+    RUN(genuine_models);
+    return test_end();
+}
