@@ -125,6 +125,9 @@ $(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugi
 	@mkdir -p $$(@D)
 	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
 
+# The toy device also without ORT, for models that go from one to the other.
+build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
+
 -include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)plugin/*/*/*.d)
 endef
 

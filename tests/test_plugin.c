@@ -15,9 +15,16 @@
 #include <unistd.h>
 
 #include "epctx.h"
+#include "examples/plugin_ep/device.h"
 #include "ort/onnx_bytes.h"
 #include "ort/ort_driver.h"
 #include "test.h"
+#if defined(__has_include)
+#if __has_include("epctx_npu.h")
+#include "epctx_npu.h"
+#define HAVE_NPU 1
+#endif
+#endif
 
 typedef struct subject {
     const char *label; /* of the cases */
@@ -140,8 +147,8 @@ static bool make_one(const char *name)
     return ok;
 }
 
-/* Three partitions with an operator between them that neither backend knows (NegativeLogDet-like
- * exotics are not needed: Gelu of com.microsoft is outside both). Two inputs, two outputs. */
+/* Three partitions with an operator of com.microsoft between them, which no backend here knows. Two
+ * inputs, two outputs. */
 static void three_graph(onnx_model *m, bool external)
 {
     float w[6];
@@ -164,6 +171,11 @@ static void three_graph(onnx_model *m, bool external)
     onnx_node(&m->graph, "Sub", "", "p3", "d,z", "y", NULL);
     onnx_node(&m->graph, "Relu", "", "p3b", "d", "y2", NULL);
     onnx_floats(&m->graph, "bias", 1, dims23 + 1, w);
+    /* ORT infers the types in between, epctx.h believes the model. */
+    onnx_value(&m->graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "b", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "c", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "d", ONNX_FLOAT, 2, dims23);
     onnx_output(&m->graph, "y", 2, dims23);
     onnx_output(&m->graph, "y2", 2, dims23);
     onnx_finish(m);
@@ -412,7 +424,7 @@ TEST(virtual_npu)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
     const OrtEpDevice *device;
-    const char *is_virtual = NULL;
+    bool is_virtual = false;
     size_t ran = 0;
     char text[sizeof ort_text] = "";
     CHECK_TRUE(make_one("m.onnx"));
@@ -420,8 +432,10 @@ TEST(virtual_npu)
     CHECK_ORT(register_library("pretended.virtual", ep->library));
     device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
     if (device) {
-        is_virtual = ort->GetKeyValue(ort->HardwareDevice_Metadata(ort->EpDevice_Device(device)),
-                                      "is_virtual");
+        const OrtKeyValuePairs *metadata =
+            ort->HardwareDevice_Metadata(ort->EpDevice_Device(device));
+        const char *text_value = ort->GetKeyValue(metadata, "is_virtual");
+        is_virtual = text_value && strcmp(text_value, "1") == 0;
         spec.prefer_npu = true;
         ran = check_run(&spec, spec.path);
         memcpy(text, ort_text, sizeof text);
@@ -429,7 +443,7 @@ TEST(virtual_npu)
     CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "pretended.virtual")));
     CHECK_ORT(register_library(ep->label, ep->library));
     CHECK(device, "expected an NPU device");
-    CHECK_STR(is_virtual, "1");
+    CHECK_TRUE(is_virtual);
     CHECK(ran == 4, "PREFER_NPU: %zu nodes, %s", ran, text);
 }
 
@@ -1120,7 +1134,7 @@ TEST(concurrent_runs)
 
 enum { BODY_PLAIN, BODY_CONSTANT, BODY_OUTER_CONSTANT };
 
-/* if (flag) y = relu(t * ?) else y = t, where t = x + w is computed outside and used only inside. */
+/* if (flag) y = relu(t * ?) else y = t, where t = x + w is computed outside, used only inside. */
 static bool make_if(const char *name, int body)
 {
     onnx_model m;
@@ -1249,6 +1263,235 @@ TEST(ort_crashes)
         CHECK(text, "%s survives compatibility info NULL: update the notes",
               ort_base->GetVersionString());
     }
+}
+
+/* -------------------------------------------------------------- interchange */
+
+/* The toy is linked into this program, too: no EP option is set here. */
+const char *ep_option_get(const ep_options *options, const char *key)
+{
+    (void)options, (void)key;
+    return NULL;
+}
+
+/* The backend under test as epctx.h uses it, without ORT. */
+typedef struct own_backend {
+    epctx_backend backend;
+    bool toy;
+#ifdef HAVE_NPU
+    epctx_npu npu;
+#endif
+} own_backend;
+
+static bool own_open(own_backend *own)
+{
+    epctx_error error;
+    memset(own, 0, sizeof *own);
+    epctx_error_clear(&error);
+    own->toy = strcmp(ep->label, "toy") == 0;
+    if (own->toy) {
+        return ep_device_get()->open_fn(NULL, &own->backend, &error) == EPCTX_OK;
+    }
+#ifdef HAVE_NPU
+    return epctx_npu_init(&own->npu, NULL, &own->backend, &error) == EPCTX_OK;
+#else
+    return false;
+#endif
+}
+
+static void own_close(own_backend *own)
+{
+    if (own->toy) ep_device_get()->close_fn(&own->backend);
+}
+
+/* What epctx_generate writes, ORT loads. */
+TEST(ours_in_ort)
+{
+    int embed;
+    for (embed = 0; embed < 2; embed++) {
+        own_backend own;
+        epctx_model model;
+        epctx_gen_opts opts;
+        epctx_gen_report report;
+        epctx_error error;
+        epctx_status status;
+        ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+        clear_folder();
+        CHECK_TRUE(make_three("m.onnx"));
+        CHECK_TRUE(own_open(&own));
+        memset(&opts, 0, sizeof opts);
+        opts.embed = embed;
+        opts.name_prefix = "ours_";
+        status = epctx_model_open_file(&model, in_folder("m.onnx"), NULL, &error);
+        if (status == EPCTX_OK) {
+            status = epctx_generate(&model, &own.backend, &opts, &report, &error);
+        }
+        epctx_model_close(&model);
+        own_close(&own);
+        CHECK(status == EPCTX_OK, "%s", error.message);
+        CHECK_INT(report.partition_count, 3);
+        spec.allow_cpu = true;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "embed %d: %s", embed, ort_text);
+    }
+}
+
+/* Runs node `bound` of a loaded model on inputs made as ort_run makes them. */
+static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, size_t count,
+                      epctx_error *error)
+{
+    float x[6];
+    epctx_span input;
+    epctx_memory output;
+    void *scratch = NULL;
+    epctx_status status;
+    if (bound->info.input_count != 1 || bound->info.output_count != 1) return false;
+    ort_fill(x, 6, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 7);
+    input.data = (const uint8_t *)x;
+    input.size = sizeof x;
+    output.data = out;
+    output.size = count * sizeof *out;
+    if (posix_memalign(&scratch, 64, bound->info.scratch_size + 64) != 0) return false;
+    status = own->backend.run_fn(own->backend.self, bound->graph, &input, &output, scratch,
+                                 bound->info.scratch_size, error);
+    free(scratch);
+    return status == EPCTX_OK;
+}
+
+/* What ORT writes through our EP, epctx_load loads and runs. */
+TEST(ort_in_ours)
+{
+    int embed;
+    for (embed = 0; embed < 2; embed++) {
+        own_backend own;
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        epctx_status status;
+        ort_values want;
+        const void *data = NULL;
+        float got[6] = {0};
+        bool ran = false;
+        int i;
+        clear_folder();
+        CHECK_TRUE(make_one("m.onnx"));
+        CHECK_ORT(generate_one(embed ? generate_embed : generate));
+        CHECK_TRUE(own_open(&own));
+        memset(&loaded, 0, sizeof loaded);
+        status = epctx_model_open_file(&model, in_folder("m_ctx.onnx"), NULL, &error);
+        if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &own.backend, NULL, &error);
+        if (status == EPCTX_OK && loaded.bound_count == 1) {
+            ran = run_bound(&own, &loaded.bound[0], got, 6, &error);
+        }
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        own_close(&own);
+        CHECK(status == EPCTX_OK && ran, "embed %d: %s", embed, error.message);
+        CHECK_ORT(cpu_outputs(in_folder("m.onnx"), &want));
+        if (ort_ok(ort->GetTensorData(want.values[0], &data))) {
+            for (i = 0; i < 6; i++)
+                ran = ran && fabsf(got[i] - ((const float *)data)[i]) < 1e-5f;
+        }
+        ort_values_free(&want);
+        CHECK(ran, "embed %d: another result than the CPU's", embed);
+    }
+}
+
+/* -------------------------------------------------------------- real models */
+
+/* A model on the CPU EP, compiled now, generated and reloaded: the same numbers. */
+static void model_case(const char *path)
+{
+    const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                  in_folder("r_ctx.onnx"), NULL};
+    ort_spec spec = spec_of(path);
+    ort_values want;
+    OrtSession *session = NULL;
+    size_t taken, contexts;
+    bool ok;
+    clear_folder();
+    ok = cpu_outputs(path, &want);
+    if (!ok) {
+        test_skip("ORT's CPU EP: %s", ort_text);
+        return;
+    }
+    ort_values_free(&want);
+    spec.allow_cpu = true;
+    taken = check_run(&spec, path);
+    if (taken == 0 && strncmp(ort_text, "no node", 7) == 0) {
+        test_skip("%s", ort_text);
+        return;
+    }
+    if (taken == 0) {
+        test_fail(path, 0, "compiled now: %s", ort_text);
+        return;
+    }
+    spec.config = config;
+    ok = ort_session(&spec, &session);
+    if (session) ort->ReleaseSession(session);
+    if (!ok && strstr(ort_text, "uses constants")) {
+        printf("model %s: %zu nodes on %s; no context model: control flow\n", path, taken, ep->ep);
+        return;
+    }
+    if (!ok) {
+        test_fail(path, 0, "generated: %s", ort_text);
+        return;
+    }
+    spec.config = NULL;
+    spec.path = in_folder("r_ctx.onnx");
+    contexts = check_run(&spec, path);
+    if (contexts == 0) {
+        test_fail(path, 0, "reloaded: %s", ort_text);
+        return;
+    }
+    printf("model %s: %zu nodes on %s in %zu contexts\n", path, taken, ep->ep, contexts);
+}
+
+static void models_in(const char *models)
+{
+    char command[600], path[1024];
+    FILE *pipe;
+    snprintf(command, sizeof command, "find '%s/' -name '*.onnx' ! -name '*_ctx*' | sort", models);
+    pipe = popen(command, "r");
+    while (pipe && fgets(path, sizeof path, pipe)) {
+        char name[160];
+        const char *file;
+        path[strcspn(path, "\n")] = '\0';
+        file = strrchr(path, '/') + 1;
+        snprintf(name, sizeof name, "%s model %s", ep->label, file);
+        test_name = name;
+        fprintf(stderr, "case %s\n", name);
+        model_case(path);
+        if (test_name) printf("ok %s\n", name);
+        fflush(stdout);
+        test_name = NULL;
+    }
+    if (pipe) pclose(pipe);
+}
+
+/* The demo's model and, where there are some, models of EPCTX_TEST_MODELS. */
+static void run_models(void)
+{
+    const char *more = getenv("EPCTX_TEST_MODELS");
+    char path[1024] = "";
+    FILE *pipe = popen("sh tests/deps.sh where blazeface 2>/dev/null", "r");
+    ort_relative = 1e-4;
+    if (pipe) {
+        if (!fgets(path, sizeof path, pipe)) path[0] = '\0';
+        pclose(pipe);
+        path[strcspn(path, "\n")] = '\0';
+    }
+    if (*path && access(path, R_OK) == 0) {
+        models_in(path);
+    } else {
+        printf("skip %s models: the demo's model is not there\n", ep->label);
+    }
+    if (more && *more) {
+        snprintf(path, sizeof path, "%s/onnx", more);
+        models_in(access(path, R_OK) == 0 ? path : more);
+    } else {
+        printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
+    }
+    ort_relative = 0;
 }
 
 /* -------------------------------------------------------------------- times */
@@ -1448,7 +1691,10 @@ int main(int argc, char **argv)
         EACH(control_flow);
         EACH(control_flow_refused);
         EACH(ort_crashes);
+        EACH(ours_in_ort);
+        EACH(ort_in_ours);
         EACH(times);
+        if (strcmp(ep->label, "npu") == 0 && test_wanted(argc, argv, "models")) run_models();
         ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
     }
     ort->ReleaseEnv(ort_env);

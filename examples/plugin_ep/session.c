@@ -324,8 +324,8 @@ static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
     return NULL;
 }
 
-/* Is the model of this body compiled for us? Its main graph, where the EPContext nodes are, does not
- * exist yet when ORT asks about a body; the model's metadata does. Without this a body of a context
+/* Is the model of this body compiled for us? Its main graph, where the EPContext nodes are, is not
+ * there yet when ORT asks about a body; the model's metadata is. Without this a body of a context
  * model would be compiled at every load, and session.disable_model_compile=1 would refuse it. */
 static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *graph, bool *out)
 {

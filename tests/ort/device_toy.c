@@ -10,7 +10,7 @@
  *   steps:   u32:op u32:left u32:right u32:result
  * where str is u32:size and its bytes. The first slots are the inputs.
  */
-#include "device.h"
+#include "examples/plugin_ep/device.h"
 
 #include <stdlib.h>
 #include <string.h>
