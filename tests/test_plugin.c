@@ -194,17 +194,43 @@ static bool make_three(const char *name)
 
 /* ------------------------------------------------------------------ judging */
 
-/* Outputs of the model on the CPU EP. */
-static bool cpu_outputs(const char *path, ort_values *out)
+/* Outputs of the model on the CPU EP. `plain`: as the model says, where an optimized quantized
+ * model computes in integers. */
+static bool cpu_outputs_of(const char *path, bool plain, ort_values *out)
 {
     ort_spec spec;
     OrtSession *session = NULL;
     bool ok;
     memset(&spec, 0, sizeof spec);
     spec.path = path;
+    spec.plain = plain;
     ok = ort_session(&spec, &session) && ort_run(session, 7, out);
     if (session) ort->ReleaseSession(session);
     return ok;
+}
+
+static bool cpu_outputs(const char *path, ort_values *out)
+{
+    return cpu_outputs_of(path, false, out);
+}
+
+/* `got` are the outputs of `model` on the CPU; of a deep model in one of two ways. */
+static bool as_on_cpu(const char *model, const ort_values *got)
+{
+    int plain;
+    bool same = false;
+    for (plain = 0; plain <= (ort_relative > 0) && !same; plain++) {
+        ort_values want;
+        memset(&want, 0, sizeof want);
+        same = cpu_outputs_of(model, plain, &want) && ort_same(got, &want);
+        if (want.count) {
+            char text[sizeof ort_text];
+            memcpy(text, ort_text, sizeof text);
+            ort_values_free(&want);
+            memcpy(ort_text, text, sizeof text);
+        }
+    }
+    return same;
 }
 
 /* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
@@ -212,18 +238,15 @@ static bool cpu_outputs(const char *path, ort_values *out)
 static size_t check_run(const ort_spec *spec, const char *model)
 {
     OrtSession *session = NULL;
-    ort_values want, got;
+    ort_values got;
     size_t nodes = 0;
     char text[sizeof ort_text];
-    memset(&want, 0, sizeof want);
     memset(&got, 0, sizeof got);
-    if (ort_session(spec, &session) && cpu_outputs(model, &want) && ort_run(session, 7, &got) &&
-        ort_same(&got, &want)) {
+    if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
         nodes = ort_assigned(session, ep->ep);
         if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
     }
     memcpy(text, ort_text, sizeof text);
-    ort_values_free(&want);
     ort_values_free(&got);
     if (session) ort->ReleaseSession(session);
     memcpy(ort_text, text, sizeof text);
@@ -1436,6 +1459,11 @@ static void model_case(const char *path)
         test_fail(path, 0, "generated: %s", ort_text);
         return;
     }
+    if (!exists("r_ctx.onnx")) {
+        printf("model %s: %zu nodes on %s; no context model: all are in bodies\n", path, taken,
+               ep->ep);
+        return;
+    }
     spec.config = NULL;
     spec.path = in_folder("r_ctx.onnx");
     contexts = check_run(&spec, path);
@@ -1474,7 +1502,7 @@ static void run_models(void)
     const char *more = getenv("EPCTX_TEST_MODELS");
     char path[1024] = "";
     FILE *pipe = popen("sh tests/deps.sh where blazeface 2>/dev/null", "r");
-    ort_relative = 1e-4;
+    ort_relative = 1e-3;
     if (pipe) {
         if (!fgets(path, sizeof path, pipe)) path[0] = '\0';
         pclose(pipe);

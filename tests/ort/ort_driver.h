@@ -148,6 +148,7 @@ typedef struct ort_spec {
     const char *const *options; /* EP options */
     bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
     bool prefer_npu;            /* policy instead of the device */
+    bool plain;                 /* the graph as it is: no optimization by ORT */
 } ort_spec;
 
 static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
@@ -164,6 +165,9 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     }
     /* One thread: the tests run beside each other, and times are compared. */
     if (ok) ok = ort_ok(ort->SetIntraOpNumThreads(*out, 1));
+    if (ok && spec->plain) {
+        ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));
+    }
     if (!ok || !spec->ep) return ok;
     if (!spec->allow_cpu) {
         ok = ort_ok(ort->AddSessionConfigEntry(*out, "session.disable_cpu_ep_fallback", "1"));
@@ -358,8 +362,10 @@ static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
     return true;
 }
 
-/* Further tolerance of ort_same, as a part of the largest number of the output: for deep models.
- * Integers may then differ by 1: a rounding that falls the other way. */
+/* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
+ * number in a hundred may also be off by up to a twelfth of it, and integers by 1: in a quantized
+ * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs that
+ * much from itself between optimization levels. */
 static double ort_relative;
 
 /* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5). */
@@ -367,6 +373,7 @@ static bool ort_same(const ort_values *a, const ort_values *b)
 {
     size_t i, k;
     double largest;
+    size_t outliers;
     if (a->count != b->count) {
         snprintf(ort_text, sizeof ort_text, "%zu outputs, expected %zu", a->count, b->count);
         return false;
@@ -410,6 +417,7 @@ static bool ort_same(const ort_values *a, const ort_values *b)
             }
             continue;
         }
+        outliers = 0;
         for (k = 0, largest = 0; k < size_a / sizeof(float); k++) {
             const double size = fabs((double)((const float *)data_b)[k]);
             if (size > largest) largest = size;
@@ -419,6 +427,10 @@ static bool ort_same(const ort_values *a, const ort_values *b)
             const double want = (double)((const float *)data_b)[k];
             if (fabs(got - want) <= 1e-5 + 1e-3 * fabs(want) + ort_relative * largest ||
                 (isnan(got) && isnan(want)) || !(got < want || got > want)) {
+                continue;
+            }
+            if (ort_relative > 0 && fabs(got - want) <= largest / 12 &&
+                ++outliers <= size_a / sizeof(float) / 100) {
                 continue;
             }
             snprintf(ort_text, sizeof ort_text, "output %s[%zu]: expected %.9g, found %.9g",
