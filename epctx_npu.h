@@ -780,7 +780,7 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     }
     needs->in[0] = epctx_npu__items(from, p->elem);
     needs->out[0] = epctx_npu__items(to, p->elem);
-    return count <= EPCTX_NPU__MAX_BYTES;
+    return count <= to; /* a walk that writes places twice could take forever */
 }
 
 static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, ptrdiff_t to_step,
@@ -3044,18 +3044,19 @@ static uint32_t epctx_npu__collapse(int64_t *dims, uint32_t rank,
 {
     uint32_t i, j, n = 0;
     for (i = 0; i < rank; i++) {
+        const int64_t dim = dims[i];
         bool merge = n > 0;
-        if (dims[i] == 1) {
+        if (dim == 1) {
             continue;
         }
         for (j = 0; merge && j < count; j++) {
-            merge = strides[j][n - 1] == strides[j][i] * dims[i];
+            merge = strides[j][n - 1] == strides[j][i] * dim;
         }
-        if (!merge) {
-            n++;
-            dims[n - 1] = 1;
+        if (merge) {
+            dims[n - 1] *= dim;
+        } else {
+            dims[n++] = dim;
         }
-        dims[n - 1] *= dims[i];
         for (j = 0; j < count; j++) {
             strides[j][n - 1] = strides[j][i];
         }
@@ -3810,25 +3811,38 @@ static epctx_status epctx_npu__lower_hard_swish(epctx_npu__compiler *c)
 
 static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
 {
-    float low = -FLT_MAX, high = FLT_MAX;
-    uint32_t id;
+    float limits[2] = {-FLT_MAX, FLT_MAX};
+    uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
+    bool constant = true;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (c->node->version < 11) {
-        low = epctx_node_float(c->node, "min", low);
-        high = epctx_node_float(c->node, "max", high);
-        return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, low, high);
+        limits[0] = epctx_node_float(c->node, "min", limits[0]);
+        limits[1] = epctx_node_float(c->node, "max", limits[1]);
+    } else {
+        for (i = 0; i < 2; i++) {
+            EPCTX_NPU__TRY(epctx_npu__optional(c, i + 1, &ids[i]));
+            constant = constant && (ids[i] == EPCTX_NPU__NONE || c->tensors[ids[i]].constant);
+        }
     }
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 1, &id));
-    if (id != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "min", &low));
+    for (i = 0; i < 2; i++) {
+        if (ids[i] != EPCTX_NPU__NONE && constant) {
+            EPCTX_NPU__TRY(epctx_npu__const_float(c, ids[i], i == 0 ? "min" : "max", &limits[i]));
+        } else if (ids[i] != EPCTX_NPU__NONE) { /* limits from run time: Max, then Min */
+            EPCTX_NPU__TRY(epctx_npu__want_float(c, ids[i]));
+            if (c->tensors[ids[i]].count != 1 || c->tensors[ids[i]].shape.rank > 1) {
+                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "min and max must be scalars");
+            }
+            EPCTX_NPU__TRY(epctx_npu__emit_binary(
+                c, i == 0 ? EPCTX_NPU__BINARY_MAX : EPCTX_NPU__BINARY_MIN, x, ids[i], &x));
+        }
     }
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &id));
-    if (id != EPCTX_NPU__NONE) {
-        EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "max", &high));
+    if (!constant) {
+        return epctx_npu__output(c, 0, x);
     }
-    if (high < low) { /* ONNX: every element becomes max */
-        low = high;
+    if (limits[1] < limits[0]) { /* ONNX: every element becomes max */
+        limits[0] = limits[1];
     }
-    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, low, high);
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
 }
 
 /* Integers are computed only while compiling: shapes. */
@@ -6137,55 +6151,90 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
-                                          epctx_error *error)
+/* The outputs of a node that is not taken: values from elsewhere, with the types the source tells. */
+static epctx_status epctx_npu__import_outputs(epctx_npu__compiler *c, const epctx_map *types,
+                                              const epctx_node *node)
 {
-    epctx_npu *npu = (epctx_npu *)self;
-    epctx_arena arena;
-    epctx_error reason;
-    epctx_npu__compiler c;
-    epctx_status status;
-    size_t i, j, k;
-    epctx_error_clear(error);
-    epctx_error_clear(&reason);
-    memset(&arena, 0, sizeof arena);
-    epctx_arena_init(&arena, &npu->allocator);
-    c = epctx_npu__compiler_of(graph, npu->arch, &arena, &reason);
-    status = epctx_npu__import(&c);
-    for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        const size_t steps = c.step_count;
-        epctx_status taken = epctx_npu__lower_node(&c, node);
-        take[i] = taken == EPCTX_OK;
-        if (taken == EPCTX_OK) {
-            continue;
+    size_t i;
+    for (i = 0; i < node->output_count; i++) {
+        const uint32_t at = epctx_map_get(types, node->outputs[i]);
+        epctx_value value;
+        memset(&value, 0, sizeof value);
+        value.rank = -1;
+        if (at != EPCTX_MAP_NONE) {
+            value = c->graph->values[at];
         }
-        c.step_count = steps;
-        if (taken == EPCTX_ERR_NOMEM) {
-            status = taken;
-            break;
-        }
-        epctx_error_clear(&reason);
-        for (j = 0; status == EPCTX_OK && j < node->output_count; j++) {
-            epctx_value value;
-            memset(&value, 0, sizeof value);
-            value.name = node->outputs[j];
-            value.rank = -1;
-            for (k = 0; k < graph->value_count; k++) {
-                if (epctx_str_eq(graph->values[k].name, value.name)) {
-                    value = graph->values[k];
-                }
-            }
-            if (value.name.size > 0) {
-                status = epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0);
-            }
+        value.name = node->outputs[i];
+        if (value.name.size > 0) {
+            EPCTX_NPU__TRY(epctx_npu__import_value(c, &value, EPCTX_NPU__INPUT, 0));
         }
     }
-    if (status != EPCTX_OK && error != NULL) {
-        *error = reason;
+    return EPCTX_OK;
+}
+
+/* Lowers the first `count` nodes one by one. take[i] tells which can be; `reason` is left with what
+ * was wrong with the last one of them, if it could not. */
+static epctx_status epctx_npu__survey(epctx_npu *npu, const epctx_graph *graph, size_t count,
+                                      uint8_t *take, epctx_error *reason)
+{
+    epctx_arena arena;
+    epctx_npu__compiler c;
+    epctx_map types;
+    epctx_status status;
+    size_t i;
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, &npu->allocator);
+    epctx_map_init(&types, &arena);
+    c = epctx_npu__compiler_of(graph, npu->arch, &arena, reason);
+    status = epctx_npu__import(&c);
+    for (i = 0; status == EPCTX_OK && i < graph->value_count; i++) {
+        status = epctx_map_put(&types, graph->values[i].name, (uint32_t)i);
+    }
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        const size_t steps = c.step_count;
+        epctx_status taken;
+        epctx_error_clear(reason);
+        taken = epctx_npu__lower_node(&c, &graph->nodes[i]);
+        if (take != NULL) {
+            take[i] = taken == EPCTX_OK;
+        }
+        if (taken != EPCTX_OK) {
+            epctx_npu__blame(&c, &graph->nodes[i]);
+            c.step_count = steps;
+            status = taken == EPCTX_ERR_NOMEM
+                         ? taken
+                         : epctx_npu__import_outputs(&c, &types, &graph->nodes[i]);
+        }
     }
     epctx_arena_free(&arena);
     return status;
+}
+
+static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
+                                          epctx_error *error)
+{
+    epctx_error reason;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&reason);
+    status = epctx_npu__survey((epctx_npu *)self, graph, graph->node_count, take, &reason);
+    if (status != EPCTX_OK && error != NULL) {
+        *error = reason;
+    }
+    return status;
+}
+
+static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
+                                       epctx_error *error)
+{
+    epctx_error reason;
+    epctx_error_clear(error);
+    epctx_error_clear(&reason);
+    epctx_npu__survey((epctx_npu *)self, graph, index + 1, NULL, &reason);
+    if (reason.status != EPCTX_OK && error != NULL) {
+        *error = reason;
+    }
+    return reason.status;
 }
 
 static void epctx_npu__discard(void *self, void *build)
@@ -6297,6 +6346,15 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     return epctx_npu__left_out(error);
 }
 
+static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
+                                       epctx_error *error)
+{
+    (void)self;
+    (void)graph;
+    (void)index;
+    return epctx_npu__left_out(error);
+}
+
 static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
 {
     (void)self;
@@ -6400,6 +6458,20 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                          error);
 }
 
+/* What a node says about itself; the binary is held to the same when it is loaded. */
+static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
+    epctx_error_clear(error);
+    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable)) {
+        return epctx_fail(error, EPCTX_ERR_VERSION,
+                          "compiled for hardware architecture '%S', this executor runs '%s'",
+                          &node->hardware_architecture, npu->arch->name);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error)
 {
@@ -6441,6 +6513,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->find_fn = epctx_npu__find;
     backend->info_fn = epctx_npu__info;
     backend->run_fn = epctx_npu__run;
+    backend->explain_fn = epctx_npu__explain;
+    backend->check_fn = epctx_npu__check;
     return EPCTX_OK;
 }
 

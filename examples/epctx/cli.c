@@ -174,6 +174,16 @@ epctx_str cli_field_str(epctx_view message, uint32_t number)
     return last;
 }
 
+epctx_view cli_field_message(epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view last = {NULL, NULL, 0};
+    epctx_field field;
+    while (epctx_next_field(&it, &field))
+        if (field.wire == EPCTX_WIRE_LEN) last = field.body;
+    return last;
+}
+
 int64_t cli_field_int(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_fields(message, number);

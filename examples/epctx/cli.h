@@ -55,12 +55,13 @@ void cli_put_json(FILE *out, epctx_str text);
 
 /* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
 epctx_str cli_field_str(epctx_view message, uint32_t number);
+/* The last message in a field `number`, or an empty one. */
+epctx_view cli_field_message(epctx_view message, uint32_t number);
 /* The last varint field `number`, or 0. */
 int64_t cli_field_int(epctx_view message, uint32_t number);
 
 /* Field numbers of onnx.proto that no view of epctx.h covers. */
 enum {
-    CLI_MODEL_GRAPH = 7,
     CLI_MODEL_OPSET_IMPORT = 8,
     CLI_MODEL_FUNCTIONS = 25,
     CLI_OPSET_DOMAIN = 1,
@@ -71,17 +72,8 @@ enum {
     CLI_GRAPH_SPARSE = 15,
     CLI_SPARSE_VALUES = 1,
     CLI_TENSOR_NAME = 8,
-    CLI_ATTR_GRAPH = 6,
     CLI_ATTR_GRAPHS = 11,
-    CLI_ATTR_TYPE = 20,
-    CLI_VALUE_TYPE = 2,
-    CLI_TYPE_TENSOR = 1,
-    CLI_TYPE_SEQUENCE = 4,
-    CLI_TYPE_MAP = 5,
-    CLI_TYPE_OPAQUE = 7, /* then sparse tensor 8 and optional 9 */
-    CLI_TYPE_OPTIONAL = 9,
-    CLI_TENSOR_TYPE_ELEM = 1,
-    CLI_TENSOR_TYPE_SHAPE = 2
+    CLI_ATTR_TYPE = 20
 };
 
 /* Milliseconds of a clock that only goes forward. */

@@ -24,79 +24,6 @@ static void put_name(const char *word, epctx_str name)
     put(name);
 }
 
-/* -- messages that stand twice where there should be one --
- *
- * Protobuf merges them: the result is what parsing all their bytes in a row gives. Views take the
- * last one, so for such models the bytes are put in a row here. */
-
-typedef struct merger {
-    bool needed; /* by this model at all */
-    bool failed; /* out of memory */
-    epctx_arena arena;
-} merger;
-
-static const epctx_view no_view = {NULL, NULL, 0};
-
-/* All the messages that a cursor goes over as one message. */
-static epctx_view merged_from(merger *m, epctx_cursor it)
-{
-    epctx_cursor again = it;
-    epctx_view all = no_view;
-    epctx_field field;
-    uint8_t *bytes;
-    size_t count = 0;
-    size_t size = 0;
-    while (epctx_next_field(&it, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN) continue;
-        all = field.body;
-        size += field.body.size;
-        count++;
-    }
-    if (count < 2) return all;
-    bytes = (uint8_t *)epctx_arena_alloc(&m->arena, size);
-    m->failed = m->failed || bytes == NULL;
-    if (bytes == NULL) return no_view;
-    all = no_view;
-    all.data = bytes;
-    while (epctx_next_field(&again, &field)) {
-        if (field.wire != EPCTX_WIRE_LEN || field.body.size == 0) continue;
-        memcpy(bytes + all.size, field.body.data, field.body.size);
-        all.size += field.body.size;
-    }
-    return all;
-}
-
-static epctx_view merged(merger *m, epctx_view message, uint32_t number)
-{
-    return merged_from(m, epctx_fields(message, number));
-}
-
-/* The tensor type of a TypeProto, whose members exclude each other: another one in between throws
- * away what came before. */
-static epctx_view merged_tensor_type(merger *m, epctx_view type)
-{
-    epctx_cursor it = epctx_fields(type, 0);
-    epctx_cursor from = it;
-    epctx_field field;
-    while (epctx_next_field(&it, &field)) {
-        bool other = field.number == CLI_TYPE_SEQUENCE || field.number == CLI_TYPE_MAP ||
-                     (field.number >= CLI_TYPE_OPAQUE && field.number <= CLI_TYPE_OPTIONAL);
-        if (field.wire == EPCTX_WIRE_LEN && other) from = it;
-    }
-    from.number = CLI_TYPE_TENSOR;
-    return merged_from(m, from);
-}
-
-static void merge_type(merger *m, epctx_value_view *value)
-{
-    epctx_view type = merged(m, value->view, CLI_VALUE_TYPE);
-    epctx_view tensor = merged_tensor_type(m, type);
-    value->elem_type = (int32_t)cli_field_int(tensor, CLI_TENSOR_TYPE_ELEM);
-    value->shape = merged(m, tensor, CLI_TENSOR_TYPE_SHAPE);
-}
-
-/* -- records -- */
-
 static void put_value(const char *word, const epctx_value_view *value)
 {
     epctx_cursor dims = epctx_value_dims(value);
@@ -122,16 +49,14 @@ static void put_value(const char *word, const epctx_value_view *value)
     puts("]");
 }
 
-static void put_values(merger *m, const char *word, epctx_cursor values)
+static void put_values(const char *word, epctx_cursor values)
 {
     epctx_value_view value;
-    while (epctx_next_value(&values, &value)) {
-        if (m->needed && value.is_tensor) merge_type(m, &value);
+    while (epctx_next_value(&values, &value))
         put_value(word, &value);
-    }
 }
 
-static void put_initializers(merger *m, epctx_graph_view graph)
+static void put_initializers(epctx_graph_view graph)
 {
     epctx_cursor it = epctx_graph_initializers(graph);
     epctx_cursor sparse = epctx_fields(graph.view, CLI_GRAPH_SPARSE);
@@ -152,7 +77,7 @@ static void put_initializers(merger *m, epctx_graph_view graph)
     while (epctx_next_field(&sparse, &field)) {
         if (field.wire != EPCTX_WIRE_LEN) continue;
         put_name("sparse",
-                 cli_field_str(merged(m, field.body, CLI_SPARSE_VALUES), CLI_TENSOR_NAME));
+                 cli_field_str(cli_field_message(field.body, CLI_SPARSE_VALUES), CLI_TENSOR_NAME));
         putchar('\n');
     }
 }
@@ -227,28 +152,25 @@ static void put_path(const place *at)
     putchar('/');
 }
 
-static void put_graph(merger *m, epctx_graph_view graph, const place *at);
+static void put_graph(epctx_graph_view graph, const place *at);
 
-static void put_attr_graphs(merger *m, const epctx_attr_view *attr, place *at)
+static void put_attr_graphs(const epctx_attr_view *attr, place *at)
 {
     epctx_cursor graphs = epctx_fields(attr->view, CLI_ATTR_GRAPHS);
     epctx_field field;
     at->attr = attr->name;
     at->position = -1;
-    if (attr->g.data != NULL || attr->g.slot != NULL) {
-        epctx_view graph = m->needed ? merged(m, attr->view, CLI_ATTR_GRAPH) : attr->g;
-        put_graph(m, epctx_graph_of(graph), at);
-    }
+    if (attr->g.data != NULL || attr->g.slot != NULL) put_graph(epctx_graph_of(attr->g), at);
     at->position = 0;
     while (epctx_next_field(&graphs, &field)) {
         if (field.wire != EPCTX_WIRE_LEN) continue;
-        put_graph(m, epctx_graph_of(field.body), at);
+        put_graph(epctx_graph_of(field.body), at);
         at->position++;
     }
 }
 
 /* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
-static void put_graph(merger *m, epctx_graph_view graph, const place *at)
+static void put_graph(epctx_graph_view graph, const place *at)
 {
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_node_view node;
@@ -258,16 +180,16 @@ static void put_graph(merger *m, epctx_graph_view graph, const place *at)
     putchar('\t');
     put(graph.name);
     putchar('\n');
-    put_values(m, "input", epctx_graph_inputs(graph));
-    put_values(m, "output", epctx_graph_outputs(graph));
-    put_values(m, "value", epctx_graph_values(graph));
-    put_initializers(m, graph);
+    put_values("input", epctx_graph_inputs(graph));
+    put_values("output", epctx_graph_outputs(graph));
+    put_values("value", epctx_graph_values(graph));
+    put_initializers(graph);
     put_nodes(nodes);
     for (; epctx_next_node(&nodes, &node); below.node++) {
         epctx_cursor attrs = epctx_node_attrs(&node);
         epctx_attr_view attr;
         while (epctx_next_attr(&attrs, &attr))
-            put_attr_graphs(m, &attr, &below);
+            put_attr_graphs(&attr, &below);
     }
 }
 
@@ -304,30 +226,17 @@ static void put_functions(const epctx_model *model)
     }
 }
 
-static void put_main_graph(merger *m, const epctx_model *model)
-{
-    const place top = {NULL, 0, {NULL, 0}, -1};
-    epctx_graph_view graph = epctx_model_graph(model);
-    if (!epctx_model_has_graph(model)) return;
-    if (m->needed) graph = epctx_graph_of(merged(m, epctx_model_read(model).view, CLI_MODEL_GRAPH));
-    put_graph(m, graph, &top);
-}
-
 static int dump(const char *file)
 {
+    const place top = {NULL, 0, {NULL, 0}, -1};
     epctx_model model;
     epctx_error error;
-    merger m;
     if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
-    epctx_arena_init(&m.arena, NULL);
-    m.needed = model.duplicate;
-    m.failed = false;
     put_model(&model);
-    put_main_graph(&m, &model);
+    if (epctx_model_has_graph(&model)) put_graph(epctx_model_graph(&model), &top);
     put_functions(&model);
-    epctx_arena_free(&m.arena);
     epctx_model_close(&model);
-    return m.failed ? cli_fail_text("%s: out of memory", file) : CLI_OK;
+    return CLI_OK;
 }
 
 static int run(int argc, char **argv)

@@ -2,7 +2,13 @@
 #include "cli.h"
 #include "epctx_npu.h"
 
+#include <string.h>
+
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error)
 {
-    return epctx_npu_backend(arch, backend, error);
+    static epctx_npu npu; /* the backend borrows it; one is enough for one command */
+    epctx_npu_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.architecture = arch;
+    return epctx_npu_init(&npu, &opts, backend, error);
 }

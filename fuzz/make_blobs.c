@@ -1,0 +1,117 @@
+/*
+ * Writes the seeds of fuzz_blob: small context binaries that together use
+ * every opcode.
+ *
+ *     make_blobs FOLDER
+ */
+#include "../tests/npu_graph.h"
+
+#include <stdio.h>
+
+static float numbers[256];
+static int written;
+
+static int save(graph_builder *b, const char *folder, const char *name)
+{
+    char path[1024];
+    epctx_buffer blob;
+    epctx_error error;
+    FILE *file;
+    epctx_error_clear(&error);
+    if (gb_compile(b, NULL, &blob, &error) != EPCTX_OK) {
+        fprintf(stderr, "%s: %s\n", name, error.message);
+        return 1;
+    }
+    snprintf(path, sizeof path, "%s/%s.bin", folder, name);
+    file = fopen(path, "wb");
+    if (!file || fwrite(blob.data, 1, blob.size, file) != blob.size || fclose(file) != 0) {
+        fprintf(stderr, "%s: cannot be written\n", path);
+        return 1;
+    }
+    written++;
+    epctx_buffer_free(&blob);
+    gb_free(b);
+    return 0;
+}
+
+static int cnn(const char *folder)
+{
+    static const int64_t x[4] = {1, 2, 6, 6}, w[4] = {3, 2, 3, 3}, d[4] = {3, 1, 3, 3};
+    static const int64_t c[1] = {3}, one[4] = {1, 1, 1, 1}, two[2] = {2, 2};
+    graph_builder b;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 4, x);
+    gb_floats(&b, "w", 4, w, numbers);
+    gb_floats(&b, "d", 4, d, numbers + 60);
+    gb_floats(&b, "c", 1, c, numbers + 90);
+    gb_node(&b, "Conv", 11, "x,w,c", "a");
+    gb_attr_ints(&b, "pads", 4, one);
+    gb_node(&b, "Relu", 14, "a", "r");
+    gb_node(&b, "Conv", 11, "r,d", "e");
+    gb_attr_int(&b, "group", 3);
+    gb_attr_ints(&b, "pads", 4, one);
+    gb_node(&b, "MaxPool", 12, "e", "p");
+    gb_attr_ints(&b, "kernel_shape", 2, two);
+    gb_attr_ints(&b, "strides", 2, two);
+    gb_node(&b, "BatchNormalization", 15, "p,c,c,c,v", "n");
+    gb_floats(&b, "v", 1, c, numbers + 3);
+    gb_node(&b, "GlobalAveragePool", 1, "n", "g");
+    gb_node(&b, "Softmax", 13, "g", "s");
+    gb_attr_int(&b, "axis", 1);
+    gb_output(&b, "s");
+    return save(&b, folder, "cnn");
+}
+
+static int mlp(const char *folder)
+{
+    static const int64_t x[2] = {3, 5}, w[2] = {5, 4}, i2[2] = {0, 2};
+    static const int64_t four[1] = {4};
+    graph_builder b;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 2, x);
+    gb_input(&b, "i", EPCTX_ONNX_INT64, 1, i2 + 1);
+    gb_floats(&b, "w", 2, w, numbers);
+    gb_floats(&b, "c", 1, four, numbers + 20);
+    gb_node(&b, "Gemm", 13, "x,w,c", "g");
+    gb_attr_float(&b, "alpha", 0.5f);
+    gb_node(&b, "Sigmoid", 13, "g", "s");
+    gb_node(&b, "Transpose", 13, "s", "t");
+    gb_node(&b, "MatMul", 13, "s,t", "m");
+    gb_node(&b, "Tanh", 13, "x", "h");
+    gb_node(&b, "Gather", 13, "m,i", "y");
+    gb_node(&b, "Cast", 13, "i", "f");
+    gb_attr_int(&b, "to", EPCTX_ONNX_FLOAT);
+    gb_output(&b, "y");
+    gb_output(&b, "f");
+    gb_output(&b, "h");
+    return save(&b, folder, "mlp");
+}
+
+static int shapes(const char *folder)
+{
+    static const int64_t x[3] = {2, 3, 4}, y[3] = {1, 3, 1}, pads[6] = {0, 1, 1, 0, 0, 2};
+    graph_builder b;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 3, x);
+    gb_input(&b, "y", EPCTX_ONNX_FLOAT, 3, y);
+    gb_ints(&b, "pads", 6, pads);
+    gb_node(&b, "Add", 14, "x,y", "a");
+    gb_node(&b, "Concat", 13, "a,x", "c");
+    gb_attr_int(&b, "axis", 1);
+    gb_node(&b, "Pad", 13, "c,pads", "p");
+    gb_node(&b, "Pad", 13, "x,pads", "q");
+    gb_attr_text(&b, "mode", "reflect");
+    gb_output(&b, "p");
+    gb_output(&b, "q");
+    return save(&b, folder, "shapes");
+}
+
+int main(int argc, char **argv)
+{
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        numbers[i] = (float)(i % 7) * 0.25f + 0.125f;
+    if (argc != 2 || cnn(argv[1]) || mlp(argv[1]) || shapes(argv[1])) return 1;
+    printf("%d seeds\n", written);
+    return 0;
+}

@@ -1,0 +1,514 @@
+/* >>edit: changes, undoing them, and writing. */
+#define _POSIX_C_SOURCE 200809L
+#include "build.h"
+#include "test.h"
+
+#include <unistd.h>
+
+static const epctx_view no_view = {NULL, NULL, 0};
+
+/* Fields that nobody knows, in every form that the grammar has. */
+static void add_unknown(bytes *b)
+{
+    put_tag(b, 1000, 0);
+    put_varint_wide(b, 5, 9);
+    put_str(b, 1001, "unknown text");
+    put_tag(b, 1002, 3);
+    put_str(b, 1, "in a group");
+    put_tag(b, 1002, 4);
+    put_tag(b, 1003, 1);
+    bytes_add(b, "8 bytes.", 8);
+    put_tag(b, 1004, 5);
+    bytes_add(b, "four", 4);
+}
+
+/* A child whose length takes `width` bytes. */
+static void put_child_wide(bytes *b, uint32_t number, bytes *child, size_t width)
+{
+    put_tag(b, number, 2);
+    put_varint_wide(b, child->size, width);
+    bytes_add(b, child->data, child->size);
+    bytes_free(child);
+}
+
+/* Three nodes in a row, with everything in the model that an editor could lose. */
+static bytes sample(void)
+{
+    static const int64_t dims[] = {4, -1};
+    static const float weights[] = {1, 2, 3, 4};
+    bytes graph = {0}, model = {0}, node, entry = {0}, function = {0};
+    put_str(&model, 6, "doc of the model");
+    add_unknown(&model);
+    add_node(&graph, "Relu", "first", "x", "a");
+    node = new_node("Add", "", "second", "a,w", "b");
+    add_unknown(&node);
+    put_str(&node, 6, "doc of a node");
+    put_child_wide(&graph, 1, &node, 4);
+    add_unknown(&graph);
+    add_node(&graph, "Tanh", "third", "b", "y");
+    put_str(&graph, 2, "main");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, dims);
+    add_floats(&graph, "w", weights, 4);
+    put_str(&graph, 10, "doc of the graph");
+    put_child_wide(&model, 7, &graph, 5);
+    put_tag(&model, 1, 0);
+    put_varint_wide(&model, 8, 3); /* ir_version, longer than needed */
+    put_str(&model, 2, "producer");
+    put_str(&entry, 1, "key");
+    put_str(&entry, 2, "old");
+    put_child(&model, 14, &entry);
+    put_str(&function, 1, "my_function");
+    put_child(&model, 25, &function);
+    add_opset(&model, "", 17);
+    return model;
+}
+
+static bool open_sample(epctx_model *model, bytes *b)
+{
+    *b = sample();
+    return epctx_model_open_memory(model, b->data, b->size, NULL, NULL) == EPCTX_OK;
+}
+
+static epctx_node_view node_at(const epctx_model *model, size_t index)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    memset(&node, 0, sizeof node);
+    for (size_t i = 0; i <= index; i++)
+        if (!epctx_next_node(&it, &node)) memset(&node, 0, sizeof node);
+    return node;
+}
+
+/* "name,name,..." of the main graph's nodes. */
+static const char *node_names(const epctx_model *model)
+{
+    static char text[400];
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    size_t used = 0;
+    text[0] = '\0';
+    while (epctx_next_node(&it, &node) && used < sizeof text)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", used > 0 ? "," : "",
+                                 (int)node.name.size, node.name.data);
+    return text;
+}
+
+static epctx_status put_simple(epctx_model *model, const char *name, epctx_view after)
+{
+    static const epctx_str in = {"a", 1}, out = {"q", 1};
+    static epctx_attr attrs[6];
+    static const int64_t ints[] = {1, -1};
+    static const float floats[] = {0.5f};
+    static const epctx_str strings[] = {{"s", 1}, {"", 0}};
+    epctx_node node;
+    memset(&node, 0, sizeof node);
+    memset(attrs, 0, sizeof attrs);
+    attrs[0].name = epctx_str_of("i");
+    attrs[0].type = EPCTX_ATTR_INT;
+    attrs[0].i = -7;
+    attrs[1].name = epctx_str_of("f");
+    attrs[1].type = EPCTX_ATTR_FLOAT;
+    attrs[1].f = 1.5f;
+    attrs[2].name = epctx_str_of("s");
+    attrs[2].type = EPCTX_ATTR_STRING;
+    attrs[2].s = epctx_str_of("text");
+    attrs[3].name = epctx_str_of("is");
+    attrs[3].type = EPCTX_ATTR_INTS;
+    attrs[3].ints = ints;
+    attrs[3].count = 2;
+    attrs[4].name = epctx_str_of("fs");
+    attrs[4].type = EPCTX_ATTR_FLOATS;
+    attrs[4].floats = floats;
+    attrs[4].count = 1;
+    attrs[5].name = epctx_str_of("ss");
+    attrs[5].type = EPCTX_ATTR_STRINGS;
+    attrs[5].strings = strings;
+    attrs[5].count = 2;
+    node.name = epctx_str_of(name);
+    node.op_type = epctx_str_of("Made");
+    node.inputs = &in;
+    node.input_count = 1;
+    node.outputs = &out;
+    node.output_count = 1;
+    node.attrs = attrs;
+    node.attr_count = 6;
+    return epctx_put_node(model, &node, after, NULL, NULL);
+}
+
+static bool writes(epctx_model *model, const bytes *want)
+{
+    bytes out = written(model);
+    bool same = bytes_equal(&out, want->data, want->size) && epctx_model_size(model) == want->size;
+    bytes_free(&out);
+    return same;
+}
+
+TEST(untouched)
+{
+    epctx_model model;
+    bytes b;
+    CHECK_TRUE(open_sample(&model, &b));
+    CHECK_TRUE(writes(&model, &b));
+    CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+    CHECK_TRUE(writes(&model, &b));
+    CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+    CHECK_TRUE(writes(&model, &b));
+    CHECK_STR(node_names(&model), "first,second,third");
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* One kind of edit each, before and after a rebuild: seen at once, undone to the byte. */
+static epctx_status edit(epctx_model *model, int kind)
+{
+    static const int64_t dims[] = {2, -1, 5};
+    epctx_cursor it;
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_value added;
+    switch (kind) {
+    case 0:
+        return epctx_remove(model, node_at(model, 1).view, NULL);
+    case 1:
+        return put_simple(model, "new", no_view);
+    case 2:
+        return put_simple(model, "new", node_at(model, 0).view);
+    case 3:
+        memset(&added, 0, sizeof added);
+        added.name = epctx_str_of("b");
+        added.elem_type = EPCTX_ONNX_FLOAT;
+        added.rank = 3;
+        added.dims = dims;
+        return epctx_put_value(model, &added, NULL);
+    case 4:
+        return epctx_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
+    case 5:
+        return epctx_put_metadata(model, epctx_str_of("key"), epctx_str_of("a new value"), NULL);
+    case 6:
+        return epctx_put_metadata(model, epctx_str_of("other"), epctx_str_of("added"), NULL);
+    case 7:
+        it = epctx_graph_values(epctx_model_graph(model));
+        if (!epctx_next_value(&it, &value)) return EPCTX_ERR_BACKEND;
+        return epctx_remove(model, value.view, NULL);
+    case 8:
+        it = epctx_graph_initializers(epctx_model_graph(model));
+        if (!epctx_next_tensor(&it, &tensor)) return EPCTX_ERR_BACKEND;
+        return epctx_remove(model, tensor.view, NULL);
+    default:
+        return EPCTX_ERR_ARG;
+    }
+}
+
+enum { EDITS = 9 };
+
+TEST(undo_restores)
+{
+    for (int rebuilt = 0; rebuilt < 2; rebuilt++) {
+        for (int kind = 0; kind < EDITS; kind++) {
+            epctx_model model;
+            bytes b;
+            size_t mark;
+            CHECK_TRUE(open_sample(&model, &b));
+            if (rebuilt) CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+            mark = epctx_edit_mark(&model);
+            CHECK(edit(&model, kind) == EPCTX_OK, "edit %d", kind);
+            CHECK(!writes(&model, &b), "edit %d changed nothing", kind);
+            epctx_undo(&model, mark);
+            CHECK(writes(&model, &b), "edit %d is not undone", kind);
+            CHECK_STR(node_names(&model), "first,second,third");
+            epctx_model_close(&model);
+            bytes_free(&b);
+        }
+    }
+}
+
+/* Whatever is edited, everything else is still there, and the result is a model. */
+TEST(rest_survives)
+{
+    static const char *const kept[] = {"unknown text", "in a group",       "8 bytes.",
+                                       "four",         "doc of the model", "doc of a node",
+                                       "producer",     "doc of the graph", "my_function"};
+    for (int kind = 0; kind < EDITS; kind++) {
+        epctx_model model, again;
+        bytes b, out;
+        CHECK_TRUE(open_sample(&model, &b));
+        CHECK(edit(&model, kind) == EPCTX_OK, "edit %d", kind);
+        out = written(&model);
+        CHECK_UINT(epctx_model_size(&model), out.size);
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+            if (kind != 0 || strcmp(kept[i], "doc of a node") != 0)
+                CHECK(bytes_contain(&out, kept[i], strlen(kept[i])), "edit %d loses '%s'", kind,
+                      kept[i]);
+        /* ir_version and the graph's length keep their odd widths. */
+        CHECK(bytes_contain(&out, "\x08\x88\x80\x00", 4), "edit %d: ir_version", kind);
+        CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
+        {
+            epctx_cursor it = epctx_fields(epctx_model_read(&again).view, 7);
+            epctx_field graph;
+            CHECK_TRUE(epctx_next_field(&it, &graph));
+            CHECK(graph.body.data[-1] < 0x80 && (graph.body.data[-2] & 0x80) &&
+                      (graph.body.data[-5] & 0x80) && graph.body.data[-6] == 0x3a,
+                  "edit %d: the graph's length changed its width", kind);
+        }
+        epctx_model_close(&again);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        bytes_free(&out);
+    }
+}
+
+TEST(placing_nodes)
+{
+    epctx_model model;
+    bytes b;
+    epctx_node_view node;
+    epctx_attr_view attr;
+    epctx_cursor it;
+    CHECK_TRUE(open_sample(&model, &b));
+    CHECK_INT(put_simple(&model, "n0", node_at(&model, 0).view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "first,n0,second,third");
+    CHECK_INT(put_simple(&model, "n1", no_view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "first,n0,second,third,n1");
+    CHECK_INT(put_simple(&model, "n2", node_at(&model, 1).view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "first,n0,n2,second,third,n1");
+    CHECK_INT(epctx_remove(&model, node_at(&model, 1).view, NULL), EPCTX_OK);
+    CHECK_STR(node_names(&model), "first,n2,second,third,n1");
+    node = node_at(&model, 1);
+    CHECK_UINT(node.attr_count, 6);
+    it = epctx_node_attrs(&node);
+    CHECK_TRUE(epctx_next_attr(&it, &attr) && attr.i == -7 && attr.type == EPCTX_ATTR_INT);
+    CHECK_TRUE(epctx_next_attr(&it, &attr) && attr.f == 1.5f && attr.type == EPCTX_ATTR_FLOAT);
+    CHECK_TRUE(epctx_next_attr(&it, &attr) && epctx_str_is(attr.s, "text"));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(remove_every_node)
+{
+    epctx_model model;
+    bytes b;
+    CHECK_TRUE(open_sample(&model, &b));
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(epctx_remove(&model, node_at(&model, 0).view, NULL), EPCTX_OK);
+    CHECK_STR(node_names(&model), "");
+    CHECK_INT(put_simple(&model, "only", no_view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "only");
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(metadata_and_opsets)
+{
+    epctx_model model;
+    bytes b;
+    epctx_str value;
+    size_t mark;
+    CHECK_TRUE(open_sample(&model, &b));
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("key"), epctx_str_of("new"), NULL), EPCTX_OK);
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("key"), &value));
+    CHECK_TRUE(epctx_str_is(value, "new"));
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("k2"), epctx_str_of("v2"), NULL), EPCTX_OK);
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("k2"), &value));
+    CHECK_TRUE(epctx_str_is(value, "v2"));
+    mark = epctx_edit_mark(&model);
+    CHECK_INT(epctx_put_opset(&model, epctx_str_of(""), 3, NULL), EPCTX_OK);
+    CHECK_INT(epctx_put_opset(&model, epctx_str_of("ai.onnx"), 3, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 17);
+    CHECK_UINT(epctx_edit_mark(&model), mark);
+    CHECK_INT(epctx_put_opset(&model, epctx_str_of("com.microsoft"), 1, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A length in two bytes grows to three only when it must. */
+TEST(length_width)
+{
+    for (size_t pad = 0; pad < 300; pad++) {
+        static char text[16800];
+        bytes graph = {0}, b, out;
+        epctx_model model, again;
+        memset(text, 'd', sizeof text);
+        add_node(&graph, "Relu", "first", "x", "y");
+        put_data(&graph, 10, text, 16383 - 200 + pad - graph.size);
+        b = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+        CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+        out = written(&model);
+        CHECK_UINT(epctx_model_size(&model), out.size);
+        CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
+        CHECK_STR(node_names(&again), "first,new");
+        epctx_undo(&model, 0);
+        CHECK_TRUE(writes(&model, &b));
+        epctx_model_close(&again);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        bytes_free(&out);
+    }
+}
+
+/* Any edits in any order, undone to any earlier mark. */
+TEST(random_scripts)
+{
+    enum { STEPS = 30 };
+    uint32_t random = 12345;
+    for (int round = 0; round < 200; round++) {
+        epctx_model model;
+        bytes b, states[STEPS + 1];
+        size_t marks[STEPS + 1];
+        size_t count = 0;
+        CHECK_TRUE(open_sample(&model, &b));
+        if (round % 2) CHECK_INT(epctx_rebuild(&model, NULL), EPCTX_OK);
+        for (int step = 0; step < STEPS; step++) {
+            marks[count] = epctx_edit_mark(&model);
+            states[count++] = written(&model);
+            if (random_below(&random, 4) == 0) {
+                size_t back = random_below(&random, (uint32_t)count);
+                epctx_undo(&model, marks[back]);
+                while (count > back) {
+                    count--;
+                    if (count == back)
+                        CHECK(writes(&model, &states[count]), "round %d, step %d: not undone",
+                              round, step);
+                    bytes_free(&states[count]);
+                }
+            } else if (node_at(&model, 0).view.data != NULL || round % 3 == 0) {
+                (void)edit(&model, (int)random_below(&random, EDITS));
+            }
+        }
+        epctx_undo(&model, 0);
+        CHECK(writes(&model, &b), "round %d: not undone at the end", round);
+        while (count > 0)
+            bytes_free(&states[--count]);
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
+
+/* A failing allocation during an edit: the model is as before. */
+TEST(allocator_fails)
+{
+    for (int kind = 0; kind < EDITS; kind++) {
+        epctx_status status = EPCTX_ERR_NOMEM;
+        for (size_t extra = 1; status != EPCTX_OK && extra < 50; extra++) {
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            epctx_open_opts opts = {0};
+            epctx_model model;
+            bytes b = sample();
+            opts.allocator = &allocator;
+            CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &opts, NULL), EPCTX_OK);
+            /* Use up the arena's block, so that edits have to ask for more. */
+            while (model.arena.left >= 32)
+                CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
+            c.fail_at = c.calls + extra;
+            status = edit(&model, kind);
+            CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "edit %d: status %d", kind,
+                  (int)status);
+            c.fail_at = 0;
+            if (status != EPCTX_OK) CHECK(writes(&model, &b), "edit %d left traces", kind);
+            epctx_undo(&model, 0);
+            CHECK(writes(&model, &b), "edit %d is not undone", kind);
+            epctx_model_close(&model);
+            CHECK_UINT(c.alive, 0);
+            bytes_free(&b);
+        }
+        CHECK_INT(status, EPCTX_OK);
+    }
+}
+
+/* Views that edits do not take. */
+TEST(bad_views)
+{
+    epctx_model model;
+    bytes b;
+    epctx_error error;
+    epctx_view wild = {NULL, NULL, 0};
+    epctx_node_view node;
+    epctx_cursor it;
+    epctx_attr_view attr;
+    CHECK_TRUE(open_sample(&model, &b));
+    CHECK_INT(epctx_remove(&model, no_view, &error), EPCTX_ERR_ARG);
+    wild.data = (const uint8_t *)"elsewhere";
+    wild.size = 9;
+    CHECK_INT(epctx_remove(&model, wild, &error), EPCTX_ERR_ARG);
+    node = node_at(&model, 1);
+    it = epctx_node_attrs(&node);
+    if (epctx_next_attr(&it, &attr))
+        CHECK_INT(epctx_remove(&model, attr.view, &error), EPCTX_ERR_ARG);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A stream that runs out of room, at every size: an error, and nothing behind the end. */
+TEST(stream_full)
+{
+    epctx_model model;
+    bytes b;
+    CHECK_TRUE(open_sample(&model, &b));
+    CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+    {
+        bytes whole = written(&model);
+        uint8_t *out = (uint8_t *)malloc(whole.size + 1);
+        CHECK_TRUE(out != NULL);
+        for (size_t size = 0; size <= whole.size; size++) {
+            pb_ostream_t stream = pb_ostream_from_buffer(out, size);
+            epctx_error error;
+            epctx_status status = epctx_model_write_stream(&model, &stream, &error);
+            CHECK((status == EPCTX_OK) == (size == whole.size), "%zu of %zu bytes: %s", size,
+                  whole.size, error.message);
+        }
+        CHECK_MEM(out, whole.size, whole.data, whole.size);
+        free(out);
+        bytes_free(&whole);
+    }
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* Written over its own source, which stays mapped until the end. */
+TEST(write_over_source)
+{
+    char path[] = "/tmp/epctx_edit_XXXXXX";
+    int file = mkstemp(path);
+    bytes b = sample();
+    epctx_model model;
+    epctx_error error;
+    CHECK_TRUE(file >= 0 && write(file, b.data, b.size) == (ssize_t)b.size && close(file) == 0);
+    CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
+    CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+    CHECK(epctx_model_write_file(&model, path, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(node_names(&model), "first,second,third,new");
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
+    CHECK_STR(node_names(&model), "first,second,third,new");
+    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", &error) != EPCTX_OK);
+    CHECK_HAS(error.message, "/tmp/no/such/folder/x.onnx");
+    epctx_model_close(&model);
+    unlink(path);
+    bytes_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(untouched);
+    RUN(undo_restores);
+    RUN(rest_survives);
+    RUN(placing_nodes);
+    RUN(remove_every_node);
+    RUN(metadata_and_opsets);
+    RUN(length_width);
+    RUN(random_scripts);
+    RUN(allocator_fails);
+    RUN(bad_views);
+    RUN(stream_full);
+    RUN(write_over_source);
+    return test_end();
+}

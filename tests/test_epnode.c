@@ -1,0 +1,323 @@
+/* >>epnode: the ten attributes, stored and effective. */
+#include "build.h"
+#include "test.h"
+
+/* Opens a model with one EPContext node (freed) and reads the node. */
+static epctx_status read_node(bytes *node, epctx_model *model, bytes *b, epctx_epnode *out,
+                              epctx_error *error)
+{
+    bytes graph = {0};
+    epctx_cursor it;
+    epctx_node_view view;
+    put_child(&graph, 1, node);
+    *b = new_model(&graph);
+    epctx_error_clear(error);
+    if (epctx_model_open_memory(model, b->data, b->size, NULL, error) != EPCTX_OK)
+        return EPCTX_ERR_BACKEND;
+    it = epctx_graph_nodes(epctx_model_graph(model));
+    if (!epctx_next_node(&it, &view) || !epctx_is_epnode(&view)) return EPCTX_ERR_BACKEND;
+    return epctx_epnode_read(&view, out, error);
+}
+
+static bytes start(void)
+{
+    return new_node("EPContext", "com.microsoft", "ctx0", "x", "y");
+}
+
+TEST(defaults)
+{
+    epctx_epnode node = epctx_epnode_default();
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    CHECK_UINT(node.present, 0);
+    CHECK_INT(node.main_context, 1);
+    CHECK_INT(node.embed_mode, 1);
+    CHECK_INT(node.max_size, 0);
+    CHECK_UINT(node.source.size, 0);
+    CHECK_UINT(epctx_epnode_attrs(&node, attrs), 0);
+    CHECK_INT(EPCTX_EP_ATTR_COUNT, 10);
+}
+
+/* Absent is not the same as stored with the default's value. */
+TEST(presence)
+{
+    bytes node = start(), b;
+    epctx_model model;
+    epctx_epnode ep;
+    epctx_error error;
+    CHECK_INT(read_node(&node, &model, &b, &ep, &error), EPCTX_OK);
+    CHECK_UINT(ep.present, 0);
+    CHECK_INT(ep.main_context, 1);
+    CHECK_INT(ep.embed_mode, 1);
+    CHECK_TRUE(epctx_str_is(ep.name, "ctx0"));
+    epctx_model_close(&model);
+    bytes_free(&b);
+
+    node = start();
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "max_size", 0);
+    add_attr_str(&node, "notes", "", 0);
+    CHECK_INT(read_node(&node, &model, &b, &ep, &error), EPCTX_OK);
+    CHECK_UINT(ep.present,
+               1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_MAX_SIZE | 1u << EPCTX_EP_NOTES);
+    CHECK_INT(ep.embed_mode, 1);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(all_attributes)
+{
+    bytes node = start(), b;
+    epctx_model model;
+    epctx_epnode ep;
+    epctx_error error;
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    static const char *const order[EPCTX_EP_ATTR_COUNT] = {"main_context",
+                                                           "ep_cache_context",
+                                                           "embed_mode",
+                                                           "ep_sdk_version",
+                                                           "onnx_model_filename",
+                                                           "hardware_architecture",
+                                                           "partition_name",
+                                                           "source",
+                                                           "notes",
+                                                           "max_size"};
+    add_attr_str(&node, "notes", "n", 1);
+    add_attr_str(&node, "unknown", "u", 1); /* vendors add their own */
+    add_attr_int(&node, "main_context", 0);
+    add_attr_int(&node, "embed_mode", 0);
+    add_attr_int(&node, "max_size", -5);
+    add_attr_str(&node, "ep_cache_context", "a.bin", 5);
+    add_attr_str(&node, "ep_sdk_version", "v1", 2);
+    add_attr_str(&node, "onnx_model_filename", "m.onnx", 6);
+    add_attr_str(&node, "hardware_architecture", "hw", 2);
+    add_attr_str(&node, "partition_name", "p0", 2);
+    add_attr_str(&node, "source", "NPU", 3);
+    CHECK_INT(read_node(&node, &model, &b, &ep, &error), EPCTX_OK);
+    CHECK_UINT(ep.present, (1u << EPCTX_EP_ATTR_COUNT) - 1);
+    CHECK_INT(ep.main_context, 0);
+    CHECK_INT(ep.embed_mode, 0);
+    CHECK_INT(ep.max_size, -5);
+    CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a.bin"));
+    CHECK_TRUE(epctx_str_is(ep.hardware_architecture, "hw"));
+    CHECK_UINT(epctx_epnode_attrs(&ep, attrs), EPCTX_EP_ATTR_COUNT);
+    for (size_t i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
+        CHECK(epctx_str_is(attrs[i].name, order[i]), "attribute %zu is not %s", i, order[i]);
+    CHECK_INT(attrs[EPCTX_EP_MAX_SIZE].i, -5);
+    CHECK_INT(attrs[EPCTX_EP_MAX_SIZE].type, EPCTX_ATTR_INT);
+    CHECK_INT(attrs[EPCTX_EP_SOURCE].type, EPCTX_ATTR_STRING);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* Payloads are bytes, not text. */
+TEST(payload_with_nul)
+{
+    static const char payload[] = "\0\xff\xfe\0bin\0";
+    bytes node = start(), b;
+    epctx_model model;
+    epctx_epnode ep;
+    epctx_error error;
+    add_attr_str(&node, "ep_cache_context", payload, sizeof payload);
+    CHECK_INT(read_node(&node, &model, &b, &ep, &error), EPCTX_OK);
+    CHECK_MEM(ep.ep_cache_context.data, ep.ep_cache_context.size, payload, sizeof payload);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* Every attribute with the other type: the error names node and attribute. */
+TEST(wrong_types)
+{
+    static const struct {
+        const char *name;
+        bool is_int;
+    } attrs[] = {{"main_context", true},
+                 {"ep_cache_context", false},
+                 {"embed_mode", true},
+                 {"ep_sdk_version", false},
+                 {"onnx_model_filename", false},
+                 {"hardware_architecture", false},
+                 {"partition_name", false},
+                 {"source", false},
+                 {"notes", false},
+                 {"max_size", true}};
+    for (size_t i = 0; i < sizeof attrs / sizeof attrs[0]; i++) {
+        bytes node = start(), b;
+        epctx_model model;
+        epctx_epnode ep;
+        epctx_error error;
+        if (attrs[i].is_int)
+            add_attr_str(&node, attrs[i].name, "1", 1);
+        else
+            add_attr_int(&node, attrs[i].name, 1);
+        CHECK(read_node(&node, &model, &b, &ep, &error) == EPCTX_ERR_GRAPH, "%s", attrs[i].name);
+        CHECK_STR(error.attribute, attrs[i].name);
+        CHECK_STR(error.node, "ctx0");
+        CHECK_HAS(error.message, attrs[i].name);
+        CHECK_HAS(error.message, "ctx0");
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
+
+TEST(bad_values)
+{
+    static const char *const names[] = {"main_context", "embed_mode"};
+    static const int64_t values[] = {-1, 2, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            bytes node = start(), b;
+            epctx_model model;
+            epctx_epnode ep;
+            epctx_error error;
+            add_attr_int(&node, names[i], values[k]);
+            CHECK(read_node(&node, &model, &b, &ep, &error) == EPCTX_ERR_GRAPH, "%s %" PRId64,
+                  names[i], values[k]);
+            CHECK_STR(error.attribute, names[i]);
+            epctx_model_close(&model);
+            bytes_free(&b);
+        }
+    }
+}
+
+/* The same op_type elsewhere is not an EPContext node. */
+TEST(other_domains)
+{
+    static const char *const domains[] = {"", "ai.onnx", "com.microsoft.x", "com.Microsoft"};
+    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
+        bytes node = new_node("EPContext", domains[i], "n", "x", "y");
+        epctx_node_view view;
+        epctx_view body = {NULL, NULL, 0};
+        body.data = node.data;
+        body.size = node.size;
+        view = epctx_node_of(body);
+        CHECK(!epctx_is_epnode(&view), "domain '%s'", domains[i]);
+        bytes_free(&node);
+    }
+}
+
+TEST(from_record)
+{
+    epctx_attr attrs[3];
+    epctx_node record;
+    epctx_epnode ep;
+    epctx_error error;
+    memset(attrs, 0, sizeof attrs);
+    memset(&record, 0, sizeof record);
+    attrs[0].name = epctx_str_of("source");
+    attrs[0].type = EPCTX_ATTR_STRING;
+    attrs[0].s = epctx_str_of("NPU");
+    attrs[1].name = epctx_str_of("embed_mode");
+    attrs[1].type = EPCTX_ATTR_INT;
+    attrs[2].name = epctx_str_of("extra");
+    attrs[2].type = EPCTX_ATTR_GRAPH;
+    record.name = epctx_str_of("r");
+    record.attrs = attrs;
+    record.attr_count = 3;
+    CHECK_INT(epctx_epnode_from_record(&record, &ep, &error), EPCTX_OK);
+    CHECK_UINT(ep.present, 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_EMBED_MODE);
+    CHECK_INT(ep.embed_mode, 0);
+    CHECK_INT(ep.main_context, 1);
+    attrs[0].type = EPCTX_ATTR_FLOAT;
+    CHECK_INT(epctx_epnode_from_record(&record, &ep, &error), EPCTX_ERR_GRAPH);
+    CHECK_STR(error.attribute, "source");
+}
+
+/* Built, written, read again. */
+TEST(round_trip)
+{
+    bytes graph = {0}, source, result;
+    epctx_model model, again;
+    epctx_epnode ep = epctx_epnode_default(), back;
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_node record;
+    epctx_view none = {NULL, NULL, 0}, placed;
+    epctx_node_view view;
+    epctx_cursor it;
+    epctx_error error;
+    epctx_str input = epctx_str_of("x"), output = epctx_str_of("y");
+    add_node(&graph, "Relu", "relu", "x", "y");
+    source = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, source.data, source.size, NULL, NULL), EPCTX_OK);
+    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EP_CACHE_CONTEXT |
+                 1u << EPCTX_EP_MAX_SIZE | 1u << EPCTX_EP_SOURCE;
+    ep.main_context = 0;
+    ep.max_size = INT64_MIN;
+    ep.ep_cache_context.data = "a\0b";
+    ep.ep_cache_context.size = 3;
+    ep.source = epctx_str_of("NPU");
+    memset(&record, 0, sizeof record);
+    record.name = epctx_str_of("new");
+    record.op_type = epctx_str_of(EPCTX_OP_TYPE);
+    record.domain = epctx_str_of(EPCTX_DOMAIN);
+    record.inputs = &input;
+    record.input_count = 1;
+    record.outputs = &output;
+    record.output_count = 1;
+    record.attrs = attrs;
+    record.attr_count = epctx_epnode_attrs(&ep, attrs);
+    CHECK(epctx_put_node(&model, &record, none, &placed, &error) == EPCTX_OK, "%s", error.message);
+    view = epctx_node_of(placed);
+    CHECK_TRUE(epctx_str_is(view.name, "new"));
+    result = written(&model);
+    CHECK_UINT(result.size, epctx_model_size(&model));
+    CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&again));
+    CHECK_TRUE(epctx_next_node(&it, &view) && epctx_str_is(view.name, "relu"));
+    CHECK_TRUE(epctx_next_node(&it, &view) && epctx_is_epnode(&view));
+    CHECK_INT(epctx_epnode_read(&view, &back, &error), EPCTX_OK);
+    CHECK_UINT(back.present, ep.present);
+    CHECK_INT(back.main_context, 0);
+    CHECK_INT(back.max_size, INT64_MIN);
+    CHECK_TRUE(epctx_str_eq(back.ep_cache_context, ep.ep_cache_context));
+    CHECK_TRUE(epctx_str_is(back.source, "NPU"));
+    epctx_model_close(&again);
+    epctx_model_close(&model);
+    bytes_free(&source);
+    bytes_free(&result);
+}
+
+/* What genuine EPs write can be read. */
+TEST(genuine)
+{
+    const char *folder = getenv("EPCTX_TEST_MODELS");
+    static const struct {
+        const char *file, *source;
+    } cases[] = {
+        {"epcontext/ort_testdata/qnn_multi_ctx_embed.onnx", NULL},
+        {"epcontext/ort_testdata/mul_1_ep_ctx_ovir.onnx", "OpenVINOExecutionProvider"},
+        {"epcontext/multi_partition/multi_single_embed0_ctx.onnx", "MiniEP"},
+    };
+    if (folder == NULL) SKIP("EPCTX_TEST_MODELS is not set");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char path[1000];
+        epctx_model model;
+        epctx_node_view node;
+        epctx_epnode ep;
+        epctx_error error;
+        epctx_cursor it;
+        snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
+        CHECK(epctx_model_open_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
+        it = epctx_graph_nodes(epctx_model_graph(&model));
+        while (epctx_next_node(&it, &node)) {
+            if (!epctx_is_epnode(&node)) continue;
+            CHECK(epctx_epnode_read(&node, &ep, &error) == EPCTX_OK, "%s", error.message);
+            if (cases[i].source != NULL) CHECK_TRUE(epctx_str_is(ep.source, cases[i].source));
+        }
+        epctx_model_close(&model);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    RUN(defaults);
+    RUN(presence);
+    RUN(all_attributes);
+    RUN(payload_with_nul);
+    RUN(wrong_types);
+    RUN(bad_values);
+    RUN(other_domains);
+    RUN(from_record);
+    RUN(round_trip);
+    RUN(genuine);
+    return test_end();
+}

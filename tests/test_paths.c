@@ -1,0 +1,312 @@
+/* >>path: names from a model, and names of outputs. */
+#define _XOPEN_SOURCE 700
+#include "build.h"
+#include "test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static epctx_status check(const char *name)
+{
+    epctx_error error;
+    epctx_status status = epctx_path_check(epctx_str_of(name), &error);
+    /* An error without words, or words without an error, are faults of their own. */
+    if ((status == EPCTX_OK) != (error.message[0] == '\0')) return EPCTX_ERR_BACKEND;
+    return status;
+}
+
+TEST(check_good)
+{
+    static const char *const good[] = {"a.bin",   "sub/a.bin", "a..b.bin", "..a",
+                                       "a..",     "sub/.../x", ".hidden",  "./a.bin",
+                                       "a b.bin", "...",       "sub/./a",  "\xc3\xa4.bin"};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        CHECK(check(good[i]) == EPCTX_OK, "'%s' is refused", good[i]);
+}
+
+TEST(check_bad)
+{
+    static const char *const bad[] = {"",
+                                      "/a.bin",
+                                      "/",
+                                      "..",
+                                      "../a.bin",
+                                      "sub/../a.bin",
+                                      "sub/..",
+                                      "sub/../../a",
+                                      "../",
+                                      "C:\\a.bin",
+                                      "C:a.bin",
+                                      "c:/a.bin",
+                                      "\\a.bin",
+                                      "\\\\server\\share\\a.bin",
+                                      "//server/share/a.bin",
+                                      "..\\a.bin",
+                                      "sub\\..\\a.bin",
+                                      "sub\\..",
+                                      "sub/..\\a",
+                                      "*/_ORT_MEM_ADDR_/*"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK(check(bad[i]) == EPCTX_ERR_PATH, "'%s' is accepted", bad[i]);
+    {
+        epctx_str with_nul = {"a.bin\0.png", 10};
+        CHECK_INT(epctx_path_check(with_nul, NULL), EPCTX_ERR_PATH);
+    }
+}
+
+TEST(folder_and_file)
+{
+    static const struct {
+        const char *path, *folder, *file;
+    } cases[] = {{"a/b/c.onnx", "a/b/", "c.onnx"},
+                 {"c.onnx", "", "c.onnx"},
+                 {"/c.onnx", "/", "c.onnx"},
+                 {"a/", "a/", ""},
+                 {"", "", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK(epctx_str_is(epctx_path_folder(epctx_str_of(cases[i].path)), cases[i].folder),
+              "folder of '%s'", cases[i].path);
+        CHECK(epctx_str_is(epctx_path_file(epctx_str_of(cases[i].path)), cases[i].file),
+              "file of '%s'", cases[i].path);
+    }
+}
+
+TEST(base)
+{
+    epctx_str folder;
+    epctx_error error;
+    CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of(NULL), &folder, &error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_str_is(folder, "m/"));
+    CHECK_INT(epctx_path_base(epctx_str_of("m/a.onnx"), epctx_str_of("c/b.onnx"), &folder, &error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_str_is(folder, "c/"));
+    CHECK_INT(epctx_path_base(epctx_str_of(NULL), epctx_str_of("c/b.onnx"), &folder, &error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_str_is(folder, "c/"));
+    CHECK_INT(epctx_path_base(epctx_str_of(""), epctx_str_of(""), &folder, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "ep.context_file_path");
+}
+
+TEST(output_names)
+{
+    static const struct {
+        const char *model, *context;
+    } models[] = {{"dir/model.onnx", "dir/model_ctx.onnx"},
+                  {"model.onnx", "model_ctx.onnx"},
+                  {"a.b/model", "a.b/model_ctx.onnx"},
+                  {"my.model.onnx", "my.model_ctx.onnx"}};
+    static const struct {
+        const char *context, *binary;
+    } contexts[] = {{"dir/model_ctx.onnx", "model_npu.bin"},
+                    {"model_ctx.onnx", "model_npu.bin"},
+                    {"x.onnx", "x_npu.bin"},
+                    {"a.b/my.x.onnx", "my.x_npu.bin"}};
+    char out[64];
+    epctx_error error;
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        CHECK_INT(epctx_path_context_model(epctx_str_of(models[i].model), out, sizeof out, &error),
+                  EPCTX_OK);
+        CHECK_STR(out, models[i].context);
+    }
+    for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
+        CHECK_INT(epctx_path_binary(epctx_str_of(contexts[i].context), epctx_str_of("npu"), out,
+                                    sizeof out, &error),
+                  EPCTX_OK);
+        CHECK_STR(out, contexts[i].binary);
+    }
+    /* Exactly fits; one byte less does not, and nothing is written behind the end. */
+    for (size_t capacity = 0; capacity <= 15; capacity++) {
+        epctx_status want = capacity >= 15 ? EPCTX_OK : EPCTX_ERR_LIMIT;
+        memset(out, 'x', sizeof out);
+        CHECK(epctx_path_context_model(epctx_str_of("model.onnx"), out, capacity, &error) == want,
+              "capacity %zu: %s", capacity, error.message);
+        CHECK(out[capacity] == 'x', "capacity %zu", capacity);
+    }
+    CHECK_TRUE(epctx_path_context_model(epctx_str_of(""), out, sizeof out, &error) != EPCTX_OK);
+}
+
+/* -- on disk -- */
+
+static char root[64];
+
+static char *at(const char *name)
+{
+    static char path[2][400];
+    static int turn;
+    turn = !turn;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
+    return path[turn];
+}
+
+static void make_file(const char *name, const char *text)
+{
+    FILE *file = fopen(at(name), "wb");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) abort();
+}
+
+/* root/model is the model's folder; root/secret.bin lies outside. */
+static void make_tree(void)
+{
+    snprintf(root, sizeof root, "/tmp/epctx_paths_XXXXXX");
+    if (mkdtemp(root) == NULL) abort();
+    if (mkdir(at("model"), 0777) != 0 || mkdir(at("model/sub"), 0777) != 0) abort();
+    if (mkdir(at("model2"), 0777) != 0) abort();
+    make_file("secret.bin", "secret");
+    make_file("model2/near.bin", "near");
+    make_file("model/a.bin", "a");
+    make_file("model/a..b.bin", "ab");
+    make_file("model/sub/c.bin", "c");
+    make_file("model/empty.bin", "");
+    if (mkfifo(at("model/fifo"), 0666) != 0) abort();
+    if (symlink("a.bin", at("model/inside")) != 0 ||
+        symlink("../secret.bin", at("model/outside")) != 0 || symlink("..", at("model/up")) != 0 ||
+        symlink("../model2/near.bin", at("model/near")) != 0 ||
+        symlink("nowhere", at("model/dangling")) != 0 || symlink("loop", at("model/loop")) != 0)
+        abort();
+}
+
+static void remove_tree(void)
+{
+    static const char *const names[] = {
+        "model/a.bin", "model/a..b.bin",  "model/sub/c.bin", "model/empty.bin",
+        "model/fifo",  "model/inside",    "model/outside",   "model/up",
+        "model/near",  "model/dangling",  "model/loop",      "model/sub",
+        "model",       "model2/near.bin", "model2",          "secret.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        remove(at(names[i]));
+    remove(root);
+}
+
+static epctx_status resolve(const char *name, char *out, epctx_error *error)
+{
+    char folder[100];
+    snprintf(folder, sizeof folder, "%s/model/", root);
+    return epctx_path_resolve(epctx_io_files(), epctx_str_of(folder), epctx_str_of(name), out,
+                              EPCTX_PATH_MAX, error);
+}
+
+TEST(resolve_good)
+{
+    static const struct {
+        const char *name, *end;
+    } cases[] = {{"a.bin", "/model/a.bin"},         {"./a.bin", "/model/a.bin"},
+                 {"sub/c.bin", "/model/sub/c.bin"}, {"sub//c.bin", "/model/sub/c.bin"},
+                 {"a..b.bin", "/model/a..b.bin"},   {"inside", "/model/a.bin"}};
+    char out[EPCTX_PATH_MAX];
+    epctx_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        size_t size, end = strlen(cases[i].end);
+        CHECK(resolve(cases[i].name, out, &error) == EPCTX_OK, "%s: %s", cases[i].name,
+              error.message);
+        size = strlen(out);
+        CHECK(size > end && strcmp(out + size - end, cases[i].end) == 0, "%s gives %s",
+              cases[i].name, out);
+    }
+}
+
+TEST(resolve_bad)
+{
+    static const struct {
+        const char *name;
+        epctx_status want;
+    } cases[] = {{"", EPCTX_ERR_PATH},
+                 {"../secret.bin", EPCTX_ERR_PATH},
+                 {"sub/../a.bin", EPCTX_ERR_PATH},
+                 {"/etc/passwd", EPCTX_ERR_PATH},
+                 {"outside", EPCTX_ERR_PATH},
+                 {"near", EPCTX_ERR_PATH}, /* a folder whose name begins like the model's */
+                 {"up/secret.bin", EPCTX_ERR_PATH},
+                 {"none.bin", EPCTX_ERR_NOT_FOUND},
+                 {"sub/none.bin", EPCTX_ERR_NOT_FOUND},
+                 {"dangling", EPCTX_ERR_NOT_FOUND}};
+    /* Things that are no file with bytes in it; the status is the library's choice. */
+    static const char *const other[] = {"sub", "empty.bin", "fifo", "loop", "up", ".", "sub/"};
+    char out[EPCTX_PATH_MAX];
+    epctx_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_status got = resolve(cases[i].name, out, &error);
+        CHECK(got == cases[i].want, "'%s' gives %s: %s", cases[i].name, epctx_status_name(got),
+              error.message);
+        CHECK_HAS(error.message, cases[i].name);
+    }
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        CHECK(resolve(other[i], out, &error) != EPCTX_OK, "'%s' gives %s", other[i], out);
+        CHECK_HAS(error.message, other[i]);
+    }
+}
+
+/* The model's folder may itself be reached through a link, or be the current one. */
+TEST(resolve_folders)
+{
+    char out[EPCTX_PATH_MAX], here[EPCTX_PATH_MAX];
+    epctx_error error;
+    char through[100];
+    CHECK_TRUE(symlink("model", at("link")) == 0);
+    snprintf(through, sizeof through, "%s/link/", root);
+    CHECK(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), out,
+                             sizeof out, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_INT(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("outside"),
+                                 out, sizeof out, &error),
+              EPCTX_ERR_PATH);
+    remove(at("link"));
+    CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("model")) == 0);
+    CHECK(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("a.bin"), out,
+                             sizeof out, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_INT(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("outside"), out,
+                                 sizeof out, &error),
+              EPCTX_ERR_PATH);
+    CHECK_TRUE(chdir(here) == 0);
+}
+
+TEST(resolve_capacity)
+{
+    char whole[EPCTX_PATH_MAX], folder[100];
+    epctx_error error;
+    CHECK_INT(resolve("a.bin", whole, &error), EPCTX_OK);
+    snprintf(folder, sizeof folder, "%s/model/", root);
+    for (size_t capacity = 0; capacity < strlen(whole) + 4; capacity++) {
+        char *out = (char *)malloc(capacity + 1);
+        epctx_status got;
+        CHECK_TRUE(out != NULL);
+        out[capacity] = 'x';
+        got = epctx_path_resolve(epctx_io_files(), epctx_str_of(folder), epctx_str_of("a.bin"), out,
+                                 capacity, &error);
+        CHECK(out[capacity] == 'x', "written behind the end of %zu bytes", capacity);
+        CHECK((got == EPCTX_OK) == (capacity > strlen(whole)), "capacity %zu: %s", capacity,
+              epctx_status_name(got));
+        if (got == EPCTX_OK) CHECK_STR(out, whole);
+        free(out);
+    }
+}
+
+TEST(long_names)
+{
+    static char name[2 * EPCTX_PATH_MAX];
+    char out[EPCTX_PATH_MAX];
+    epctx_error error;
+    for (size_t size = 200; size < sizeof name; size += 97) {
+        memset(name, 'n', size);
+        name[size] = '\0';
+        CHECK_TRUE(resolve(name, out, &error) != EPCTX_OK);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    RUN(check_good);
+    RUN(check_bad);
+    RUN(folder_and_file);
+    RUN(base);
+    RUN(output_names);
+    make_tree();
+    RUN(resolve_good);
+    RUN(resolve_bad);
+    RUN(resolve_folders);
+    RUN(resolve_capacity);
+    RUN(long_names);
+    remove_tree();
+    return test_end();
+}
