@@ -616,7 +616,7 @@ TEST(external_initializers_out)
 
 /* One EPContext node x -> y; NULL strings and negative numbers are left out. */
 typedef struct context_spec {
-    const char *source, *partition, *notes, *path;
+    const char *source, *partition, *notes, *path, *architecture;
     const void *payload;
     size_t payload_size;
     int64_t main_context, embed_mode;
@@ -633,6 +633,7 @@ static void add_context(onnx_model *m, const context_spec *c, const char *name, 
     if (c->source) onnx_attr_text(&attrs, "source", c->source);
     if (c->partition) onnx_attr_text(&attrs, "partition_name", c->partition);
     if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
+    if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
     onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
 }
 
@@ -781,6 +782,11 @@ TEST(bad_contexts)
     c.payload_size = 13;
     CHECK_TRUE(make_context("p.onnx", &c));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+    /* Made for other hardware. */
+    c.architecture = "pdp-11";
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "pdp-11");
+    c.architecture = NULL;
     /* A secondary without a primary; numbers outside the schema. */
     c.main_context = 0;
     CHECK_TRUE(make_context("p.onnx", &c));
@@ -1664,6 +1670,116 @@ static void run_case(const char *name, void (*body)(void))
     test_run(full, body);
 }
 
+/* ------------------------------------------------------- for test_plugin.sh */
+
+static bool dump_values(const ort_values *v, const char *to, const char *kind)
+{
+    size_t i;
+    for (i = 0; i < v->count; i++) {
+        char path[1024];
+        const void *data = NULL;
+        size_t size = 0;
+        FILE *file;
+        bool ok;
+        if (!ort_ok(ort->GetTensorData(v->values[i], &data)) ||
+            !ort_ok(ort->GetTensorSizeInBytes(v->values[i], &size))) {
+            return false;
+        }
+        snprintf(path, sizeof path, "%s/%s_%zu.bin", to, kind, i);
+        file = fopen(path, "wb");
+        if (!file) return false;
+        ok = fwrite(data, 1, size, file) == size;
+        if (fclose(file) != 0 || !ok) return false;
+    }
+    return true;
+}
+
+/* The inputs ort_run makes of its seed, and the CPU's outputs. */
+static bool dump_cpu(const char *model, const char *to)
+{
+    ort_spec spec;
+    OrtSession *session = NULL;
+    OrtAllocator *allocator = NULL;
+    ort_values inputs, outputs;
+    size_t count = 0, i;
+    bool ok;
+    memset(&spec, 0, sizeof spec);
+    memset(&inputs, 0, sizeof inputs);
+    memset(&outputs, 0, sizeof outputs);
+    spec.path = model;
+    mkdir(to, 0777);
+    ok = ort_session(&spec, &session) && ort_run(session, 7, &outputs) &&
+         ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+         ort_ok(ort->SessionGetInputCount(session, &count));
+    for (i = 0; ok && i < count; i++) {
+        inputs.count = i + 1;
+        ok = ort_make_input(session, i, allocator, 7, &inputs);
+    }
+    ok = ok && dump_values(&inputs, to, "input") && dump_values(&outputs, to, "output");
+    ort_values_free(&inputs);
+    ort_values_free(&outputs);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+/* Files of floats in two folders. */
+static bool compare_folders(const char *got, const char *want)
+{
+    int i;
+    for (i = 0;; i++) {
+        char path[2][1024];
+        FILE *files[2];
+        float a = 0, b = 0;
+        size_t have_a, have_b, at = 0;
+        bool same = true;
+        snprintf(path[0], sizeof path[0], "%s/output_%d.bin", got, i);
+        snprintf(path[1], sizeof path[1], "%s/output_%d.bin", want, i);
+        files[0] = fopen(path[0], "rb");
+        files[1] = fopen(path[1], "rb");
+        do {
+            have_a = files[0] ? fread(&a, sizeof a, 1, files[0]) : 0;
+            have_b = files[1] ? fread(&b, sizeof b, 1, files[1]) : 0;
+            same = have_a == have_b && (!have_a || fabsf(a - b) <= 1e-3f + 1e-3f * fabsf(b));
+            at++;
+        } while (same && have_a);
+        if (files[0]) fclose(files[0]);
+        if (files[1]) fclose(files[1]);
+        if (!same) {
+            snprintf(ort_text, sizeof ort_text,
+                     "output_%d.bin differs at %zu: expected %g, found %g", i, at - 1, (double)b,
+                     (double)a);
+            return false;
+        }
+        if (at == 1) return i > 0;
+    }
+}
+
+static int tool(int argc, char **argv)
+{
+    bool ok = false;
+    ort_spec spec;
+    ep = &subjects[1];
+    if (!ort_open(false) || !register_library(ep->label, ep->library)) {
+        printf("%s\n", ort_text);
+        return 1;
+    }
+    spec = spec_of(argv[2]);
+    if (strcmp(argv[1], "--run") == 0) ok = check_run(&spec, argv[3]) > 0;
+    if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
+    if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
+    if (strcmp(argv[1], "--write") == 0) {
+        const char *const config[] = {
+            "ep.context_enable",  "1", "ep.context_file_path", argv[3], "ep.context_embed_mode",
+            argc > 4 ? "1" : "0", NULL};
+        spec.config = config;
+        ok = make_session(&spec);
+    }
+    if (!ok) printf("%s\n", ort_text);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+    ort->ReleaseEnv(ort_env);
+    return ok ? 0 : 1;
+}
+
 #define EACH(name)                                                                                 \
     do {                                                                                           \
         if (test_wanted(argc, argv, #name)) run_case(#name, test_case_##name);                     \
@@ -1674,7 +1790,9 @@ int main(int argc, char **argv)
     const char *tmp = getenv("TMPDIR");
     size_t i;
     snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!find_plugins(argv[0]) || !mkdtemp(folder)) return 1;
+    if (!find_plugins(argv[0])) return 1;
+    if (argc > 3 && argv[1][0] == '-') return tool(argc, argv);
+    if (!mkdtemp(folder)) return 1;
     test_name = "open";
     if (!ort_open(false)) {
         printf("skip plugin: %s\n", ort_text);

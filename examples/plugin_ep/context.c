@@ -454,9 +454,21 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
 static OrtStatus *open_primary(loader *l, bound_node *bound)
 {
     const ep_api *api = l->session->api;
+    const epctx_backend *backend = &l->session->backend;
     ep_context *shared = NULL, *context = context_new(l->session);
     OrtStatus *status;
     if (!context) return ep_no_memory(api);
+    if (backend->check_fn) {
+        epctx_error error;
+        epctx_status checked;
+        epctx_error_clear(&error);
+        checked = backend->check_fn(backend->self, &bound->node, &error);
+        if (checked != EPCTX_OK) {
+            ep_context_drop(context);
+            epctx_blame(&error, NULL, &bound->node.name, NULL);
+            return ep_load_status(api, checked, &error);
+        }
+    }
     status = bound->node.embed_mode
                  ? ep_node_bytes(api, bound->record.nodes[0], "ep_cache_context", &context->bytes)
                  : open_file(l, bound, context, &shared);

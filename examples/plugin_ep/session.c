@@ -93,7 +93,8 @@ static OrtStatus *find_constants(const ep_record *record, epctx_map *constants, 
 }
 
 /* Groups of nodes: owner[i] is the group of node i, or one of these. */
-enum { NOBODY = UINT32_MAX, SEVERAL = UINT32_MAX - 1 };
+#define NOBODY  UINT32_MAX
+#define SEVERAL (UINT32_MAX - 1)
 
 static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_arena *arena,
                         uint32_t *owner, size_t *group_count)
@@ -238,6 +239,32 @@ static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *recor
     return NULL;
 }
 
+/* For the user who wonders why a node is on the CPU: session log level 1 (INFO) and below. */
+static OrtStatus *log_refusals(const ep_session *session, const epctx_graph *graph,
+                               const uint8_t *take)
+{
+    const ep_api *api = session->api;
+    const epctx_backend *backend = &session->backend;
+    OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
+    size_t i;
+    if (!backend->explain_fn) return NULL;
+    EP_TRY(api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
+    if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        epctx_error error;
+        char text[900];
+        if (take[i]) continue;
+        epctx_error_clear(&error);
+        if (backend->explain_fn(backend->self, graph, i, &error) == EPCTX_OK) continue;
+        snprintf(text, sizeof text, "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
+                 node->op_type.data, (int)node->name.size, node->name.data, error.message);
+        EP_TRY(api->ort->Logger_LogMessage(session->logger, ORT_LOGGING_LEVEL_INFO, text, ORT_FILE,
+                                           __LINE__, "GetCapability"));
+    }
+    return NULL;
+}
+
 static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
                                  const OrtGraph *graph, OrtEpGraphSupportInfo *info,
                                  epctx_arena *arena)
@@ -262,6 +289,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     EP_TRY(ep_status(
         api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
         &error));
+    EP_TRY(log_refusals(session, &record->graph, take));
     for (i = 0; i < node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));

@@ -558,6 +558,24 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     return EPCTX_OK;
 }
 
+static epctx_status toy_check(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    const char *mine = ((const toy *)self)->architecture;
+    if (!node->hardware_architecture.size || epctx_str_is(node->hardware_architecture, mine)) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_VERSION, "hardware_architecture: expected %s, found %S",
+                      mine, &node->hardware_architecture);
+}
+
+static epctx_status toy_explain(void *self, const epctx_graph *graph, size_t index,
+                                epctx_error *error)
+{
+    (void)self;
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "the toy does not know %S",
+                      &graph->nodes[index].op_type);
+}
+
 /* -------------------------------------------------------------------- device */
 
 static void toy_close(epctx_backend *backend)
@@ -599,6 +617,8 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     backend->find_fn = toy_find;
     backend->info_fn = toy_info;
     backend->run_fn = toy_run;
+    backend->explain_fn = toy_explain;
+    backend->check_fn = toy_check;
     return EPCTX_OK;
 }
 
