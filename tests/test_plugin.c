@@ -1754,6 +1754,56 @@ static bool compare_folders(const char *got, const char *want)
     }
 }
 
+/* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
+ * its context model both ways, and compares every run with the CPU. */
+static int try_ep(const char *library, const char *name, const char *model)
+{
+    const char *const where[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                 in_folder("try_ctx.onnx"), NULL};
+    const char *const inside[] = {"ep.context_enable",
+                                  "1",
+                                  "ep.context_file_path",
+                                  in_folder("in_ctx.onnx"),
+                                  "ep.context_embed_mode",
+                                  "1",
+                                  NULL};
+    const char *const *const configs[] = {where, inside};
+    subject mine = {"try", library, name, ""};
+    char full[PATH_MAX];
+    ort_spec spec;
+    size_t count, i;
+    bool ok;
+    ep = &mine;
+    if (!ort_open(false) || !realpath(library, full) ||
+        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "try", full))) {
+        printf("%s: cannot be registered: %s\n", library, ort_text);
+        return 1;
+    }
+    spec = spec_of(model);
+    spec.allow_cpu = true;
+    count = check_run(&spec, model);
+    ok = count > 0;
+    printf(ok ? "compiled now: %zu nodes, outputs as on the CPU\n" : "compiled now: failed\n",
+           count);
+    for (i = 0; i < 2 && ok; i++) {
+        spec.path = model;
+        spec.config = configs[i];
+        ok = make_session(&spec);
+        spec.path = configs[i][3];
+        spec.config = NULL;
+        count = ok ? check_run(&spec, model) : 0;
+        ok = count > 0;
+        if (ok) {
+            printf("%s: generated, reloaded: %zu EPContext nodes, outputs as on the CPU\n",
+                   i ? "embedded" : "in a file", count);
+        }
+    }
+    if (!ok) printf("%s\n", ort_text);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "try"));
+    ort->ReleaseEnv(ort_env);
+    return ok ? 0 : 1;
+}
+
 static int tool(int argc, char **argv)
 {
     bool ok = false;
@@ -1791,8 +1841,13 @@ int main(int argc, char **argv)
     size_t i;
     snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!find_plugins(argv[0])) return 1;
-    if (argc > 3 && argv[1][0] == '-') return tool(argc, argv);
+    if (argc > 3 && argv[1][0] == '-' && strcmp(argv[1], "--try") != 0) return tool(argc, argv);
     if (!mkdtemp(folder)) return 1;
+    if (argc == 5 && strcmp(argv[1], "--try") == 0) {
+        const int failed = try_ep(argv[2], argv[3], argv[4]);
+        nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        return failed;
+    }
     test_name = "open";
     if (!ort_open(false)) {
         printf("skip plugin: %s\n", ort_text);

@@ -1,10 +1,10 @@
-// acme_ep.cc - an execution provider in C++, in the manner of those inside ONNX Runtime's tree, whose
-// EPContext work is done by epctx.h. It has its own graph classes (host.h) and no model bytes, so it
-// uses the parts that live without them: EPCTX_NO_WIRE, no nanopb.
+// acme_ep.cc - an execution provider in C++, in the manner of those inside ONNX Runtime's tree,
+// whose EPContext work is done by epctx.h. It has its own graph classes (host.h) and no model
+// bytes, so it uses the parts that live without them: EPCTX_NO_WIRE, no nanopb.
 //
-// The device is a joke (it adds, multiplies and negates one number), the EPContext work is complete:
-// generation with and without a file of its own, several partitions in one binary, GetEpContextNodes,
-// loading with contained paths and ORT's error codes. README.md walks through it.
+// The device is a joke (it adds, doubles and negates one number), the EPContext work is complete:
+// generation with and without a file of its own, several partitions in one binary,
+// GetEpContextNodes, loading with contained paths and ORT's error codes. README.md walks through.
 #define EPCTX_NO_WIRE
 #define EPCTX_STATIC
 #define EPCTX_IMPLEMENTATION
@@ -18,7 +18,8 @@
 
 #include "host.h"
 
-namespace {
+namespace
+{
 
 constexpr const char *kSource = "AcmeExecutionProvider";
 constexpr const char *kShortName = "acme"; // [ep] in [model]_[ep].bin
@@ -111,7 +112,8 @@ struct DeviceContext {
         std::string out = "ACME3\n";
         for (const auto &[name, program] : graphs) {
             out += name;
-            for (const auto &op : program) out += ' ' + op;
+            for (const auto &op : program)
+                out += ' ' + op;
             out += '\n';
         }
         return out;
@@ -127,7 +129,8 @@ struct DeviceContext {
             std::istringstream words(line);
             std::string name, op;
             words >> name;
-            while (words >> op) graphs[name].push_back(op);
+            while (words >> op)
+                graphs[name].push_back(op);
         }
         return !graphs.empty();
     }
@@ -214,7 +217,8 @@ class AcmeExecutionProvider
     std::vector<const host::Node *> GetEpContextNodes() const
     {
         std::vector<const host::Node *> nodes;
-        for (const auto &node : context_nodes_) nodes.push_back(node.get());
+        for (const auto &node : context_nodes_)
+            nodes.push_back(node.get());
         return nodes;
     }
 
@@ -232,16 +236,19 @@ class AcmeExecutionProvider
 host::Status AcmeExecutionProvider::Compile(const std::vector<host::FusedNodeAndGraph> &graphs)
 {
     bool compiled = false;
-    for (const auto &graph : graphs) compiled |= IsContextNode(*graph.nodes.front());
+    for (const auto &graph : graphs)
+        compiled |= IsContextNode(*graph.nodes.front());
     const bool generate = host::Get(options_, "ep.context_enable") == "1";
     if (compiled && generate) {
         epctx_error error{};
-        return ToStatus(epctx_fail(&error, EPCTX_ERR_GRAPH, "the model is compiled already"), error);
+        return ToStatus(epctx_fail(&error, EPCTX_ERR_GRAPH, "the model is compiled already"),
+                        error);
     }
     if (compiled) return Load(graphs);
     for (const auto &graph : graphs) {
         Program &program = kernels_[graph.fused->name];
-        for (const auto *node : graph.nodes) program.push_back(node->op_type);
+        for (const auto *node : graph.nodes)
+            program.push_back(node->op_type);
     }
     return generate ? Generate(graphs) : host::Status{};
 }
@@ -264,8 +271,8 @@ host::Status AcmeExecutionProvider::Generate(const std::vector<host::FusedNodeAn
     if (!embed) {
         char path[EPCTX_PATH_MAX];
         if (model.empty()) {
-            const epctx_status status = epctx_path_context_model(
-                View(graphs.front().model_path), path, sizeof path, &error);
+            const epctx_status status = epctx_path_context_model(View(graphs.front().model_path),
+                                                                 path, sizeof path, &error);
             if (status != EPCTX_OK) return ToStatus(status, error);
             model = path;
         }
@@ -338,7 +345,8 @@ host::Status AcmeExecutionProvider::Load(const std::vector<host::FusedNodeAndGra
     for (std::size_t i = 0; i < graphs.size(); i++) {
         host::Status status = ReadContextNode(*graphs[i].nodes.front(), nodes[i]);
         // Primaries first: a secondary may stand before the one it needs.
-        if (status.ok() && nodes[i].main_context) status = LoadPrimary(graphs[i], nodes[i], context);
+        if (status.ok() && nodes[i].main_context)
+            status = LoadPrimary(graphs[i], nodes[i], context);
         if (!status.ok()) return status;
     }
     for (std::size_t i = 0; i < graphs.size(); i++) {
@@ -468,7 +476,8 @@ void Refuses(const std::string &folder, const std::string &path, const char *why
 int main()
 {
     namespace fs = std::filesystem;
-    const fs::path path = fs::temp_directory_path() / ("embed_in_ep_" + std::to_string(std::random_device()()));
+    const fs::path path =
+        fs::temp_directory_path() / ("embed_in_ep_" + std::to_string(std::random_device()()));
     fs::create_directories(path);
     const std::string folder = path.string() + "/";
     RoundTrip(folder, true);

@@ -12,7 +12,8 @@
 #include <variant>
 #include <vector>
 
-namespace host {
+namespace host
+{
 
 using Attribute = std::variant<std::int64_t, std::string>;
 
