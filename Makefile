@@ -57,7 +57,8 @@ ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo fuzz plugin programs deps-build deps-demo deps-plugin deps-test clean help
+.PHONY: all test demo fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
+        deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -75,6 +76,10 @@ test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter-out build/libtoy_ep.so build/libbad_ep.so,$(PLUGINS:%=build/%))
 
+## matrix   the plugin EP in older ONNX Runtimes
+matrix: deps-plugin deps-matrix build/tests/test_plugin $(PLUGINS:%=build/%)
+	@tests/run tests/matrix.sh
+
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)
 	@tests/run tests/test_fuzz.sh
@@ -85,6 +90,8 @@ deps-demo: deps-build
 	@sh tests/deps.sh demo
 deps-plugin: deps-build
 	@sh tests/deps.sh plugin
+deps-matrix: deps-build
+	@sh tests/deps.sh matrix
 deps-test: deps-build
 	@sh tests/deps.sh test
 

@@ -5,8 +5,9 @@
 #   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
 #   tests/deps.sh test           demo, second compiler, judges and their data
 #   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
+#   tests/deps.sh matrix         older ONNX Runtimes
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
-#                                ort | ort-headers | blazeface | onnx-buf
+#                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf
 #
 # Environment:
 #   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
@@ -34,6 +35,11 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 ort_pkg=onnxruntime-node
 ort_version=1.30.0
 ort_sha512=b7086cd42d82fc1164cf5c9ce4e634288536194aba0d444eee10f86f1e50d90cb79c0309c115d6f31537355733136f5503d96894b3987a9a03f1f8d318e7c8ab
+# Older ones, for `make matrix`: VERSION=SHA512.
+ort_older="
+1.29.0=5a3895541ef6ae220bcfc1db62fc6f9a32b213f5a6918a127ca63ef9ac68e63011eb4f47420f0cc221bf1e14a1a537097e6980773c71981f8c3124f703e4a23c
+1.24.3=247efe7336dcf002c0f35f6f95381c57e436d78ffe56319e0470e35fcd7e6420f43c254220518536d4f4578b171bfd495f2a4a3e049c41c0778a3fe19376274e
+1.22.0=41a02aafb3c57a4ae612c9aed6ba70ecec496321be8800a3347a0db50215b7d3a1eecb7c5833c82147ba2a117d977e475494c977d095d6b78fa0f98a852576ea"
 # No npm package of ONNX Runtime's own has the C headers; this one does, for API 29.
 headers_pkg=com.github.asus4.onnxruntime
 headers_version=0.4.9
@@ -168,6 +174,7 @@ ort_binding() {
 folder() {
     case $1 in
     ort) echo "${ORT_HOME:-$cache/$ort_pkg-$ort_version}" ;;
+    ort-[0-9]*) echo "$cache/$ort_pkg-${1#ort-}" ;;
     ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_pkg-$headers_version/$headers_path}" ;;
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
@@ -237,6 +244,12 @@ fetch_one() {
             fetch $ort_pkg $ort_version $ort_sha512 package/package.json \
                 package/dist package/lib "package/bin/napi-v6/linux/$(ort_arch)"
         fi ;;
+    ort-[0-9]*)
+        for o in $ort_older; do
+            [ "${1#ort-}" = "${o%%=*}" ] || continue
+            fetch $ort_pkg "${o%%=*}" "${o#*=}" package/package.json \
+                "package/bin/napi-v6/linux/$(ort_arch)"
+        done ;;
     ort-headers)
         if [ -n "${ORT_INCLUDE:-}" ]; then
             [ -e "$ORT_INCLUDE/onnxruntime_c_api.h" ] ||
@@ -266,6 +279,10 @@ demo)
     packages="ort blazeface"
     want_build
     want_node ;;
+matrix)
+    for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
+    want_build
+    if downloads_missing; then want_node; fi ;;
 test)
     packages="ort ort-headers blazeface onnx-buf"
     want_build
@@ -274,6 +291,7 @@ test)
 where)
     case ${2:-} in
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;
+    ort-[0-9]*) ort_binding "$(folder "$2")" || die "ONNX Runtime ${2#ort-} is not there" ;;
     *) folder "${2:-}" ;;
     esac
     exit ;;

@@ -27,6 +27,9 @@ typedef struct ep_api {
 
 /* The oldest API that has every function this EP calls: ORT 1.24. */
 #define EP_OLDEST_API 24
+/* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not with
+ * 1.29.0): bodies stay on the CPU. */
+#define EP_BODIES_API 29
 
 #if defined(__GNUC__)
 #define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))

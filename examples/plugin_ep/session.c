@@ -384,7 +384,7 @@ static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph
     bool compiled = false;
     EP_TRY(session->api->ort->Graph_GetParentNode(graph, &parent));
     /* ORT cannot write an EPContext node into the body of a control-flow node. */
-    if (parent && session->generate) return NULL;
+    if (parent && (session->generate || session->api->version < EP_BODIES_API)) return NULL;
     if (parent) EP_TRY(is_compiled_model(session, graph, &compiled));
     if (compiled) return NULL;
     EP_TRY(ep_record_read(&record, session->api, graph, NULL));

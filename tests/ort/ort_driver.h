@@ -25,6 +25,7 @@
 
 static const OrtApiBase *ort_base;
 static const OrtApi *ort;
+static uint32_t ort_version; /* of that table: functions that came later are not in it */
 static const OrtCompileApi *ort_compile;
 static OrtEnv *ort_env;
 static int ort_code;
@@ -101,15 +102,22 @@ static bool ort_open(bool virtual_devices)
         return false;
     }
     ort_base = get_base();
-    ort = ort_base->GetApi(ORT_API_VERSION);
-    if (!ort) {
-        snprintf(ort_text, sizeof ort_text, "%s has no API %d", ort_base->GetVersionString(),
-                 ORT_API_VERSION);
+    /* "1.24.3" -> 24: asking for too new a table makes ORT print to stderr. */
+    if (sscanf(ort_base->GetVersionString(), "1.%u", &ort_version) != 1) ort_version = 0;
+    if (ort_version > ORT_API_VERSION) ort_version = ORT_API_VERSION;
+    ort = ort_base->GetApi(ort_version);
+    if (!ort || ort_version < 22) {
+        snprintf(ort_text, sizeof ort_text, "this driver needs ONNX Runtime 1.22, this is %s",
+                 ort_base->GetVersionString());
         return false;
+    }
+    if (ort_version < 24) { /* good for one thing: what a plugin says that needs more */
+        return ort_ok(ort->CreateEnvWithCustomLogger(ort_logger, NULL, ORT_LOGGING_LEVEL_WARNING,
+                                                     "epctx", &ort_env));
     }
     ort_compile = ort->GetCompileApi();
     memset(&options, 0, sizeof options);
-    options.version = ORT_API_VERSION;
+    options.version = ort_version;
     options.logging_severity_level = ORT_LOGGING_LEVEL_WARNING;
     options.log_id = "epctx";
     options.custom_logging_function = ort_logger;
