@@ -49,7 +49,7 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
-PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so) libtoy_ep.so libbad_ep.so
+PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
 PLUGIN_TESTS   := $(ORT_TESTS:tests/%.c=build/tests/%) $(ORT_TESTS:tests/%.c=build/asan/tests/%)
 
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
@@ -74,7 +74,7 @@ test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(PLUGIN_TESTS)
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
-plugin: $(filter-out build/libtoy_ep.so build/libbad_ep.so,$(PLUGINS:%=build/%))
+plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
 ## matrix   the plugin EP in older ONNX Runtimes
 matrix: deps-plugin deps-matrix build/tests/test_plugin $(PLUGINS:%=build/%)
@@ -125,6 +125,10 @@ build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                         build/$(1)plugin/tests/ort/device_toy.o
 	$(2) -shared $$^ $(3) -lm -o $$@
+# The toy again, with allocations that fail on demand.
+build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                            build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -lm -o $$@
 build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 

@@ -1010,6 +1010,171 @@ TEST(run_fails)
     CHECK_ORT_FAILS(ok, ORT_EP_FAIL, "the toy was told to fail");
 }
 
+/* Two EPs compile parts of one model; each finds its own nodes again. */
+TEST(two_eps_in_one_model)
+{
+    const subject *other = &subjects[ep == &subjects[0] ? 1 : 0];
+    const char *const names[] = {subjects[0].ep, subjects[1].ep};
+    const OrtEpDevice *devices[2] = {NULL, NULL};
+    OrtSession *session = NULL;
+    ort_values want, got;
+    nodes n;
+    onnx_model m;
+    float w[6];
+    size_t ran[2] = {0, 0}, i;
+    int round;
+    bool ok = true;
+    char file[PATH_MAX + 64], text[sizeof ort_text] = "";
+    snprintf(file, sizeof file, "%s/%s", plugins, other->library);
+    if (access(file, R_OK) != 0) SKIP("%s is not built", other->library);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "for_both", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Tanh", "", "for_the_npu", "a", "b", NULL);
+    onnx_node(&m.graph, "Mul", "", "for_both_too", "b,w", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    CHECK_ORT(register_library(other->label, other->library));
+    memset(&want, 0, sizeof want);
+    memset(&got, 0, sizeof got);
+    for (round = 0; round < 2 && ok; round++) {
+        OrtSessionOptions *options = NULL;
+        ort_spec spec;
+        memset(&spec, 0, sizeof spec);
+        spec.config = round ? NULL : generate;
+        ok = ort_options(&spec, &options) &&
+             ort_ok(ort->AddSessionConfigEntry(options, "session.disable_cpu_ep_fallback", "1"));
+        for (i = 0; i < 2 && ok; i++) { /* the toy first: it leaves Tanh to the NPU */
+            devices[i] = ort_device(names[i], OrtHardwareDeviceType_CPU);
+            ok = devices[i] && ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(
+                                   options, ort_env, &devices[i], 1, NULL, NULL, 0));
+        }
+        ok = ok && ort_ok(ort->CreateSession(ort_env, in_folder(round ? "m_ctx.onnx" : "m.onnx"),
+                                             options, &session));
+        if (options) ort->ReleaseSessionOptions(options);
+        if (ok && round) {
+            ok = ort_run(session, 7, &got) && cpu_outputs(in_folder("m.onnx"), &want) &&
+                 ort_same(&got, &want);
+            for (i = 0; i < 2; i++)
+                ran[i] = ort_assigned(session, names[i]);
+        }
+        memcpy(text, ort_text, sizeof text);
+        if (session) ort->ReleaseSession(session);
+        session = NULL;
+    }
+    ort_values_free(&want);
+    ort_values_free(&got);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, other->label));
+    CHECK(ok, "%s", text);
+    CHECK_INT(ran[0], 2);
+    CHECK_INT(ran[1], 1);
+    CHECK_TRUE(exists("m_toy.bin") && exists("m_npu.bin"));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    epctx_model_close(&n.model);
+    CHECK_INT(n.count, 3);
+    CHECK_INT(n.others, 0);
+}
+
+/* The model says another shape than the binary was compiled for: an error, not a wrong access. */
+TEST(other_shape_than_compiled)
+{
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    OrtSession *session = NULL;
+    ort_values out;
+    nodes n;
+    onnx_model m;
+    context_spec c;
+    char partition[256];
+    int64_t dims[2] = {2, 2};
+    bool ok;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims);
+    onnx_output(&m.graph, "y", 2, dims);
+    add_context(&m, &c, "ctx", "x", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("p.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    ok = ort_session(&spec, &session);
+    if (ok) {
+        ok = ort_run(session, 1, &out);
+        ort->ReleaseSession(session);
+    }
+    CHECK_ORT_FAILS(ok, ORT_INVALID_ARGUMENT, "expected float32[2,3], found float32[2,2]");
+    /* Another number of inputs shows when it is loaded. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_input(&m.graph, "z", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    add_context(&m, &c, "ctx", "x,z", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("p.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "1 inputs, the node has 2");
+}
+
+/* Promises ORT asks of an EP and this one does not make. */
+TEST(nothing_compiled)
+{
+    static const char *const weightless[] = {"ep.enable_weightless", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    onnx_model m;
+    float w[3] = {1, 2, 3};
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
+    onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "x,bias", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o.onnx");
+    out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
+    spec.allow_cpu = true;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_FAIL, "Unable to compile any nodes");
+    CHECK_INT(count_files(), 1);
+    /* Through session options ORT writes nothing and calls that success. */
+    CHECK_ORT(generate_one(generate));
+    CHECK_INT(count_files(), 1);
+    if (ort_version < 29) return; /* an option of 1.29 */
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = weightless;
+    CHECK(!make_session(&spec), "expected weightless mode to be refused");
+    CHECK_HAS(ort_text, "Weightless mode requested");
+}
+
+/* The compile API, with the CPU's weights in a file. */
+TEST(compile_api_external_initializers)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    CHECK_TRUE(make_three("m.onnx"));
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o_ctx.onnx");
+    out.initializers = "cpu.bin";
+    spec.allow_cpu = true;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    CHECK_TRUE(exists("cpu.bin") && exists(binary_name("o")));
+    spec.path = in_folder("o_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    /* Without the CPU this model cannot run, and ORT says so. */
+    spec.allow_cpu = false;
+    CHECK(!make_session(&spec), "expected a missing CPU fallback to fail");
+    CHECK_HAS(ort_text, "fallback to CPU EP has been explicitly disabled");
+}
+
 /* ------------------------------------------------------------ compatibility */
 
 static bool set_metadata(const char *from, const char *to, const char *key, const char *value)
@@ -1429,6 +1594,26 @@ TEST(ort_in_ours)
 
 /* -------------------------------------------------------------- real models */
 
+/* Names of the free dimensions of a model's inputs; the driver sets them to 1. */
+static void free_dims(const char *path, char (*names)[64], size_t room, size_t *count)
+{
+    epctx_model model;
+    epctx_cursor inputs;
+    epctx_value_view value;
+    *count = 0;
+    if (epctx_model_open_file(&model, path, NULL, NULL) != EPCTX_OK) return;
+    inputs = epctx_graph_inputs(epctx_model_graph(&model));
+    while (epctx_next_value(&inputs, &value)) {
+        epctx_cursor dims = epctx_value_dims(&value);
+        epctx_dim dim;
+        while (*count < room && epctx_next_dim(&dims, &dim)) {
+            if (dim.known || dim.param.size == 0 || dim.param.size >= 64) continue;
+            snprintf(names[(*count)++], 64, "%.*s", (int)dim.param.size, dim.param.data);
+        }
+    }
+    epctx_model_close(&model);
+}
+
 /* A model on the CPU EP, compiled now, generated and reloaded: the same numbers. */
 static void model_case(const char *path)
 {
@@ -1440,6 +1625,7 @@ static void model_case(const char *path)
     size_t taken, contexts;
     bool ok;
     clear_folder();
+    free_dims(path, ort_free_dims, 8, &ort_free_count);
     ok = cpu_outputs(path, &want);
     if (!ok) {
         test_skip("ORT's CPU EP: %s", ort_text);
@@ -1528,6 +1714,71 @@ static void run_models(void)
         printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
     }
     ort_relative = 0;
+    ort_free_count = 0;
+}
+
+/* ------------------------------------------------------------- out of memory */
+
+/* Generates, reloads and runs; `ran` tells whether our EP did the work. */
+static bool whole_life(size_t *ran)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    ort_values out;
+    bool ok;
+    *ran = 0;
+    remove(in_folder("m_ctx.onnx"));
+    remove(in_folder(binary_name("m")));
+    if (!register_library("oom", "libtoy_oom_ep.so")) return false;
+    spec.config = generate;
+    spec.allow_cpu = true; /* GetCapability cannot fail a session */
+    ok = make_session(&spec);
+    if (ok && exists("m_ctx.onnx")) {
+        spec.config = NULL;
+        spec.path = in_folder("m_ctx.onnx");
+        ok = ort_session(&spec, &session) && ort_run(session, 7, &out);
+        if (ok) {
+            *ran = ort_assigned(session, ep->ep);
+            ort_values_free(&out);
+        }
+        if (session) ort->ReleaseSession(session);
+    }
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "oom"));
+    return ok;
+}
+
+/* Every allocation of the plugin fails once, from registration to the end: an error or the CPU, no
+ * crash, no leak (under the sanitizer), no file left half done. */
+TEST(out_of_memory)
+{
+    char path[PATH_MAX + 64];
+    void (*arm)(long) = NULL;
+    bool (*fired)(void) = NULL;
+    void *library;
+    bool more = true, ok = false, tidy = true;
+    size_t ran = 0;
+    long n;
+    if (strcmp(ep->label, "toy") != 0) SKIP("one device is enough");
+    CHECK_TRUE(make_one("m.onnx"));
+    snprintf(path, sizeof path, "%s/libtoy_oom_ep.so", plugins);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays loaded when ORT closes it */
+    CHECK(library && ort_symbol(library, "oom_arm", &arm, sizeof arm) &&
+              ort_symbol(library, "oom_fired", &fired, sizeof fired),
+          "%s: %s", path, dlerror());
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    for (n = 1; more && n < 10000; n++) {
+        arm(n);
+        ok = whole_life(&ran);
+        more = fired();
+        tidy = tidy && count_files() <= 3;
+    }
+    arm(0);
+    dlclose(library);
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(!more && ok && ran == 1, "expected the undisturbed round to work");
+    CHECK_TRUE(tidy);
+    CHECK(n > 20, "only %ld allocations", n);
+    printf("%ld allocations failed in turn\n", n - 2);
 }
 
 /* -------------------------------------------------------------------- times */
@@ -1918,11 +2169,16 @@ int main(int argc, char **argv)
         EACH(compile_disabled);
         EACH(without_the_ep);
         EACH(run_fails);
+        EACH(two_eps_in_one_model);
+        EACH(other_shape_than_compiled);
+        EACH(nothing_compiled);
+        EACH(compile_api_external_initializers);
         EACH(compatibility);
         EACH(concurrent_runs);
         EACH(control_flow);
         EACH(control_flow_refused);
         EACH(ort_crashes);
+        EACH(out_of_memory);
         EACH(ours_in_ort);
         EACH(ort_in_ours);
         EACH(times);

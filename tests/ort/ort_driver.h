@@ -159,6 +159,10 @@ typedef struct ort_spec {
     bool plain;                 /* the graph as it is: no optimization by ORT */
 } ort_spec;
 
+/* Free dimensions that become 1 in every session. */
+static char ort_free_dims[8][64];
+static size_t ort_free_count;
+
 static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
 {
     const char *keys[16], *values[16];
@@ -173,6 +177,9 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     }
     /* One thread: the tests run beside each other, and times are compared. */
     if (ok) ok = ort_ok(ort->SetIntraOpNumThreads(*out, 1));
+    for (i = 0; ok && i < ort_free_count; i++) {
+        ok = ort_ok(ort->AddFreeDimensionOverrideByName(*out, ort_free_dims[i], 1));
+    }
     if (ok && spec->plain) {
         ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));
     }
