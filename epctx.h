@@ -852,6 +852,13 @@ typedef struct epctx_backend {
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
+    /* May be NULL. Why capability_fn does not take node `index` of `graph`: EPCTX_ERR_UNSUPPORTED and
+     * the reason. For messages to the user. */
+    epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
+                               epctx_error *error);
+    /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its SDK
+     * version or hardware architecture cannot run here. */
+    epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
 } epctx_backend;
 
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
@@ -1201,7 +1208,7 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
         epctx__keep(error->attribute, sizeof error->attribute, attribute, strlen(attribute));
         epctx__prefix(error, "attribute", error->attribute);
     }
-    if (node != NULL && error->node[0] == '\0') {
+    if (node != NULL && node->size > 0 && error->node[0] == '\0') {
         epctx__keep(error->node, sizeof error->node, node->data, node->size);
         epctx__prefix(error, "node", error->node);
     }
@@ -5077,8 +5084,8 @@ static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint
     size_t i, k;
     for (i = 0; i < part->node_count; i++) {
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
-        for (k = 0; k < node->input_count; k++) {
-            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
             if (producer != EPCTX_MAP_NONE && g->group[producer] == EPCTX__CONSTANT) {
                 count = epctx__list_constants(g, producer, id + 1, count);
             }
@@ -5494,6 +5501,36 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     return status;
 }
 
+/* Why a node stays on the CPU. */
+static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index, epctx_error *error)
+{
+    const epctx_backend *b = g->backend;
+    const epctx_node *node = &g->graph.nodes[index];
+    if (b->explain_fn != NULL) {
+        b->explain_fn(b->self, &g->graph, index, error);
+    }
+    epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s does not take operator %S (domain '%S', opset %d)",
+               b->source, &node->op_type, &node->domain, node->version);
+    epctx_blame(error, NULL, &node->name, NULL);
+    return EPCTX_ERR_UNSUPPORTED;
+}
+
+static epctx_status epctx__gen_nothing(epctx__generation *g)
+{
+    epctx_error why;
+    size_t first = 0;
+    epctx_error_clear(&why);
+    while (first < g->graph.node_count && g->take[first] != 0) {
+        first++;
+    }
+    if (first < g->graph.node_count) {
+        epctx__gen_refusal(g, first, &why);
+    }
+    return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
+                      g->backend->source, (uint64_t)g->graph.node_count,
+                      why.message[0] != '\0' ? ": " : "", why.message);
+}
+
 static epctx_status epctx__gen_partition(epctx__generation *g)
 {
     epctx_status status;
@@ -5507,19 +5544,13 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
         status = epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts, &g->part_count,
                                        g->error);
     }
-    if (status == EPCTX_OK && g->part_count == 0) {
-        status = epctx_fail(g->error, EPCTX_ERR_NO_NODES,
-                            "%s can compile none of the %u nodes: nothing was written",
-                            g->backend->source, (uint64_t)g->graph.node_count);
-    }
     for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0) {
-            const epctx_node *node = &g->graph.nodes[i];
-            status = epctx_fail(g->error, EPCTX_ERR_UNSUPPORTED,
-                                "%s (domain '%S', opset %d) is not supported by %s", "operator",
-                                &node->op_type, node->version, g->backend->source);
-            epctx_blame(g->error, NULL, &node->name, NULL);
+            status = epctx__gen_refusal(g, i, g->error);
         }
+    }
+    if (status == EPCTX_OK && g->part_count == 0) {
+        status = epctx__gen_nothing(g);
     }
     if (status != EPCTX_OK) {
         epctx_blame(g->error, g->model->path, NULL, NULL);
@@ -6427,6 +6458,13 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
     epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
+        const epctx_backend *b = loaded->backend;
+        if (b->check_fn != NULL) {
+            status = b->check_fn(b->self, node, error);
+            if (status != EPCTX_OK) {
+                return epctx__load_failed(status, error, model->path, &node->name, NULL);
+            }
+        }
         if (node->main_context == 0) {
             continue;
         }

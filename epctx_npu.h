@@ -6227,11 +6227,12 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
     return value;
 }
 
-/* Sets taken[i] for every node that compiles when those before it that do not are left to others. */
-static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, epctx_arena *arena,
-                                     uint8_t *taken, epctx_error *error)
+/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not are
+ * left to others. `reason` tells what was wrong with the last one. */
+static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, size_t count,
+                                     epctx_arena *arena, uint8_t *taken, epctx_error *reason,
+                                     epctx_error *error)
 {
-    epctx_error reason;
     epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
     epctx_map values;
     size_t i, j;
@@ -6243,13 +6244,16 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, e
         }
     }
     EPCTX_NPU__TRY(epctx_npu__import(&c));
-    for (i = 0; i < graph->node_count; i++) {
+    for (i = 0; i < count; i++) {
         const epctx_node *node = &graph->nodes[i];
         const size_t steps = c.step_count;
         epctx_status status;
-        epctx_error_clear(&reason);
-        c.error = &reason;
+        epctx_error_clear(reason);
+        c.error = reason;
         status = epctx_npu__lower_node(&c, node);
+        if (status != EPCTX_OK) {
+            epctx_npu__blame(&c, node);
+        }
         c.error = error;
         taken[i] = status == EPCTX_OK;
         if (status == EPCTX_ERR_NOMEM) {
@@ -6276,7 +6280,8 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
 {
     epctx_partition *parts;
     epctx_arena arena;
-    size_t count = 0, i, j;
+    epctx_error reason;
+    size_t count = 0, i, j, k;
     epctx_status status;
     *changed = false;
     memset(&arena, 0, sizeof arena);
@@ -6289,12 +6294,13 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
             status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
             break;
         }
-        status = epctx_npu__judge(npu, part, &arena, taken, error);
+        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, &reason, error);
         for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
-            const uint32_t id = part->nodes[j].id;
-            if (!taken[j] && id < graph->node_count && take[id] != 0) {
-                take[id] = 0;
-                *changed = true;
+            for (k = 0; !taken[j] && k < graph->node_count; k++) {
+                if (graph->nodes[k].id == part->nodes[j].id && take[k] != 0) {
+                    take[k] = 0;
+                    *changed = true;
+                }
             }
         }
     }
@@ -6307,16 +6313,52 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
 {
     epctx_npu *npu = (epctx_npu *)self;
     epctx_arena arena;
+    epctx_error reason;
     epctx_status status;
     bool changed = true;
     epctx_error_clear(error);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_npu__judge(npu, graph, &arena, take, error);
+    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, &reason, error);
     epctx_arena_free(&arena);
     while (status == EPCTX_OK && changed) { /* every round gives back a node or is the last */
         status = epctx_npu__judge_parts(npu, graph, take, &changed, error);
     }
+    return status;
+}
+
+/* Why node `index` is not taken: what the first pass of capability finds, or else that its piece does
+ * not compile by itself. */
+static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
+                                       epctx_error *error)
+{
+    epctx_npu *npu = (epctx_npu *)self;
+    epctx_error reason;
+    epctx_arena arena;
+    epctx_status status;
+    uint8_t *taken;
+    epctx_error_clear(error);
+    epctx_error_clear(&reason);
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, &npu->allocator);
+    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 2);
+    if (taken == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
+    } else {
+        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &reason, error);
+    }
+    if (status == EPCTX_OK && taken[index]) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                            "its piece of the graph reads a value whose shape the model does not "
+                            "tell: run shape inference on the model");
+        epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
+    } else if (status == EPCTX_OK) {
+        status = reason.status;
+        if (error != NULL) {
+            *error = reason;
+        }
+    }
+    epctx_arena_free(&arena);
     return status;
 }
 
@@ -6429,6 +6471,15 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     return epctx_npu__left_out(error);
 }
 
+static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
+                                       epctx_error *error)
+{
+    (void)self;
+    (void)graph;
+    (void)index;
+    return epctx_npu__left_out(error);
+}
+
 static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
 {
     (void)self;
@@ -6532,6 +6583,20 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                          error);
 }
 
+/* What a node says about itself; the binary is held to the same when it is loaded. */
+static epctx_status epctx_npu__check(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_npu_arch *arch = epctx_npu_arch_find(node->hardware_architecture);
+    epctx_error_clear(error);
+    if (node->hardware_architecture.size > 0 && (arch == NULL || !arch->runnable)) {
+        return epctx_fail(error, EPCTX_ERR_VERSION,
+                          "compiled for hardware architecture '%S', this executor runs '%s'",
+                          &node->hardware_architecture, npu->arch->name);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts,
                                       epctx_backend *backend, epctx_error *error)
 {
@@ -6573,6 +6638,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->find_fn = epctx_npu__find;
     backend->info_fn = epctx_npu__info;
     backend->run_fn = epctx_npu__run;
+    backend->explain_fn = epctx_npu__explain;
+    backend->check_fn = epctx_npu__check;
     return EPCTX_OK;
 }
 

@@ -224,9 +224,9 @@ static epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, e
 /* Memory that may be handed to the executor, 64-aligned, freed with free(). */
 static void *gb_aligned(size_t size)
 {
-    void *p = NULL;
-    if (posix_memalign(&p, 64, size + 64) != 0) abort();
-    memset(p, 0x7f, size + 64); /* large floats: a value that is used unset shows */
+    void *p = aligned_alloc(64, (size + 127) / 64 * 64);
+    if (!p) abort();
+    memset(p, 0x7f, size); /* large floats: a value that is used unset shows */
     return p;
 }
 

@@ -40,7 +40,7 @@ def compile_model(epctx, folder, kind, *options):
     with open(source, "wb") as out:
         out.write(model.SerializeToString())
     result = os.path.join(folder, kind + "_ctx.onnx")
-    done = subprocess.run([epctx, "compile", source, "-o", result, *options],
+    done = subprocess.run([epctx, "compile", source, "-o", result, "-f", *options],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0 or not os.path.exists(result):
