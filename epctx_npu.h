@@ -4465,8 +4465,8 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
     float value = epctx_node_float(c->node, "value", 0.0f);
-    uint64_t bits;
-    uint32_t x, y, id;
+    bool none = true;
+    uint32_t x, y, id, i;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
@@ -4487,14 +4487,15 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "constant_value", &value));
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    bits = epctx_npu__bits_of(value);
-    if (mode == EPCTX_NPU__PAD_CONSTANT && epctx_npu__same_shape(&shape, &c->tensors[x].shape)) {
-        EPCTX_NPU__TRY(epctx_npu__emit_copy(c, x, y));
-        return epctx_npu__output(c, 0, y);
+    for (i = 0; i < 2 * shape.rank; i++) {
+        none = none && pads[i] == 0;
     }
+    if (none) {
+        return epctx_npu__lower_alias(c, x, &shape);
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, bits));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, epctx_npu__bits_of(value)));
     }
     EPCTX_NPU__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);

@@ -640,7 +640,7 @@ TEST(unary)
         {"Sqrt", sqrt, 0, 3e38, 0.5000001},
         {"Relu", ref_relu, -3, 3, 0},
         {"LeakyRelu", ref_leaky, -3, 3, 1},
-        {"HardSigmoid", ref_hard_sigmoid, -5, 5, 8},
+        {"HardSigmoid", ref_hard_sigmoid, 0, 5, 8},
         {"HardSwish", ref_hard_swish, 0, 5, 8},
         {"Elu", ref_elu, 0, 5, 1},
         {"Abs", fabs, -3, 3, 0},
