@@ -2466,19 +2466,17 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     return slot;
 }
 
-/* Opens the payload of a slot up into slots. `check` NULL: the bytes were checked before. With it,
- * everything below is checked on the way, and a main graph is opened too. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
-                             epctx__check *check, uint32_t depth)
+                             epctx__check *check, uint32_t depth);
+
+/* Makes the slots of a message that has none yet. */
+static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                                epctx__check *check, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.size > 0 ? body.data + body.size : body.data;
     uint32_t seen = 0;
-    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        return false;
-    }
     while (p < end) {
         epctx__token t;
         epctx_slot *child;
@@ -2502,6 +2500,23 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type t
             return false;
         }
         p = after;
+    }
+    return true;
+}
+
+/* Opens the payload of a slot up into slots, all of them or none: half a message would be written
+ * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
+ * checked on the way, and a main graph is opened too. */
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                             epctx__check *check, uint32_t depth)
+{
+    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        return false;
+    }
+    if (!epctx__fill_message(arena, slot, type, check, depth)) {
+        slot->message = NULL;
+        return false;
     }
     return true;
 }
