@@ -4465,8 +4465,8 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
     float value = epctx_node_float(c->node, "value", 0.0f);
-    uint64_t bits;
-    uint32_t x, y, id;
+    bool none = true;
+    uint32_t x, y, id, i;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
@@ -4487,14 +4487,15 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "constant_value", &value));
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    bits = epctx_npu__bits_of(value);
-    if (mode == EPCTX_NPU__PAD_CONSTANT && epctx_npu__same_shape(&shape, &c->tensors[x].shape)) {
-        EPCTX_NPU__TRY(epctx_npu__emit_copy(c, x, y));
-        return epctx_npu__output(c, 0, y);
+    for (i = 0; i < 2 * shape.rank; i++) {
+        none = none && pads[i] == 0;
     }
+    if (none) {
+        return epctx_npu__lower_alias(c, x, &shape);
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, bits));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, epctx_npu__bits_of(value)));
     }
     EPCTX_NPU__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);
@@ -6227,13 +6228,12 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
     return value;
 }
 
-/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
- * are left to others. `why` (may be NULL) gets what is wrong with the last of them, if anything. */
+/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not are
+ * left to others. `reason` tells what was wrong with the last one. */
 static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, size_t count,
-                                     epctx_arena *arena, uint8_t *taken, epctx_error *why,
+                                     epctx_arena *arena, uint8_t *taken, epctx_error *reason,
                                      epctx_error *error)
 {
-    epctx_error reason;
     epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
     epctx_map values;
     size_t i, j;
@@ -6249,14 +6249,13 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, s
         const epctx_node *node = &graph->nodes[i];
         const size_t steps = c.step_count;
         epctx_status status;
-        epctx_error_clear(&reason);
-        c.error = &reason;
+        epctx_error_clear(reason);
+        c.error = reason;
         status = epctx_npu__lower_node(&c, node);
-        epctx_npu__blame(&c, node);
-        c.error = error;
-        if (why != NULL) {
-            *why = reason;
+        if (status != EPCTX_OK) {
+            epctx_npu__blame(&c, node);
         }
+        c.error = error;
         taken[i] = status == EPCTX_OK;
         if (status == EPCTX_ERR_NOMEM) {
             return epctx_npu__nomem(&c, arena->missing);
@@ -6282,7 +6281,8 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
 {
     epctx_partition *parts;
     epctx_arena arena;
-    size_t count = 0, i, j;
+    epctx_error reason;
+    size_t count = 0, i, j, k;
     epctx_status status;
     *changed = false;
     memset(&arena, 0, sizeof arena);
@@ -6295,12 +6295,13 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
             status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
             break;
         }
-        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, NULL, error);
+        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, &reason, error);
         for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
-            const uint32_t id = part->nodes[j].id;
-            if (!taken[j] && id < graph->node_count && take[id] != 0) {
-                take[id] = 0;
-                *changed = true;
+            for (k = 0; !taken[j] && k < graph->node_count; k++) {
+                if (graph->nodes[k].id == part->nodes[j].id && take[k] != 0) {
+                    take[k] = 0;
+                    *changed = true;
+                }
             }
         }
     }
@@ -6313,12 +6314,13 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
 {
     epctx_npu *npu = (epctx_npu *)self;
     epctx_arena arena;
+    epctx_error reason;
     epctx_status status;
     bool changed = true;
     epctx_error_clear(error);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, NULL, error);
+    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, &reason, error);
     epctx_arena_free(&arena);
     while (status == EPCTX_OK && changed) { /* every round gives back a node or is the last */
         status = epctx_npu__judge_parts(npu, graph, take, &changed, error);
@@ -6326,27 +6328,39 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     return status;
 }
 
+/* Why node `index` is not taken: what the first pass of capability finds, or else that its piece does
+ * not compile by itself. */
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
                                        epctx_error *error)
 {
     epctx_npu *npu = (epctx_npu *)self;
+    epctx_error reason;
     epctx_arena arena;
-    epctx_error why;
+    epctx_status status;
     uint8_t *taken;
-    epctx_status status = EPCTX_ERR_NOMEM;
     epctx_error_clear(error);
-    epctx_error_clear(&why);
+    epctx_error_clear(&reason);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 1);
-    if (taken != NULL) {
-        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &why, error);
+    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 2);
+    if (taken == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
+    } else {
+        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &reason, error);
     }
-    if (why.status != EPCTX_OK && error != NULL) {
-        *error = why;
+    if (status == EPCTX_OK && taken[index]) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                            "its piece of the graph reads a value whose shape the model does not "
+                            "tell: run shape inference on the model");
+        epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
+    } else if (status == EPCTX_OK) {
+        status = reason.status;
+        if (error != NULL) {
+            *error = reason;
+        }
     }
     epctx_arena_free(&arena);
-    return status == EPCTX_OK ? why.status : status;
+    return status;
 }
 
 static void epctx_npu__discard(void *self, void *build)
