@@ -4776,6 +4776,7 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
     epctx_slot *previous = epctx__last_of(model->root, 14);
     epctx_slot *old = NULL;
     epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
     epctx_status status;
     epctx_error_clear(error);
     for (slot = model->root->message->first; slot != NULL; slot = slot->next) {
@@ -4792,8 +4793,13 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
     epctx__add_str(&b, slot, 1, key);
     epctx__add_str(&b, slot, 2, value);
     status = epctx__place(model, &b, model->root, previous, slot, error);
-    return status == EPCTX_OK && old != NULL ? epctx_remove(model, epctx__slot_view(old), error)
-                                             : status;
+    if (status == EPCTX_OK && old != NULL) {
+        status = epctx_remove(model, epctx__slot_view(old), error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
@@ -5679,23 +5685,31 @@ static epctx_status epctx__check_output(const epctx__generation *g, const char *
     return status;
 }
 
-/* An output must not replace the file that the model was read from. */
+/* An output must replace neither the file that the model was read from nor one with its weights. */
 static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
 {
     const epctx_io *io = g->model->io;
+    const epctx__file *file;
     char a[EPCTX_PATH_MAX];
     char b[EPCTX_PATH_MAX];
     epctx_error ignored;
+    bool same = false;
     epctx_error_clear(&ignored);
-    if (g->model->path[0] != '\0' &&
-        io->canonical_fn(io->user, path, a, sizeof a, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK &&
-        strcmp(a, b) == 0) {
-        return epctx_fail(g->error, EPCTX_ERR_PATH,
-                          "'%s' is the source model: it must not be overwritten by its own output",
-                          path);
+    if (io->canonical_fn(io->user, path, a, sizeof a, &ignored) != EPCTX_OK) {
+        return EPCTX_OK; /* it does not exist yet */
     }
-    return EPCTX_OK;
+    if (g->model->path[0] != '\0' &&
+        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK) {
+        same = strcmp(a, b) == 0;
+    }
+    for (file = g->model->files; file != NULL && !same; file = file->next) {
+        same = strcmp(a, file->path) == 0;
+    }
+    return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
+                             "'%s' belongs to the source model: it must not be overwritten by its "
+                             "own output",
+                             path)
+                : EPCTX_OK;
 }
 
 static epctx_status epctx__gen_paths(epctx__generation *g)
@@ -6616,6 +6630,19 @@ static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const 
     return status;
 }
 
+static epctx_str epctx__source_of(const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    epctx_str source = epctx_str_of(NULL);
+    while (epctx_next_attr(&it, &attr)) {
+        if (attr.type == EPCTX_ATTR_STRING && epctx_str_is(attr.name, "source")) {
+            source = attr.s;
+        }
+    }
+    return source;
+}
+
 static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model *model,
                                         epctx_error *error)
 {
@@ -6634,12 +6661,13 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
             loaded->other_nodes++;
             continue;
         }
-        if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
-            return EPCTX_ERR_GRAPH;
-        }
-        if (!epctx_str_is(bound->node.source, loaded->backend->source)) {
+        /* The source decides first: what is wrong with another EP's node is that EP's business. */
+        if (!epctx_str_is(epctx__source_of(&node), loaded->backend->source)) {
             loaded->other_nodes++;
             continue;
+        }
+        if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
+            return EPCTX_ERR_GRAPH;
         }
         bound->view = node;
         loaded->bound_count++;
