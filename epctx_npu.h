@@ -620,7 +620,7 @@ static float epctx_npu__sqrt(float x)
 }
 
 /* A loop over `count` elements, first in chunks of a constant length: compilers vectorise those
- * also where they hesitate over an unknown count (gcc at -O2). `statement` sees the index `at`. */
+ * where they hesitate over an unknown count (gcc at -O2). `statement` sees the index as `at`. */
 #ifdef __OPTIMIZE_SIZE__
 #define EPCTX_NPU__EACH(at, count, statement)                                                      \
     do {                                                                                           \
