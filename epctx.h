@@ -2466,19 +2466,17 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     return slot;
 }
 
-/* Opens the payload of a slot up into slots. `check` NULL: the bytes were checked before. With it,
- * everything below is checked on the way, and a main graph is opened too. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
-                             epctx__check *check, uint32_t depth)
+                             epctx__check *check, uint32_t depth);
+
+/* Makes the slots of a message that has none yet. */
+static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                                epctx__check *check, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.size > 0 ? body.data + body.size : body.data;
     uint32_t seen = 0;
-    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        return false;
-    }
     while (p < end) {
         epctx__token t;
         epctx_slot *child;
@@ -2502,6 +2500,23 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type t
             return false;
         }
         p = after;
+    }
+    return true;
+}
+
+/* Opens the payload of a slot up into slots, all of them or none: half a message would be written
+ * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
+ * checked on the way, and a main graph is opened too. */
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                             epctx__check *check, uint32_t depth)
+{
+    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        return false;
+    }
+    if (!epctx__fill_message(arena, slot, type, check, depth)) {
+        slot->message = NULL;
+        return false;
     }
     return true;
 }
@@ -5994,6 +6009,7 @@ typedef struct epctx__rewrite {
     uint32_t *unit;      /* node -> partition, or part_count + node for a node that stays, or NONE */
     epctx_map used;      /* names that the new graph reads */
     epctx_map made;      /* names that the new graph produces or defines */
+    epctx_map inputs;    /* run-time inputs: all of them stay */
 } epctx__rewrite;
 
 #define EPCTX__GONE UINT32_MAX
@@ -6214,7 +6230,8 @@ static bool epctx__inline_initializer(epctx__rewrite *w, epctx_slot *slot,
            epctx__drop(w, slot);
 }
 
-/* Initializers that nobody reads any more go; what stays and lives in a file comes inside. */
+/* Initializers that nobody reads any more go, unless they are what makes an input optional; what
+ * stays and lives in a file comes inside. */
 static bool epctx__rewrite_initializers(epctx__rewrite *w)
 {
     epctx_model *model = w->g->model;
@@ -6230,7 +6247,8 @@ static bool epctx__rewrite_initializers(epctx__rewrite *w)
             continue;
         }
         tensor = epctx_tensor_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE) {
+        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE &&
+            epctx_map_get(&w->inputs, tensor.name) == EPCTX_MAP_NONE) {
             if (!epctx__drop(w, slot)) {
                 return false;
             }
@@ -6248,24 +6266,14 @@ static bool epctx__rewrite_initializers(epctx__rewrite *w)
 /* Graph inputs that only named an initializer (IR version < 4) go with it. */
 static bool epctx__rewrite_inputs(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
-    epctx_model *model = g->model;
-    epctx_map real;
     epctx_slot *slot;
-    size_t i;
-    epctx_map_init(&real, g->arena);
-    for (i = 0; i < g->graph.input_count; i++) {
-        if (!epctx__mark(w, &real, g->graph.inputs[i].name)) {
-            return false;
-        }
-    }
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
+    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
         epctx_str name;
         if (slot->number != 11 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
             continue;
         }
         name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (epctx_map_get(&real, name) == EPCTX_MAP_NONE &&
+        if (epctx_map_get(&w->inputs, name) == EPCTX_MAP_NONE &&
             epctx_map_get(&w->used, name) == EPCTX_MAP_NONE && !epctx__drop(w, slot)) {
             return false;
         }
@@ -6323,7 +6331,8 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     epctx__rewrite w;
     uint32_t *sequence = NULL;
     size_t count = 0;
-    size_t i = 0;
+    size_t nodes = 0;
+    size_t i;
     epctx_slot *slot;
     memset(&w, 0, sizeof w);
     w.g = g;
@@ -6331,12 +6340,18 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     w.slots = (epctx_slot **)epctx__gen_array(g, g->graph.node_count, sizeof *w.slots);
     epctx_map_init(&w.used, g->arena);
     epctx_map_init(&w.made, g->arena);
+    epctx_map_init(&w.inputs, g->arena);
     if (w.unit == NULL || w.slots == NULL) {
         return EPCTX_ERR_NOMEM;
     }
+    for (i = 0; i < g->graph.input_count; i++) {
+        if (!epctx__mark(&w, &w.inputs, g->graph.inputs[i].name)) {
+            return EPCTX_ERR_NOMEM;
+        }
+    }
     for (slot = g->model->graph->message->first; slot != NULL; slot = slot->next) {
         if (slot->number == 1 && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            w.slots[i++] = slot;
+            w.slots[nodes++] = slot;
         }
     }
     if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
