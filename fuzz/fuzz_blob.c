@@ -7,6 +7,7 @@
  * The checksum of the directory is corrected first, else nothing but the
  * checksum would ever be tested.
  */
+#define _XOPEN_SOURCE 700 /* posix_memalign */
 #include "epctx_npu.h"
 
 #include <stdlib.h>

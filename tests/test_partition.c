@@ -1,0 +1,367 @@
+/* >>partition: groups of nodes that can each become one node. */
+#include "build.h"
+#include "test.h"
+
+enum { MOST = 16, MOST_INPUTS = 4 };
+
+/* A graph as plain records, made by the tests. */
+typedef struct plain {
+    char names[64][8];
+    size_t name_count;
+    epctx_str node_inputs[MOST][MOST_INPUTS];
+    epctx_str node_outputs[MOST][2];
+    epctx_str captures[MOST][1];
+    epctx_node nodes[MOST];
+    epctx_value inputs[3], outputs[4];
+    epctx_tensor initializers[2];
+    epctx_graph graph;
+    uint8_t take[MOST];
+} plain;
+
+static epctx_str name_of(plain *p, const char *prefix, size_t number)
+{
+    char *name = p->names[p->name_count++];
+    snprintf(name, sizeof p->names[0], "%.2s%zu", prefix, number % 1000);
+    return epctx_str_of(name);
+}
+
+/* One of: an input, an initializer, an output of a node before `index`. */
+static epctx_str random_source(plain *p, size_t index, uint32_t *random)
+{
+    uint32_t pick = random_below(random, (uint32_t)(index * 3 + 5));
+    if (pick < 2) return p->inputs[pick].name;
+    if (pick < 4) return p->initializers[pick - 2].name;
+    if (pick == 4 || index == 0) return p->inputs[2].name;
+    pick = random_below(random, (uint32_t)index);
+    return p->node_outputs[pick][random_below(random, (uint32_t)p->nodes[pick].output_count)];
+}
+
+static void random_graph(plain *p, uint32_t *random)
+{
+    size_t count = 1 + random_below(random, MOST);
+    memset(p, 0, sizeof *p);
+    for (size_t i = 0; i < 3; i++) {
+        p->inputs[i].name = name_of(p, "x", i);
+        p->inputs[i].rank = -1;
+    }
+    for (size_t i = 0; i < 2; i++)
+        p->initializers[i].name = name_of(p, "w", i);
+    for (size_t i = 0; i < MOST; i++) {
+        p->nodes[i].inputs = p->node_inputs[i];
+        p->nodes[i].outputs = p->node_outputs[i];
+        p->nodes[i].captures = p->captures[i];
+        p->nodes[i].op_type = epctx_str_of("Op");
+        p->nodes[i].id = (uint32_t)i;
+    }
+    for (size_t i = 0; i < count; i++) {
+        epctx_node *node = &p->nodes[i];
+        node->name = name_of(p, "n", i);
+        node->input_count = random_below(random, MOST_INPUTS + 1);
+        for (size_t k = 0; k < node->input_count; k++)
+            p->node_inputs[i][k] =
+                random_below(random, 8) == 0 ? epctx_str_of("") : random_source(p, i, random);
+        node->capture_count = random_below(random, 8) == 0;
+        if (node->capture_count > 0) p->captures[i][0] = random_source(p, i, random);
+        p->node_outputs[i][0] = name_of(p, "a", i);
+        node->output_count = 1 + (random_below(random, 4) == 0);
+        if (node->output_count > 1) p->node_outputs[i][1] = name_of(p, "b", i);
+        p->take[i] = random_below(random, 3) != 0;
+    }
+    p->graph.nodes = p->nodes;
+    p->graph.node_count = count;
+    p->graph.inputs = p->inputs;
+    p->graph.input_count = 3;
+    p->graph.initializers = p->initializers;
+    p->graph.initializer_count = 2;
+    p->graph.outputs = p->outputs;
+    for (size_t i = 0; i < 4 && i < count; i++) {
+        p->outputs[i].name = p->node_outputs[count - 1 - i][0];
+        p->graph.output_count++;
+    }
+}
+
+static epctx_str reads(const epctx_node *node, size_t k)
+{
+    return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
+}
+
+static size_t read_count(const epctx_node *node)
+{
+    return node->input_count + node->capture_count;
+}
+
+/* The node that makes a value, or -1. */
+static int maker(const plain *p, epctx_str name)
+{
+    for (size_t i = 0; i < p->graph.node_count; i++)
+        for (size_t k = 0; k < p->nodes[i].output_count; k++)
+            if (name.size > 0 && epctx_str_eq(p->node_outputs[i][k], name)) return (int)i;
+    return -1;
+}
+
+static bool is_initializer(const plain *p, epctx_str name)
+{
+    return epctx_str_eq(name, p->initializers[0].name) ||
+           epctx_str_eq(name, p->initializers[1].name);
+}
+
+/* Taken, and nothing it reads depends on an input of the graph. */
+static bool is_constant(const plain *p, size_t index)
+{
+    const epctx_node *node = &p->nodes[index];
+    if (!p->take[index] || node->capture_count > 0) return false;
+    for (size_t k = 0; k < node->input_count; k++) {
+        int from = maker(p, node->inputs[k]);
+        if (node->inputs[k].size == 0 || is_initializer(p, node->inputs[k])) continue;
+        if (from < 0 || !is_constant(p, (size_t)from)) return false;
+    }
+    return true;
+}
+
+/* The partition of a node, or -1 - index when it is in none. */
+static int unit_of(const epctx_partition *parts, size_t count, size_t node)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < parts[i].node_count; k++)
+            if (parts[i].nodes[k] == node) return (int)i;
+    return -1 - (int)node;
+}
+
+/* Whether the units, joined by their values, have a cycle: repeatedly takes away what waits for
+ * nothing. */
+static bool has_cycle(const plain *p, const epctx_partition *parts, size_t count)
+{
+    bool gone[MOST] = {false};
+    size_t n = p->graph.node_count;
+    for (size_t round = 0; round <= n; round++) {
+        bool any = false;
+        for (size_t i = 0; i < n; i++) {
+            int unit = unit_of(parts, count, i);
+            bool waits = false;
+            if (gone[i]) continue;
+            for (size_t j = 0; j < n; j++) {
+                if (unit_of(parts, count, j) != unit) continue;
+                for (size_t k = 0; k < read_count(&p->nodes[j]); k++) {
+                    int from = maker(p, reads(&p->nodes[j], k));
+                    waits = waits || (from >= 0 && !gone[from] &&
+                                      unit_of(parts, count, (size_t)from) != unit);
+                }
+            }
+            if (waits) continue;
+            for (size_t j = 0; j < n; j++)
+                gone[j] = gone[j] || unit_of(parts, count, j) == unit;
+            any = true;
+        }
+        if (!any) break;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!gone[i]) return true;
+    return false;
+}
+
+/* Names of a list as "a,b,". */
+typedef struct names {
+    char text[400];
+} names;
+
+static void add_name(names *list, epctx_str name)
+{
+    char with_comma[20];
+    snprintf(with_comma, sizeof with_comma, "%.*s,", (int)name.size, name.data);
+    strcat(list->text, with_comma);
+}
+
+static bool has_name(const names *list, epctx_str name)
+{
+    char with_comma[21], all[402];
+    snprintf(with_comma, sizeof with_comma, ",%.*s,", (int)name.size, name.data);
+    snprintf(all, sizeof all, ",%s", list->text);
+    return strstr(all, with_comma) != NULL;
+}
+
+static names names_of(const epctx_value *values, size_t count)
+{
+    names list = {""};
+    for (size_t i = 0; i < count; i++)
+        add_name(&list, values[i].name);
+    return list;
+}
+
+/* The boundary of a partition, worked out from the graph. */
+static void boundary(const plain *p, const epctx_partition *parts, size_t count, size_t at,
+                     names *in, names *out)
+{
+    const epctx_partition *part = &parts[at];
+    memset(in, 0, sizeof *in);
+    memset(out, 0, sizeof *out);
+    for (size_t i = 0; i < part->node_count; i++) {
+        const epctx_node *node = &p->nodes[part->nodes[i]];
+        for (size_t k = 0; k < read_count(node); k++) {
+            epctx_str name = reads(node, k);
+            int from = maker(p, name);
+            if (name.size == 0 || is_initializer(p, name) || has_name(in, name)) continue;
+            if (from >= 0 &&
+                (is_constant(p, (size_t)from) || unit_of(parts, count, (size_t)from) == (int)at))
+                continue;
+            add_name(in, name);
+        }
+    }
+    for (size_t i = 0; i < part->node_count; i++) {
+        const epctx_node *node = &p->nodes[part->nodes[i]];
+        for (size_t k = 0; k < node->output_count; k++) {
+            bool wanted = false;
+            for (size_t j = 0; j < p->graph.node_count; j++)
+                for (size_t m = 0; m < read_count(&p->nodes[j]); m++)
+                    wanted = wanted || (unit_of(parts, count, j) != (int)at &&
+                                        epctx_str_eq(reads(&p->nodes[j], m), node->outputs[k]));
+            for (size_t j = 0; j < p->graph.output_count; j++)
+                wanted = wanted || epctx_str_eq(p->outputs[j].name, node->outputs[k]);
+            if (wanted) add_name(out, node->outputs[k]);
+        }
+    }
+}
+
+/* In a piece everything that is read is an input, an initializer, or made before. */
+static bool is_closed(const epctx_graph *graph)
+{
+    names known = names_of(graph->inputs, graph->input_count);
+    for (size_t i = 0; i < graph->initializer_count; i++)
+        add_name(&known, graph->initializers[i].name);
+    for (size_t i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (size_t k = 0; k < read_count(node); k++)
+            if (reads(node, k).size > 0 && !has_name(&known, reads(node, k))) return false;
+        for (size_t k = 0; k < node->output_count; k++)
+            if (!has_name(&known, node->outputs[k])) add_name(&known, node->outputs[k]);
+    }
+    return true;
+}
+
+TEST(random_graphs)
+{
+    static plain p;
+    uint32_t random = 2463534242u;
+    for (int round = 0; round < 20000; round++) {
+        epctx_arena arena;
+        epctx_partition *parts;
+        epctx_error error;
+        size_t count;
+        random_graph(&p, &random);
+        epctx_arena_init(&arena, NULL);
+        CHECK(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error) == EPCTX_OK,
+              "round %d: %s", round, error.message);
+        for (size_t i = 0; i < p.graph.node_count; i++) {
+            bool inside = unit_of(parts, count, i) >= 0;
+            CHECK(inside == (p.take[i] && !is_constant(&p, i)), "round %d: node %zu is %s", round,
+                  i, inside ? "in a partition" : "left out");
+        }
+        CHECK(!has_cycle(&p, parts, count), "round %d: a cycle", round);
+        for (size_t i = 0; i < count; i++) {
+            const epctx_graph *piece = &parts[i].graph;
+            names in, out, got;
+            CHECK(parts[i].node_count > 0, "round %d: partition %zu is empty", round, i);
+            for (size_t k = 1; k < parts[i].node_count; k++)
+                CHECK(parts[i].nodes[k - 1] < parts[i].nodes[k], "round %d: order", round);
+            boundary(&p, parts, count, i, &in, &out);
+            got = names_of(piece->inputs, piece->input_count);
+            CHECK(strcmp(got.text, in.text) == 0, "round %d, partition %zu: inputs %s, expected %s",
+                  round, i, got.text, in.text);
+            got = names_of(piece->outputs, piece->output_count);
+            CHECK(strcmp(got.text, out.text) == 0,
+                  "round %d, partition %zu: outputs %s, expected %s", round, i, got.text, out.text);
+            CHECK(is_closed(piece), "round %d, partition %zu: something is missing", round, i);
+        }
+        epctx_arena_free(&arena);
+    }
+}
+
+/* a -> b -> c with b left out: a and c must not share a partition. */
+TEST(classic_cycle)
+{
+    static plain p;
+    uint32_t random = 1;
+    epctx_arena arena;
+    epctx_partition *parts;
+    size_t count;
+    random_graph(&p, &random);
+    p.graph.node_count = 3;
+    p.graph.output_count = 1;
+    for (size_t i = 0; i < 3; i++) {
+        p.nodes[i].input_count = 1;
+        p.nodes[i].capture_count = 0;
+        p.nodes[i].output_count = 1;
+        p.node_outputs[i][0] = name_of(&p, "v", i);
+        p.node_inputs[i][0] = i == 0 ? p.inputs[0].name : p.node_outputs[i - 1][0];
+        p.take[i] = i != 1;
+    }
+    p.outputs[0].name = p.node_outputs[2][0];
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
+    CHECK_UINT(count, 2);
+    CHECK_UINT(parts[0].nodes[0], 0);
+    CHECK_UINT(parts[1].nodes[0], 2);
+    p.take[1] = 1;
+    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
+    CHECK_UINT(count, 1);
+    CHECK_UINT(parts[0].node_count, 3);
+    memset(p.take, 0, sizeof p.take);
+    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, NULL), EPCTX_OK);
+    CHECK_UINT(count, 0);
+    epctx_arena_free(&arena);
+}
+
+TEST(not_sorted)
+{
+    static plain p;
+    uint32_t random = 1;
+    epctx_arena arena;
+    epctx_partition *parts;
+    epctx_error error;
+    size_t count;
+    random_graph(&p, &random);
+    p.graph.node_count = 2;
+    p.graph.output_count = 0;
+    for (size_t i = 0; i < 2; i++) {
+        p.nodes[i].input_count = 1;
+        p.nodes[i].capture_count = 0;
+        p.take[i] = 1;
+    }
+    p.node_inputs[0][0] = p.node_outputs[1][0] = epctx_str_of("late");
+    p.node_inputs[1][0] = p.inputs[0].name;
+    p.nodes[1].output_count = 1;
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error),
+              EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "late");
+    epctx_arena_free(&arena);
+}
+
+TEST(allocator_fails)
+{
+    static plain p;
+    uint32_t random = 99;
+    for (int round = 0; round < 100; round++) {
+        epctx_status status = EPCTX_ERR_NOMEM;
+        random_graph(&p, &random);
+        for (size_t size = 0; status != EPCTX_OK; size += 16) {
+            static uint8_t space[1 << 16];
+            epctx_arena arena;
+            epctx_partition *parts;
+            epctx_error error;
+            size_t count;
+            CHECK_TRUE(size <= sizeof space);
+            epctx_arena_init_fixed(&arena, space, size);
+            status = epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error);
+            CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "%s", error.message);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    RUN(random_graphs);
+    RUN(classic_cycle);
+    RUN(not_sorted);
+    RUN(allocator_fails);
+    return test_end();
+}
