@@ -321,9 +321,12 @@ static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
         EP_TRY(binary_open(session, pieces[0].record.model_path, binary));
     }
     EP_TRY(compile_pieces(session, pieces, count, &context->bytes));
-    EP_TRY(context_load(context));
+    /* What can be run is loaded before anything is written. */
+    if (!session->compile_only) EP_TRY(context_load(context));
     for (i = 0; i < count; i++) {
-        EP_TRY(kernel_for_piece(context, &pieces[i], fused[i], arena, &infos[i]));
+        EP_TRY(session->compile_only
+                   ? ep_kernel_create_idle(context, &infos[i])
+                   : kernel_for_piece(context, &pieces[i], fused[i], arena, &infos[i]));
     }
     if (!session->generate) return NULL;
     bytes.data = context->bytes.data;

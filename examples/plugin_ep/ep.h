@@ -27,8 +27,8 @@ typedef struct ep_api {
 
 /* The oldest API that has every function this EP calls: ORT 1.24. */
 #define EP_OLDEST_API 24
-/* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not with
- * 1.29.0): bodies stay on the CPU. */
+/* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
+ * with 1.29.0): bodies stay on the CPU. */
 #define EP_BODIES_API 29
 
 #if defined(__GNUC__)
@@ -113,7 +113,8 @@ typedef struct ep_session {
     OrtKeyValuePairs *config; /* a copy: ORT's options are gone after CreateEp */
     bool generate;            /* ep.context_enable */
     bool embed;               /* ep.context_embed_mode */
-    bool compile_only;        /* session.compile_only: nobody will run this session */
+    bool compile_only;        /* session.compile_only: nobody will run this session, so its context
+                                 may be for hardware that is elsewhere */
     const char *context_path; /* ep.context_file_path, "" when not set; borrowed from config */
     const char *prefix;       /* ep.context_node_name_prefix */
     epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
@@ -155,6 +156,8 @@ OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const Or
 
 /* ---------------------------------------------------------------- kernel.c */
 
+/* A fused node that cannot run: for sessions that only compile. */
+OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out);
 /* `inputs` and `outputs` are the boundary's value names in the order of the context's graph; ORT's
  * order is that of `fused`. Takes a reference of `context`. */
 OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,

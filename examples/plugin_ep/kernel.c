@@ -154,8 +154,12 @@ static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
 {
     ep_kernel *kernel = (ep_kernel *)(void *)self;
     OrtStatus *status;
-    void *block = take_block(kernel);
+    void *block;
     (void)state;
+    if (!kernel->graph) {
+        return ep_fail(kernel->api, EPCTX_ERR_UNSUPPORTED, "this session only compiles");
+    }
+    block = take_block(kernel);
     if (!block) return ep_no_memory(kernel->api);
     status = compute_in(kernel, ort_context, block);
     give_block(kernel, block);
@@ -243,23 +247,38 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
     return NULL;
 }
 
+/* With a reference of `context`. */
+static ep_kernel *kernel_new(ep_context *context)
+{
+    ep_kernel *kernel = (ep_kernel *)calloc(1, sizeof *kernel);
+    if (!kernel) return NULL;
+    kernel->api = context->session->api;
+    kernel->ort.ort_version_supported = kernel->api->version;
+    kernel->ort.CreateState = create_state;
+    kernel->ort.Compute = compute;
+    kernel->ort.ReleaseState = release_state;
+    kernel->context = context;
+    context->references++;
+    return kernel;
+}
+
+OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out)
+{
+    ep_kernel *kernel = kernel_new(context);
+    if (!kernel) return ep_no_memory(context->session->api);
+    *out = &kernel->ort;
+    return NULL;
+}
+
 OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,
                             size_t input_count, const char *const *outputs, size_t output_count,
                             const OrtNode *fused, OrtNodeComputeInfo **out)
 {
-    const ep_api *api = context->session->api;
-    ep_kernel *kernel = (ep_kernel *)calloc(1, sizeof *kernel);
+    ep_kernel *kernel = kernel_new(context);
     OrtStatus *status;
     epctx_arena arena;
-    if (!kernel) return ep_no_memory(api);
-    kernel->ort.ort_version_supported = api->version;
-    kernel->ort.CreateState = create_state;
-    kernel->ort.Compute = compute;
-    kernel->ort.ReleaseState = release_state;
-    kernel->api = api;
+    if (!kernel) return ep_no_memory(context->session->api);
     kernel->graph = graph;
-    kernel->context = context;
-    context->references++;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, NULL);
     status = fill(kernel, inputs, input_count, outputs, output_count, fused, &arena);

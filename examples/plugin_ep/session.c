@@ -48,6 +48,7 @@ static OrtStatus *read_options(ep_session *session)
     EP_TRY(get_flag(session, "ep.context_enable", &session->generate));
     EP_TRY(get_flag(session, "ep.context_embed_mode", &session->embed));
     EP_TRY(get_flag(session, "ep.share_ep_contexts", &share));
+    EP_TRY(get_flag(session, "session.compile_only", &session->compile_only));
     session->context_path = get_text(session, "ep.context_file_path");
     session->prefix = get_text(session, "ep.context_node_name_prefix");
     if (session->generate && share) {
@@ -308,8 +309,9 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
             count = members(record, owner, p, nodes, positions);
             /* With a constant node in play ORT's cut may differ from the one the backend judged:
              * the constant stays outside, or its value leaves the group. */
-            for (i = 0; i < node_count; i++)
-                check |= constant[i] && owner[i] != NOBODY;
+            for (i = 0; i < node_count; i++) {
+                check |= constant[i] && (owner[i] == p || owner[i] == SEVERAL);
+            }
             if (check && count) {
                 EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
             }
