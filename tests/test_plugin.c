@@ -37,6 +37,7 @@ static const subject subjects[] = {
     {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy"},
     {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
 };
+#define TOY (&subjects[0])
 static const subject *ep;      /* the one under test */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];       /* for the files of the running case; empty at its start */
