@@ -71,8 +71,7 @@ GB_FN size_t gb_count(int rank, const int64_t *dims)
     return n;
 }
 
-GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank,
-                     const int64_t *dims)
+GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank, const int64_t *dims)
 {
     epctx_value *v = &b->inputs[b->graph.input_count++];
     v->name = gb_text(b, name);
@@ -91,7 +90,7 @@ GB_FN void gb_output(graph_builder *b, const char *name)
 
 /* Little-endian bytes from native numbers of 4 or 8 bytes, one byte off alignment: as in a file. */
 GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int rank,
-                        const int64_t *dims, const void *data)
+                       const int64_t *dims, const void *data)
 {
     epctx_tensor *t = &b->constants[b->graph.initializer_count++];
     size_t size = epctx_elem_size(elem), count = gb_count(rank, dims), i, j;
@@ -117,7 +116,7 @@ GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int ran
 }
 
 GB_FN void gb_floats(graph_builder *b, const char *name, int rank, const int64_t *dims,
-                      const float *data)
+                     const float *data)
 {
     gb_constant(b, name, EPCTX_ONNX_FLOAT, rank, dims, data);
 }
@@ -144,7 +143,7 @@ GB_FN epctx_str *gb_names(graph_builder *b, const char *list, size_t *count)
 
 /* Inputs and outputs as comma-separated lists. Attributes follow with gb_attr_*. */
 GB_FN epctx_node *gb_node(graph_builder *b, const char *op_type, int64_t version,
-                           const char *inputs, const char *outputs)
+                          const char *inputs, const char *outputs)
 {
     epctx_node *n = &b->nodes[b->graph.node_count];
     char name[64];
@@ -203,7 +202,7 @@ GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const 
 
 /* Compiles into a blob; `blob` is initialised here and freed by the caller. */
 GB_FN epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, epctx_buffer *blob,
-                               epctx_error *error)
+                              epctx_error *error)
 {
     epctx_npu npu;
     epctx_backend backend;
@@ -233,7 +232,7 @@ GB_FN void *gb_aligned(size_t size)
 
 /* Loads a blob and runs its first graph. */
 GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void *const *outputs,
-                                epctx_error *error)
+                               epctx_error *error)
 {
     epctx_npu_context context;
     epctx_span in[GB_MAX];
@@ -269,7 +268,7 @@ GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void 
 }
 
 GB_FN epctx_status gb_run(const graph_builder *b, const void *const *inputs, void *const *outputs,
-                           epctx_error *error)
+                          epctx_error *error)
 {
     epctx_buffer blob;
     epctx_span span;

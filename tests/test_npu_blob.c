@@ -99,8 +99,8 @@ static epctx_status try_blob(const uint8_t *data, size_t size, epctx_error *erro
             input.size = sizeof x;
             output.data = out[0];
             output.size = sizeof y;
-            status = epctx_npu_run(&context.graphs[0], &input, &output, scratch,
-                                   info->scratch_size, error);
+            status = epctx_npu_run(&context.graphs[0], &input, &output, scratch, info->scratch_size,
+                                   error);
             free(scratch);
         }
         free(memory);
@@ -300,8 +300,7 @@ TEST(arguments)
     CHECK_INT(epctx_npu_find(&context, epctx_str_of("other"), 0, &graph, &error),
               EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "other");
-    CHECK_INT(epctx_npu_find(&context, epctx_str_of("main"), 8, &graph, &error),
-              EPCTX_ERR_VERSION);
+    CHECK_INT(epctx_npu_find(&context, epctx_str_of("main"), 8, &graph, &error), EPCTX_ERR_VERSION);
     CHECK_INT(epctx_npu_find(&context, epctx_str_of("main"), 7, &graph, &error), EPCTX_OK);
     scratch = gb_aligned(graph->info.scratch_size);
     gb_randomize(x, 40, 1);

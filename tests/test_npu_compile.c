@@ -304,8 +304,8 @@ TEST(plan_has_no_overlaps)
             CHECK_TRUE(x->offset % 64 == 0 && x->offset + x->bytes <= c.stats.scratch_size);
             for (j = 0; j < i; j++) {
                 const epctx_npu__buffer *y = &c.buffers[j];
-                const bool together = epctx_npu__in_scratch(y) && x->first <= y->last &&
-                                      y->first <= x->last;
+                const bool together =
+                    epctx_npu__in_scratch(y) && x->first <= y->last && y->first <= x->last;
                 CHECK(!together || x->offset + x->bytes <= y->offset ||
                           y->offset + y->bytes <= x->offset,
                       "seed %u: buffers %zu and %zu overlap", (unsigned)seed, i, j);
@@ -375,7 +375,8 @@ TEST(same_bytes_everywhere)
     CHECK(gb_compile(&b, NULL, &second, &error) == EPCTX_OK, "%s", error.message);
     CHECK_MEM(second.data, second.size, first.data, first.size);
     hash = epctx_hash(first.data, first.size, 0);
-    CHECK(hash == UINT64_C(0xd571d8db79031b01), "the blob's hash is %016llx", (unsigned long long)hash);
+    CHECK(hash == UINT64_C(0xd571d8db79031b01), "the blob's hash is %016llx",
+          (unsigned long long)hash);
     epctx_buffer_free(&first);
     epctx_buffer_free(&second);
     gb_free(&b);
@@ -405,8 +406,7 @@ static bool refused(graph_builder *b, epctx_status status, const char *node, con
     }
     for (i = 0; i < b->graph.node_count; i++) {
         taken += take[i];
-        if (!take[i] &&
-            backend.explain_fn(backend.self, &b->graph, i, &error) == EPCTX_OK) {
+        if (!take[i] && backend.explain_fn(backend.self, &b->graph, i, &error) == EPCTX_OK) {
             snprintf(text, 1200, "node %zu is refused without a reason", i);
             return false;
         }
@@ -552,8 +552,8 @@ TEST(every_allocation_may_fail)
         status = backend.capability_fn(backend.self, &b.graph, take, &error);
         if (status == EPCTX_OK) status = backend.begin_fn(backend.self, &build, &error);
         if (status == EPCTX_OK) {
-            status = backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("m"), 1,
-                                        &error);
+            status =
+                backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("m"), 1, &error);
             if (status == EPCTX_OK)
                 status = backend.finish_fn(backend.self, build, &out, &error);
             else

@@ -1039,9 +1039,9 @@ TEST(batch_normalization)
         for (i = 0; i < 120; i++) {
             const int k = i / 20 % 3;
             const double v = (double)x[i] * (conv ? (double)w[k * 4] : 1);
-            want[i] = (v - (double)p[2][k]) / sqrt((double)p[3][k] + (double)0.01f) *
-                          (double)p[0][k] +
-                      (double)p[1][k];
+            want[i] =
+                (v - (double)p[2][k]) / sqrt((double)p[3][k] + (double)0.01f) * (double)p[0][k] +
+                (double)p[1][k];
         }
         out[0] = y;
         epctx_error_clear(&error);
@@ -1055,7 +1055,8 @@ TEST(batch_normalization)
 TEST(gather)
 {
     const int64_t dims[2] = {3, 4}, two[1] = {2};
-    const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, want[8] = {8, 9, 10, 11, 4, 5, 6, 7};
+    const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+                want[8] = {8, 9, 10, 11, 4, 5, 6, 7};
     int64_t index[2] = {2, -2};
     float y[8];
     const void *in[2];
