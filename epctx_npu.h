@@ -5952,6 +5952,7 @@ typedef struct epctx_npu__build {
     epctx_buffer records, words, strings, weights;
     epctx_buffer entries; /* epctx_npu__entry */
     epctx_buffer table;   /* u32: hash table of entries, index + 1 */
+    epctx_arena arena;    /* what types_fn hands out */
 } epctx_npu__build;
 
 static void epctx_npu__put32(uint8_t *p, uint32_t v)
@@ -6414,6 +6415,7 @@ static void epctx_npu__discard(void *self, void *build)
     epctx_buffer_free(&b->weights);
     epctx_buffer_free(&b->entries);
     epctx_buffer_free(&b->table);
+    epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
 }
 
@@ -6435,6 +6437,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->weights, &npu->allocator);
     epctx_buffer_init(&b->entries, &npu->allocator);
     epctx_buffer_init(&b->table, &npu->allocator);
+    epctx_arena_init(&b->arena, &npu->allocator);
     return EPCTX_OK;
 }
 
@@ -6469,6 +6472,62 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     npu->stats = c.stats;
     epctx_arena_free(&arena);
     return status;
+}
+
+/* One entry of the I/O table as a value. */
+static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_value *value)
+{
+    const uint8_t *p = b->words.data + (size_t)word * 4;
+    epctx_str name;
+    int64_t *dims;
+    int32_t i;
+    name.data = (const char *)b->strings.data + epctx_npu__get32(p);
+    name.size = epctx_npu__get32(p + 4);
+    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` moves when it grows */
+    value->name.size = name.size;
+    value->elem_type = (int32_t)epctx_npu__get32(p + 8);
+    value->rank = (int32_t)epctx_npu__get32(p + 12);
+    dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
+    for (i = 0; dims != NULL && i < value->rank; i++) {
+        dims[i] = epctx_npu__get32(p + 16 + 4 * (size_t)i);
+    }
+    value->dims = dims;
+    return dims != NULL && value->name.data != NULL;
+}
+
+static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
+                                     const epctx_value **outputs, size_t *count,
+                                     epctx_error *error)
+{
+    epctx_npu__build *b = (epctx_npu__build *)build;
+    size_t at;
+    (void)self;
+    epctx_error_clear(error);
+    for (at = 0; at < b->records.size; at += sizeof(epctx_npu__record)) {
+        epctx_npu__record r;
+        epctx_value *values;
+        epctx_str found;
+        uint32_t i;
+        memcpy(&r, b->records.data + at, sizeof r);
+        found.data = (const char *)b->strings.data + r.name_at;
+        found.size = r.name_size;
+        if (!epctx_str_eq(found, name)) {
+            continue;
+        }
+        values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
+        for (i = 0; values != NULL && i < r.outputs; i++) {
+            if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
+                                       &values[i])) {
+                values = NULL;
+            }
+        }
+        *outputs = values;
+        *count = r.outputs;
+        return values != NULL ? EPCTX_OK
+                              : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
+                                           (uint64_t)r.outputs);
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
 }
 
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
@@ -6543,6 +6602,18 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
     (void)self;
     (void)build;
     (void)out;
+    return epctx_npu__left_out(error);
+}
+
+static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
+                                     const epctx_value **outputs, size_t *count,
+                                     epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)name;
+    (void)outputs;
+    (void)count;
     return epctx_npu__left_out(error);
 }
 
@@ -6670,6 +6741,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->capability_fn = epctx_npu__capability;
     backend->begin_fn = epctx_npu__begin;
     backend->compile_fn = epctx_npu__compile;
+    backend->types_fn = epctx_npu__types;
     backend->finish_fn = epctx_npu__finish;
     backend->discard_fn = epctx_npu__discard;
     backend->load_fn = epctx_npu__load;
