@@ -6,6 +6,7 @@
 #   NANOPB_LIBS        nanopb to link with        (default: -lprotobuf-nanopb)
 #   EPCTX_CACHE        where downloads are kept   (default: build/deps)
 #   ORT_HOME           an ONNX Runtime that is there already: no download
+#   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
@@ -20,7 +21,9 @@ CFLAGS ?= -O2 -g
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
 FUZZ_SECONDS ?= 30
-export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE ORT_HOME EPCTX_TEST_MODELS FUZZ_SECONDS
+export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
+# Exported when they are not set they would reach the programs as empty strings.
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
@@ -35,7 +38,9 @@ COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
-TEST_SOURCES := $(wildcard tests/test_*.c)
+# What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
+ORT_TESTS    := tests/test_plugin.c
+TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c)
 # The fuzzers take longest, so they start first.
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
@@ -44,12 +49,18 @@ TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuz
 # program that does not bring the implementation itself takes it from here.
 HEADERS := $(wildcard epctx.h epctx_npu.h)
 
+# The plugin EP: everything but the device is the same for every device.
+PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
+PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
+PLUGIN_TESTS   := $(ORT_TESTS:tests/%.c=build/tests/%) $(ORT_TESTS:tests/%.c=build/asan/tests/%)
+
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo fuzz programs deps-build deps-demo deps-test clean help
+.PHONY: all test demo fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
+        deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -61,8 +72,15 @@ demo: deps-demo build/epctx
 	@sh examples/demo/demo.sh
 
 ## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, demo
-test: deps-test programs $(FUZZERS)
-	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS)
+test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/%) $(PLUGIN_TESTS)
+	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(PLUGIN_TESTS)
+
+## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
+plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
+
+## matrix   the plugin EP in older ONNX Runtimes
+matrix: deps-plugin deps-matrix build/tests/test_plugin $(PLUGINS:%=build/%)
+	@tests/run tests/matrix.sh
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)
@@ -72,6 +90,10 @@ deps-build:
 	@sh tests/deps.sh build
 deps-demo: deps-build
 	@sh tests/deps.sh demo
+deps-plugin: deps-build
+	@sh tests/deps.sh plugin
+deps-matrix: deps-build
+	@sh tests/deps.sh matrix
 deps-test: deps-build
 	@sh tests/deps.sh test
 
@@ -94,10 +116,40 @@ build/$(1)libepctx.a: $(HEADERS:%.h=build/$(1)obj/header/%.o)
 	@rm -f $$@
 	ar rcs $$@ $$^
 
--include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d)
+# Objects of the plugin EPs. ORT reads the models: no wire, no nanopb.
+build/$(1)plugin/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) $$(PLUGIN_FLAGS) -c $$< -o $$@
+
+build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                          build/$(1)plugin/examples/plugin_ep/device_npu.o
+	$(2) -shared $$^ $(3) -lm -o $$@
+build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                        build/$(1)plugin/tests/ort/device_toy.o
+	$(2) -shared $$^ $(3) -lm -o $$@
+# The toy again, with allocations that fail on demand.
+build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                            build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -lm -o $$@
+build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
+	$(2) -shared $$^ $(3) -o $$@
+
+$(ORT_TESTS:%.c=build/$(1)obj/%.o): build/$(1)obj/%.o: %.c Makefile | deps-plugin
+	@mkdir -p $$(@D)
+	$(2) -isystem "$$(ORT_HEADERS)" -c $$< -o $$@
+
+# The toy device also without ORT, for models that go from one to the other.
+build/$(1)tests/test_plugin: build/$(1)obj/tests/ort/device_toy.o
+
+-include $(wildcard build/$(1)obj/*/*.d build/$(1)obj/*/*/*.d build/$(1)plugin/*/*/*.d)
 endef
 
-$(eval $(call rules,,$(COMPILE)))
+ORT_HEADERS  = $(shell sh tests/deps.sh where ort-headers)
+PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
+               -isystem "$(ORT_HEADERS)"
+
+comma := ,
+$(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all

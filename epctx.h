@@ -620,12 +620,12 @@ typedef struct epctx_node {
     size_t attr_count;
     const epctx_str *captures; /* outer values that its subgraphs use */
     size_t capture_count;
-    uint32_t id; /* position in the source graph */
+    uint32_t id; /* position in the source graph, which need not be sorted */
 } epctx_node;
 
 typedef struct epctx_graph {
     epctx_str name;
-    const epctx_node *nodes;
+    const epctx_node *nodes; /* producers before readers */
     size_t node_count;
     const epctx_value *inputs; /* run-time inputs: initializers are not among them */
     size_t input_count;
@@ -3042,19 +3042,17 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     return slot;
 }
 
-/* Opens the payload of a slot up into slots. `check` NULL: the bytes were checked before. With it,
- * everything below is checked on the way, and a main graph is opened too. */
 static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
-                             epctx__check *check, uint32_t depth)
+                             epctx__check *check, uint32_t depth);
+
+/* Makes the slots of a message that has none yet. */
+static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                                epctx__check *check, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.size > 0 ? body.data + body.size : body.data;
     uint32_t seen = 0;
-    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        return false;
-    }
     while (p < end) {
         epctx__token t;
         epctx_slot *child;
@@ -3078,6 +3076,23 @@ static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type t
             return false;
         }
         p = after;
+    }
+    return true;
+}
+
+/* Opens the payload of a slot up into slots, all of them or none: half a message would be written
+ * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
+ * checked on the way, and a main graph is opened too. */
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+                             epctx__check *check, uint32_t depth)
+{
+    slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        return false;
+    }
+    if (!epctx__fill_message(arena, slot, type, check, depth)) {
+        slot->message = NULL;
+        return false;
     }
     return true;
 }
@@ -3791,6 +3806,17 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
 {
     const epctx_attr *attr = epctx_node_attr(node, name);
     return attr != NULL && attr->type == EPCTX_ATTR_FLOAT ? attr->f : fallback;
+}
+
+/* The k-th value that a node reads: its inputs, then what its subgraphs read. */
+static epctx_str epctx__reads(const epctx_node *node, size_t k)
+{
+    return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
+}
+
+static size_t epctx__read_count(const epctx_node *node)
+{
+    return node->input_count + node->capture_count;
 }
 
 /* ================================================================================================
@@ -7512,44 +7538,124 @@ static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epct
     }
 }
 
-/* Every name that a subgraph reads. More than it captures, which is the safe side: what the
- * subgraph defines itself does not exist outside and does no harm. */
-static size_t epctx__capture(epctx_view node, epctx_str *out, size_t count, uint32_t depth)
+/* The names that a subgraph defines itself; what it reads beyond them it captures. */
+typedef struct epctx__scope {
+    const struct epctx__scope *outer;
+    epctx_map names;
+} epctx__scope;
+
+typedef struct epctx__captures {
+    epctx_str *out; /* NULL while they are counted */
+    size_t count;
+} epctx__captures;
+
+static void epctx__capture_name(const epctx__scope *scope, epctx_str name, epctx__captures *found)
+{
+    for (; scope != NULL; scope = scope->outer) {
+        if (epctx_map_get(&scope->names, name) != EPCTX_MAP_NONE) {
+            return;
+        }
+    }
+    if (name.size == 0) {
+        return; /* an optional input that is not there */
+    }
+    if (found->out != NULL) {
+        found->out[found->count] = name;
+    }
+    found->count++;
+}
+
+static bool epctx__scope_add(epctx__loader *l, epctx__scope *scope, epctx_str name)
+{
+    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
+        epctx__nomem(l->error, l->arena->missing);
+        return false;
+    }
+    return true;
+}
+
+/* Inputs, initializers and node outputs of a subgraph. */
+static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view graph)
+{
+    epctx_graph_view view = epctx_graph_of(graph);
+    epctx_cursor inputs = epctx_graph_inputs(view);
+    epctx_cursor initializers = epctx_graph_initializers(view);
+    epctx_cursor nodes = epctx_graph_nodes(view);
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_view node;
+    while (epctx_next_value(&inputs, &value)) {
+        if (!epctx__scope_add(l, scope, value.name)) {
+            return false;
+        }
+    }
+    while (epctx_next_tensor(&initializers, &tensor)) {
+        if (!epctx__scope_add(l, scope, tensor.name)) {
+            return false;
+        }
+    }
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_cursor outputs = epctx_fields(node, 2);
+        epctx_str name;
+        while (epctx_next_str(&outputs, &name)) {
+            if (!epctx__scope_add(l, scope, name)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
+                                epctx__captures *found, uint32_t depth);
+
+static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
+                                 epctx__captures *found, uint32_t depth)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_cursor outputs = epctx_fields(graph, 12);
+    epctx_value_view value;
+    epctx__scope scope;
+    epctx_view node;
+    scope.outer = outer;
+    epctx_map_init(&scope.names, l->arena);
+    if (!epctx__scope_fill(l, &scope, graph)) {
+        return false;
+    }
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_cursor inputs = epctx_fields(node, 1);
+        epctx_str name;
+        while (epctx_next_str(&inputs, &name)) {
+            epctx__capture_name(&scope, name, found);
+        }
+        if (!epctx__capture_node(l, node, &scope, found, depth)) {
+            return false;
+        }
+    }
+    /* A body may hand an outer value straight through. */
+    while (epctx_next_value(&outputs, &value)) {
+        epctx__capture_name(&scope, value.name, found);
+    }
+    return true;
+}
+
+/* What the subgraphs in the attributes of a node read from outside. */
+static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
+                                epctx__captures *found, uint32_t depth)
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
     while (depth > 0 && epctx__next_body(&attrs, &attr)) {
-        uint32_t number;
-        for (number = 6; number <= 11; number += 5) { /* g, graphs */
-            epctx_cursor graphs = epctx_fields(attr, number);
-            epctx_view graph;
-            while (epctx__next_body(&graphs, &graph)) {
-                epctx_cursor nodes = epctx_fields(graph, 1);
-                epctx_cursor outputs = epctx_fields(graph, 12);
-                epctx_view inner;
-                epctx_value_view value;
-                while (epctx__next_body(&nodes, &inner)) {
-                    epctx_cursor inputs = epctx_fields(inner, 1);
-                    epctx_str name;
-                    while (epctx_next_str(&inputs, &name)) {
-                        if (out != NULL) {
-                            out[count] = name;
-                        }
-                        count++;
-                    }
-                    count = epctx__capture(inner, out, count, depth - 1);
-                }
-                /* A body may hand an outer value straight through. */
-                while (epctx_next_value(&outputs, &value)) {
-                    if (out != NULL) {
-                        out[count] = value.name;
-                    }
-                    count++;
-                }
+        epctx_cursor fields = epctx_fields(attr, 0);
+        epctx_field field;
+        while (epctx_next_field(&fields, &field)) {
+            if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
+                !epctx__capture_graph(l, field.body, outer, found, depth - 1)) { /* g, graphs */
+                return false;
             }
         }
     }
-    return count;
+    return true;
 }
 
 static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
@@ -7557,7 +7663,7 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     epctx_cursor it = epctx_node_attrs(view);
     epctx_attr_view attr;
     epctx_attr *attrs;
-    epctx_str *captures;
+    epctx__captures captures = {NULL, 0};
     out->name = view->name;
     out->op_type = view->op_type;
     out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
@@ -7576,14 +7682,17 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         }
         out->attr_count++;
     }
-    out->capture_count = epctx__capture(view->view, NULL, 0, 100);
-    captures = (epctx_str *)epctx__load_array(l, out->capture_count, sizeof *captures);
-    out->captures = captures;
-    if (captures == NULL) {
+    if (!epctx__capture_node(l, view->view, NULL, &captures, 100)) {
         return false;
     }
-    epctx__capture(view->view, captures, 0, 100);
-    return true;
+    out->capture_count = captures.count;
+    if (captures.count == 0) {
+        return true;
+    }
+    captures.out = (epctx_str *)epctx__load_array(l, captures.count, sizeof *captures.out);
+    captures.count = 0;
+    out->captures = captures.out;
+    return captures.out != NULL && epctx__capture_node(l, view->view, NULL, &captures, 100);
 }
 
 static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
@@ -7683,6 +7792,165 @@ static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_gra
     return nodes != NULL;
 }
 
+/* -- topological order -- */
+
+#define EPCTX__NO_UNIT UINT32_MAX
+
+typedef struct epctx__edges {
+    uint32_t *from;
+    uint32_t *to; /* waits for `from` */
+    size_t count;
+} epctx__edges;
+
+/* A heap of units, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
+{
+    size_t at = (*count)++;
+    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = unit;
+}
+
+static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
+{
+    uint32_t top = heap[0];
+    uint32_t last = heap[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
+            child++;
+        }
+        if (child >= *count || key[heap[child]] >= key[last]) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = last;
+    return top;
+}
+
+/* Units in an order where each stands behind those it waits for, by key where that leaves a choice.
+ * A unit with key EPCTX__NO_UNIT does not exist. `count` falls short of the units that exist when
+ * there is a cycle. */
+static bool epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                              size_t units, const epctx__edges *edges, uint32_t *sequence,
+                              size_t *count)
+{
+    uint32_t *missing = (uint32_t *)epctx_arena_array(arena, units, sizeof *missing);
+    uint32_t *heap = (uint32_t *)epctx_arena_array(arena, units, sizeof *heap);
+    size_t *first = (size_t *)epctx_arena_array(arena, units, sizeof *first); /* 1 + edge, or 0 */
+    size_t *next = (size_t *)epctx_arena_array(arena, edges->count, sizeof *next);
+    size_t heaped = 0;
+    size_t i;
+    *count = 0;
+    if (missing == NULL || heap == NULL || first == NULL || next == NULL) {
+        epctx__nomem(error, arena->missing);
+        return false;
+    }
+    for (i = 0; i < edges->count; i++) {
+        missing[edges->to[i]]++;
+        next[i] = first[edges->from[i]];
+        first[edges->from[i]] = i + 1;
+    }
+    for (i = 0; i < units; i++) {
+        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0) {
+            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
+        }
+    }
+    while (heaped > 0) {
+        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        size_t edge;
+        sequence[(*count)++] = unit;
+        for (edge = first[unit]; edge != 0; edge = next[edge - 1]) {
+            if (--missing[edges->to[edge - 1]] == 0) {
+                epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
+            }
+        }
+    }
+    return true;
+}
+
+/* Edges between the nodes of a record; `sorted` tells whether the nodes are in order already. */
+static bool epctx__node_edges(epctx__loader *l, const epctx_graph *graph, epctx__edges *edges,
+                              bool *sorted)
+{
+    epctx_map producers;
+    size_t most = 0;
+    size_t i, k;
+    epctx_map_init(&producers, l->arena);
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        most += epctx__read_count(node);
+        for (k = 0; k < node->output_count; k++) {
+            if (node->outputs[k].size > 0 &&
+                epctx_map_put(&producers, node->outputs[k], (uint32_t)i) != EPCTX_OK) {
+                epctx__nomem(l->error, l->arena->missing);
+                return false;
+            }
+        }
+    }
+    edges->from = (uint32_t *)epctx__load_array(l, most, sizeof *edges->from);
+    edges->to = (uint32_t *)epctx__load_array(l, most, sizeof *edges->to);
+    edges->count = 0;
+    *sorted = true;
+    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < epctx__read_count(node); k++) {
+            uint32_t from = epctx_map_get(&producers, epctx__reads(node, k));
+            if (from != EPCTX_MAP_NONE) {
+                *sorted = *sorted && from < i;
+                edges->from[edges->count] = from;
+                edges->to[edges->count++] = (uint32_t)i;
+            }
+        }
+    }
+    return edges->from != NULL && edges->to != NULL;
+}
+
+/* ONNX wants nodes in topological order, but ORT accepts any order and also writes such models. */
+static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
+{
+    epctx__edges edges;
+    epctx_node *nodes;
+    uint32_t *sequence;
+    uint32_t *key;
+    size_t count = 0;
+    size_t i;
+    bool sorted;
+    if (!epctx__node_edges(l, graph, &edges, &sorted)) {
+        return false;
+    }
+    if (sorted) {
+        return true;
+    }
+    nodes = (epctx_node *)epctx__load_array(l, graph->node_count, sizeof *nodes);
+    sequence = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *sequence);
+    key = (uint32_t *)epctx__load_array(l, graph->node_count, sizeof *key);
+    if (nodes == NULL || sequence == NULL || key == NULL) {
+        return false;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        key[i] = (uint32_t)i;
+    }
+    if (!epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count)) {
+        return false;
+    }
+    if (count != graph->node_count) {
+        epctx_fail(l->error, EPCTX_ERR_GRAPH, "%u nodes depend on themselves: the graph has a cycle",
+                   (uint64_t)(graph->node_count - count));
+        return false;
+    }
+    for (i = 0; i < count; i++) {
+        nodes[i] = graph->nodes[sequence[i]];
+    }
+    graph->nodes = nodes;
+    return true;
+}
+
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
 {
     epctx__loader loader;
@@ -7709,7 +7977,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
                             &out->output_count) ||
         !epctx__load_values(&loader, epctx_graph_values(view), false, &out->values,
                             &out->value_count) ||
-        !epctx__load_nodes(&loader, view, out)) {
+        !epctx__load_nodes(&loader, view, out) || !epctx__sort_nodes(&loader, out)) {
         epctx_blame(loader.error, model->path, NULL, NULL);
         return loader.error->status;
     }
@@ -8107,6 +8375,7 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
     epctx_slot *previous = epctx__last_of(model->root, 14);
     epctx_slot *old = NULL;
     epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
     epctx_status status;
     epctx_error_clear(error);
     for (slot = model->root->message->first; slot != NULL; slot = slot->next) {
@@ -8123,8 +8392,13 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
     epctx__add_str(&b, slot, 1, key);
     epctx__add_str(&b, slot, 2, value);
     status = epctx__place(model, &b, model->root, previous, slot, error);
-    return status == EPCTX_OK && old != NULL ? epctx_remove(model, epctx__slot_view(old), error)
-                                             : status;
+    if (status == EPCTX_OK && old != NULL) {
+        status = epctx_remove(model, epctx__slot_view(old), error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
@@ -8525,17 +8799,6 @@ static bool epctx__group_names(epctx__grouping *g)
         }
     }
     return true;
-}
-
-/* The k-th value that a node reads: its inputs, then what its subgraphs read. */
-static epctx_str epctx__reads(const epctx_node *node, size_t k)
-{
-    return k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count];
-}
-
-static size_t epctx__read_count(const epctx_node *node)
-{
-    return node->input_count + node->capture_count;
 }
 
 /* Are all inputs constant? Such a node is folded by whoever compiles its readers. */
@@ -9021,23 +9284,31 @@ static epctx_status epctx__check_output(const epctx__generation *g, const char *
     return status;
 }
 
-/* An output must not replace the file that the model was read from. */
+/* An output must replace neither the file that the model was read from nor one with its weights. */
 static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
 {
     const epctx_io *io = g->model->io;
+    const epctx__file *file;
     char a[EPCTX_PATH_MAX];
     char b[EPCTX_PATH_MAX];
     epctx_error ignored;
+    bool same = false;
     epctx_error_clear(&ignored);
-    if (g->model->path[0] != '\0' &&
-        io->canonical_fn(io->user, path, a, sizeof a, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK &&
-        strcmp(a, b) == 0) {
-        return epctx_fail(g->error, EPCTX_ERR_PATH,
-                          "'%s' is the source model: it must not be overwritten by its own output",
-                          path);
+    if (io->canonical_fn(io->user, path, a, sizeof a, &ignored) != EPCTX_OK) {
+        return EPCTX_OK; /* it does not exist yet */
     }
-    return EPCTX_OK;
+    if (g->model->path[0] != '\0' &&
+        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK) {
+        same = strcmp(a, b) == 0;
+    }
+    for (file = g->model->files; file != NULL && !same; file = file->next) {
+        same = strcmp(a, file->path) == 0;
+    }
+    return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
+                             "'%s' belongs to the source model: it must not be overwritten by its "
+                             "own output",
+                             path)
+                : EPCTX_OK;
 }
 
 static epctx_status epctx__gen_paths(epctx__generation *g)
@@ -9347,10 +9618,11 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
 
 typedef struct epctx__rewrite {
     epctx__generation *g;
-    epctx_slot **slots;  /* node -> its slot */
+    epctx_slot **slots;  /* position in the source -> the node's slot */
     uint32_t *unit;      /* node -> partition, or part_count + node for a node that stays, or NONE */
     epctx_map used;      /* names that the new graph reads */
     epctx_map made;      /* names that the new graph produces or defines */
+    epctx_map inputs;    /* run-time inputs: all of them stay */
 } epctx__rewrite;
 
 #define EPCTX__GONE UINT32_MAX
@@ -9429,26 +9701,17 @@ static bool epctx__rewrite_units(epctx__rewrite *w)
     return true;
 }
 
-/* Edges between units as counters and lists, for a stable topological sort. */
-typedef struct epctx__order {
-    uint32_t *missing; /* unit -> units it waits for (an edge may count more than once) */
-    uint32_t *first;   /* unit -> first edge, 0: none */
-    uint32_t *next;    /* edge -> next edge of the same unit */
-    uint32_t *target;  /* edge -> waiting unit */
-    uint32_t edges;
-} epctx__order;
-
-static bool epctx__order_edges(epctx__rewrite *w, epctx__order *o)
+/* Which unit waits for which: readers for producers. */
+static bool epctx__rewrite_edges(epctx__rewrite *w, epctx__edges *edges)
 {
     epctx__generation *g = w->g;
     const epctx_graph *graph = &g->graph;
-    size_t units = g->part_count + graph->node_count;
-    size_t edges = 1;
+    size_t most = 0;
     size_t i, k;
     epctx_map producers;
     epctx_map_init(&producers, g->arena);
     for (i = 0; i < graph->node_count; i++) {
-        edges += epctx__read_count(&graph->nodes[i]);
+        most += epctx__read_count(&graph->nodes[i]);
         for (k = 0; w->unit[i] != EPCTX__GONE && k < graph->nodes[i].output_count; k++) {
             if (epctx_map_put(&producers, graph->nodes[i].outputs[k], w->unit[i]) != EPCTX_OK) {
                 epctx__nomem(g->error, g->arena->missing);
@@ -9456,104 +9719,49 @@ static bool epctx__order_edges(epctx__rewrite *w, epctx__order *o)
             }
         }
     }
-    o->missing = (uint32_t *)epctx__gen_array(g, units, sizeof *o->missing);
-    o->first = (uint32_t *)epctx__gen_array(g, units, sizeof *o->first);
-    o->next = (uint32_t *)epctx__gen_array(g, edges, sizeof *o->next);
-    o->target = (uint32_t *)epctx__gen_array(g, edges, sizeof *o->target);
-    if (o->missing == NULL || o->first == NULL || o->next == NULL || o->target == NULL) {
-        return false;
-    }
-    for (i = 0; i < graph->node_count; i++) {
+    edges->from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->from);
+    edges->to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges->to);
+    edges->count = 0;
+    for (i = 0; edges->from != NULL && edges->to != NULL && i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; w->unit[i] != EPCTX__GONE && k < epctx__read_count(node); k++) {
             epctx_str name = epctx__reads(node, k);
             uint32_t from = name.size > 0 ? epctx_map_get(&producers, name) : EPCTX_MAP_NONE;
             if (from != EPCTX_MAP_NONE && from != w->unit[i]) {
-                uint32_t edge = ++o->edges;
-                o->target[edge] = w->unit[i];
-                o->next[edge] = o->first[from];
-                o->first[from] = edge;
-                o->missing[w->unit[i]]++;
+                edges->from[edges->count] = from;
+                edges->to[edges->count++] = w->unit[i];
             }
         }
     }
-    return true;
+    return edges->from != NULL && edges->to != NULL;
 }
 
-/* A heap of units, smallest key on top. The key is where a unit stood in the source. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key)
-{
-    size_t at = (*count)++;
-    while (at > 0 && key[heap[(at - 1) / 2]] > key[unit]) {
-        heap[at] = heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    heap[at] = unit;
-}
-
-static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key)
-{
-    uint32_t top = heap[0];
-    uint32_t last = heap[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && key[heap[child + 1]] < key[heap[child]]) {
-            child++;
-        }
-        if (child >= *count || key[heap[child]] >= key[last]) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = last;
-    return top;
-}
-
-/* The units of the new graph in an order where every producer stands before its readers, as close
- * to the source's order as that allows. */
+/* The units of the new graph in order. */
 static bool epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count)
 {
     epctx__generation *g = w->g;
     size_t nodes = g->graph.node_count;
     size_t units = g->part_count + nodes;
-    epctx__order o;
-    uint32_t *heap;
+    epctx__edges edges;
     uint32_t *key;
-    size_t heaped = 0;
     size_t i;
-    memset(&o, 0, sizeof o);
-    *count = 0;
     *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof **sequence);
-    heap = (uint32_t *)epctx__gen_array(g, units, sizeof *heap);
     key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
-    if (*sequence == NULL || heap == NULL || key == NULL || !epctx__order_edges(w, &o)) {
+    if (*sequence == NULL || key == NULL || !epctx__rewrite_edges(w, &edges)) {
         return false;
+    }
+    for (i = 0; i < units; i++) {
+        key[i] = EPCTX__NO_UNIT;
     }
     /* A partition stands where its last node stood: what feeds it was in front of that. */
     for (i = 0; i < nodes; i++) {
-        if (w->unit[i] != EPCTX__GONE) {
-            key[w->unit[i]] = (uint32_t)i;
+        uint32_t unit = w->unit[i];
+        if (unit != EPCTX__GONE &&
+            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->graph.nodes[i].id)) {
+            key[unit] = g->graph.nodes[i].id;
         }
     }
-    for (i = 0; i < units; i++) {
-        bool exists = i < g->part_count || w->unit[i - g->part_count] == i;
-        if (exists && o.missing[i] == 0) {
-            epctx__heap_push(heap, &heaped, (uint32_t)i, key);
-        }
-    }
-    while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
-        uint32_t edge;
-        (*sequence)[(*count)++] = unit;
-        for (edge = o.first[unit]; edge != 0; edge = o.next[edge]) {
-            if (--o.missing[o.target[edge]] == 0) {
-                epctx__heap_push(heap, &heaped, o.target[edge], key);
-            }
-        }
-    }
-    return true;
+    return epctx__sort_units(g->arena, g->error, key, units, &edges, *sequence, count);
 }
 
 static bool epctx__drop(epctx__rewrite *w, epctx_slot *slot)
@@ -9572,10 +9780,9 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     size_t kept = 0; /* source position behind the last node that was left in place */
     size_t i;
     for (i = 0; i < g->graph.node_count; i++) {
-        if (w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) {
-            if (!epctx__drop(w, w->slots[i])) {
-                return false;
-            }
+        if ((w->unit[i] < g->part_count || w->unit[i] == EPCTX__GONE) &&
+            !epctx__drop(w, w->slots[g->graph.nodes[i].id])) {
+            return false;
         }
     }
     /* New nodes before the first old one go in front of the first node field. */
@@ -9586,18 +9793,19 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     for (i = 0; i < count; i++) {
         epctx__builder b = epctx__builder_of(model);
         uint32_t unit = sequence[i];
+        uint32_t at = unit < g->part_count ? 0 : g->graph.nodes[unit - g->part_count].id;
         if (unit < g->part_count) {
             slot = epctx__build_node(&b, &g->nodes[unit]);
-        } else if (unit - g->part_count >= kept) {
-            kept = unit - g->part_count + 1;
-            previous = w->slots[unit - g->part_count];
+        } else if (at >= kept) {
+            kept = (size_t)at + 1;
+            previous = w->slots[at];
             continue;
         } else { /* moved: a second slot over the same bytes */
             slot = epctx__new_slot(&b, NULL, 1, EPCTX_WIRE_LEN);
             if (slot != NULL) {
-                *slot = *w->slots[unit - g->part_count];
+                *slot = *w->slots[at];
                 slot->message = NULL;
-                if (!epctx__drop(w, w->slots[unit - g->part_count])) {
+                if (!epctx__drop(w, w->slots[at])) {
                     return false;
                 }
             }
@@ -9635,7 +9843,8 @@ static bool epctx__inline_initializer(epctx__rewrite *w, epctx_slot *slot,
            epctx__drop(w, slot);
 }
 
-/* Initializers that nobody reads any more go; what stays and lives in a file comes inside. */
+/* Initializers that nobody reads any more go, unless they are what makes an input optional; what
+ * stays and lives in a file comes inside. */
 static bool epctx__rewrite_initializers(epctx__rewrite *w)
 {
     epctx_model *model = w->g->model;
@@ -9651,7 +9860,8 @@ static bool epctx__rewrite_initializers(epctx__rewrite *w)
             continue;
         }
         tensor = epctx_tensor_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE) {
+        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE &&
+            epctx_map_get(&w->inputs, tensor.name) == EPCTX_MAP_NONE) {
             if (!epctx__drop(w, slot)) {
                 return false;
             }
@@ -9669,24 +9879,14 @@ static bool epctx__rewrite_initializers(epctx__rewrite *w)
 /* Graph inputs that only named an initializer (IR version < 4) go with it. */
 static bool epctx__rewrite_inputs(epctx__rewrite *w)
 {
-    epctx__generation *g = w->g;
-    epctx_model *model = g->model;
-    epctx_map real;
     epctx_slot *slot;
-    size_t i;
-    epctx_map_init(&real, g->arena);
-    for (i = 0; i < g->graph.input_count; i++) {
-        if (!epctx__mark(w, &real, g->graph.inputs[i].name)) {
-            return false;
-        }
-    }
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
+    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
         epctx_str name;
         if (slot->number != 11 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
             continue;
         }
         name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (epctx_map_get(&real, name) == EPCTX_MAP_NONE &&
+        if (epctx_map_get(&w->inputs, name) == EPCTX_MAP_NONE &&
             epctx_map_get(&w->used, name) == EPCTX_MAP_NONE && !epctx__drop(w, slot)) {
             return false;
         }
@@ -9744,7 +9944,8 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     epctx__rewrite w;
     uint32_t *sequence = NULL;
     size_t count = 0;
-    size_t i = 0;
+    size_t nodes = 0;
+    size_t i;
     epctx_slot *slot;
     memset(&w, 0, sizeof w);
     w.g = g;
@@ -9752,12 +9953,18 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     w.slots = (epctx_slot **)epctx__gen_array(g, g->graph.node_count, sizeof *w.slots);
     epctx_map_init(&w.used, g->arena);
     epctx_map_init(&w.made, g->arena);
+    epctx_map_init(&w.inputs, g->arena);
     if (w.unit == NULL || w.slots == NULL) {
         return EPCTX_ERR_NOMEM;
     }
+    for (i = 0; i < g->graph.input_count; i++) {
+        if (!epctx__mark(&w, &w.inputs, g->graph.inputs[i].name)) {
+            return EPCTX_ERR_NOMEM;
+        }
+    }
     for (slot = g->model->graph->message->first; slot != NULL; slot = slot->next) {
         if (slot->number == 1 && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
-            w.slots[i++] = slot;
+            w.slots[nodes++] = slot;
         }
     }
     if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
@@ -10023,6 +10230,19 @@ static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const 
     return status;
 }
 
+static epctx_str epctx__source_of(const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    epctx_str source = epctx_str_of(NULL);
+    while (epctx_next_attr(&it, &attr)) {
+        if (attr.type == EPCTX_ATTR_STRING && epctx_str_is(attr.name, "source")) {
+            source = attr.s;
+        }
+    }
+    return source;
+}
+
 static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model *model,
                                         epctx_error *error)
 {
@@ -10041,12 +10261,13 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
             loaded->other_nodes++;
             continue;
         }
-        if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
-            return EPCTX_ERR_GRAPH;
-        }
-        if (!epctx_str_is(bound->node.source, loaded->backend->source)) {
+        /* The source decides first: what is wrong with another EP's node is that EP's business. */
+        if (!epctx_str_is(epctx__source_of(&node), loaded->backend->source)) {
             loaded->other_nodes++;
             continue;
+        }
+        if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
+            return EPCTX_ERR_GRAPH;
         }
         bound->view = node;
         loaded->bound_count++;

@@ -178,7 +178,7 @@ typedef struct epctx_npu_context {
     const epctx_npu_graph *graphs;
     size_t graph_count;
     epctx_span blob;
-    const uint8_t *weights;     /* in the blob, or the copy */
+    const uint8_t *weights; /* in the blob, or the copy */
     const uint32_t *weight_table;
     uint32_t weight_count;
     uint64_t weight_size;
@@ -290,7 +290,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
-#define EPCTX_NPU__UNUSED __attribute__((unused))
+#define EPCTX_NPU__UNUSED   __attribute__((unused))
 #define EPCTX_NPU__RESTRICT __restrict
 #elif defined(_MSC_VER)
 #define EPCTX_NPU__UNUSED
@@ -312,10 +312,10 @@ extern "C" {
  * >>blob: words, sizes, header
  * ============================================================================================== */
 
-#define EPCTX_NPU__MAX_BYTES   INT32_MAX /* of one tensor: kernels may index with 32 bits */
-#define EPCTX_NPU__GRAPH_WORDS 20
-#define EPCTX_NPU__IO_WORDS    12
-#define EPCTX_NPU__WEIGHT_WORDS 6
+#define EPCTX_NPU__MAX_BYTES     INT32_MAX /* of one tensor: kernels may index with 32 bits */
+#define EPCTX_NPU__GRAPH_WORDS   20
+#define EPCTX_NPU__IO_WORDS      12
+#define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
 #define EPCTX_NPU__COMMAND_WORDS 4 /* before the operands */
 
@@ -383,10 +383,10 @@ static uint64_t epctx_npu__mul4(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 
 /* What the header says, checked against the size of the blob. */
 typedef struct epctx_npu__layout {
-    uint64_t words;     /* of the word section */
-    uint64_t strings;   /* offset */
+    uint64_t words;   /* of the word section */
+    uint64_t strings; /* offset */
     uint64_t string_bytes;
-    uint64_t weights;   /* offset */
+    uint64_t weights; /* offset */
     uint64_t weight_bytes;
     uint32_t graphs;
     uint32_t weight_count;
@@ -414,8 +414,8 @@ static epctx_status epctx_npu__peek(epctx_span blob, epctx_npu_blob *out, epctx_
         char found[9];
         epctx_npu__copy_name(found, h, 8);
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "context binary: expected magic \"%s\", found \"%s\"",
-                          epctx_npu__magic, found);
+                          "context binary: expected magic \"%s\", found \"%s\"", epctx_npu__magic,
+                          found);
     }
     out->format = epctx_npu__get32(h + EPCTX_NPU__H_FORMAT);
     if (out->format != EPCTX_NPU_FORMAT) {
@@ -442,7 +442,7 @@ EPCTX_API epctx_status epctx_npu_peek(epctx_span blob, epctx_npu_blob *out, epct
  * >>arch
  * ============================================================================================== */
 
-#define EPCTX_NPU__ROWS    4  /* of the register tile that this build has */
+#define EPCTX_NPU__ROWS    4 /* of the register tile that this build has */
 #define EPCTX_NPU__COLUMNS 16
 
 static const epctx_npu_arch epctx_npu__archs[4] = {
@@ -619,10 +619,36 @@ static float epctx_npu__sqrt(float x)
     return (float)root * epctx_npu__pow2(exponent);
 }
 
+/* A loop over `count` elements, first in chunks of a constant length: compilers vectorise those
+ * where they hesitate over an unknown count (gcc at -O2). `statement` sees the index as `at`. */
+#ifdef __OPTIMIZE_SIZE__
+#define EPCTX_NPU__EACH(at, count, statement)                                                      \
+    do {                                                                                           \
+        size_t at;                                                                                 \
+        for (at = 0; at < (count); at++) {                                                         \
+            statement                                                                              \
+        }                                                                                          \
+    } while (0)
+#else
+#define EPCTX_NPU__EACH(at, count, statement)                                                      \
+    do {                                                                                           \
+        size_t epctx_npu__i = 0, epctx_npu__j;                                                     \
+        for (; (count)-epctx_npu__i >= 16; epctx_npu__i += 16) {                                   \
+            for (epctx_npu__j = 0; epctx_npu__j < 16; epctx_npu__j++) {                            \
+                const size_t at = epctx_npu__i + epctx_npu__j;                                     \
+                statement                                                                          \
+            }                                                                                      \
+        }                                                                                          \
+        for (; epctx_npu__i < (count); epctx_npu__i++) {                                           \
+            const size_t at = epctx_npu__i;                                                        \
+            statement                                                                              \
+        }                                                                                          \
+    } while (0)
+#endif
+
 /* -- activations: functions of one value, alone or behind another kernel -- */
 
 #define EPCTX_NPU_ACT_LIST(X)                                                                      \
-    X(NONE, v)                                                                                     \
     X(RELU, v < 0.0f ? 0.0f : v)                                                                   \
     X(CLIP, v < a ? a : (v > b ? b : v))                                                           \
     X(LEAKY, v < 0.0f ? v * a : v)                                                                 \
@@ -633,11 +659,12 @@ static float epctx_npu__sqrt(float x)
     X(SQRT, epctx_npu__sqrt(v))                                                                    \
     X(ABS, v < 0.0f ? -v : v)                                                                      \
     X(NEG, -v)                                                                                     \
-    X(HARD_SIGMOID, epctx_npu__unit(a * v + b))                                                    \
-    X(HARD_SWISH, v *epctx_npu__unit(a * v + b))                                                   \
+    X(HARD_SIGMOID, epctx_npu__unit(a *v + b))                                                     \
+    X(HARD_SWISH, v *epctx_npu__unit(a *v + b))                                                    \
     X(ELU, v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v)
 
 typedef enum epctx_npu__act_kind {
+    EPCTX_NPU__ACT_NONE = 0,
 #define EPCTX_NPU__ACT_ENUM(name, value) EPCTX_NPU__ACT_##name,
     EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_ENUM)
 #undef EPCTX_NPU__ACT_ENUM
@@ -654,31 +681,22 @@ static float epctx_npu__unit(float v)
     return v < 0.0f ? 0.0f : (v > 1.0f ? 1.0f : v);
 }
 
-static void epctx_npu__activate(float *y, const float *x, size_t count, const epctx_npu__act *act)
+static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *act)
 {
     const float a = act->a, b = act->b;
-    size_t i;
     (void)a;
     (void)b;
     switch (act->kind) {
+    case EPCTX_NPU__ACT_NONE:
+        break;
 #define EPCTX_NPU__ACT_CASE(name, value)                                                           \
     case EPCTX_NPU__ACT_##name:                                                                    \
-        for (i = 0; i < count; i++) {                                                              \
-            const float v = x[i];                                                                  \
-            y[i] = value;                                                                          \
-        }                                                                                          \
+        EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;);                            \
         break;
         EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
 #undef EPCTX_NPU__ACT_CASE
     default:
         break;
-    }
-}
-
-static void epctx_npu__activate_in_place(float *y, size_t count, const epctx_npu__act *act)
-{
-    if (act->kind != EPCTX_NPU__ACT_NONE) {
-        epctx_npu__activate(y, y, count, act);
     }
 }
 
@@ -733,8 +751,8 @@ static bool epctx_npu__act_ok(const epctx_npu__act *act)
 /* -- Move: strided copy; Transpose, Slice, Concat, Expand, Pad ... -- */
 
 typedef struct epctx_npu__move {
-    uint32_t elem; /* bytes, 4 or 8 */
-    uint32_t rank; /* 1..8 */
+    uint32_t elem;                 /* bytes, 4 or 8 */
+    uint32_t rank;                 /* 1..8 */
     uint32_t from_start, to_start; /* elements */
     uint32_t dims[EPCTX_NPU_MAX_RANK];
     int32_t from[EPCTX_NPU_MAX_RANK]; /* strides in elements */
@@ -881,7 +899,8 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
 {
     const epctx_npu__unary *p = (const epctx_npu__unary *)params;
     (void)error;
-    epctx_npu__activate((float *)args->out[0], (const float *)args->in[0], p->count, &p->act);
+    memcpy(args->out[0], args->in[0], (size_t)p->count * sizeof(float));
+    epctx_npu__activate((float *)args->out[0], p->count, &p->act);
     return EPCTX_OK;
 }
 
@@ -931,25 +950,23 @@ static bool epctx_npu__check_binary(const void *params, epctx_npu__needs *needs)
     return epctx_npu__act_ok(&p->act);
 }
 
-#define EPCTX_NPU__BINARY_ROW(value, a_index, b_index)                                             \
-    for (i = 0; i < count; i++) {                                                                  \
-        const float a = x[a_index], b = z[b_index];                                                \
-        y[i] = value;                                                                              \
-    }
-
 static void epctx_npu__binary_row(uint32_t kind, float *EPCTX_NPU__RESTRICT y, const float *x,
                                   const float *z, size_t count, ptrdiff_t xs, ptrdiff_t zs)
 {
-    size_t i;
     switch (kind) {
 #define EPCTX_NPU__BINARY_CASE(name, value)                                                        \
     case EPCTX_NPU__BINARY_##name:                                                                 \
         if (xs == 1 && zs == 1) {                                                                  \
-            EPCTX_NPU__BINARY_ROW(value, i, i)                                                     \
+            EPCTX_NPU__EACH(i, count, const float a = x[i]; const float b = z[i]; y[i] = value;);  \
         } else if (xs == 1 && zs == 0) {                                                           \
-            EPCTX_NPU__BINARY_ROW(value, i, 0)                                                     \
+            const float b = z[0];                                                                  \
+            EPCTX_NPU__EACH(i, count, const float a = x[i]; y[i] = value;);                        \
         } else {                                                                                   \
-            EPCTX_NPU__BINARY_ROW(value, (ptrdiff_t)i *xs, (ptrdiff_t)i *zs)                       \
+            ptrdiff_t i;                                                                           \
+            for (i = 0; i < (ptrdiff_t)count; i++) {                                               \
+                const float a = x[i * xs], b = z[i * zs];                                          \
+                y[i] = value;                                                                      \
+            }                                                                                      \
         }                                                                                          \
         break;
         EPCTX_NPU_BINARY_LIST(EPCTX_NPU__BINARY_CASE)
@@ -971,7 +988,7 @@ static epctx_status epctx_npu__run_binary(const void *params, const epctx_npu__a
     (void)error;
     for (;;) {
         epctx_npu__binary_row(p->kind, y, a, b, count, p->a[last], p->b[last]);
-        epctx_npu__activate_in_place(y, count, &p->act);
+        epctx_npu__activate(y, count, &p->act);
         y += count;
         for (i = last; i > 0; i--) {
             uint32_t d = i - 1;
@@ -1020,7 +1037,7 @@ static epctx_status epctx_npu__run_affine(const void *params, const epctx_npu__a
             for (i = 0; i < p->inner; i++) {
                 y[i] = x[i] * scale[c] + shift[c];
             }
-            epctx_npu__activate_in_place(y, p->inner, &p->act);
+            epctx_npu__activate(y, p->inner, &p->act);
             x += p->inner;
             y += p->inner;
         }
@@ -1047,8 +1064,7 @@ static uint64_t epctx_npu__reach(uint64_t n1, uint64_t s1, uint64_t n2, uint64_t
     if (n1 == 0 || n2 == 0 || n3 == 0) {
         return 0;
     }
-    return epctx_npu__mul(n1 - 1, s1) + epctx_npu__mul(n2 - 1, s2) + epctx_npu__mul(n3 - 1, s3) +
-           1;
+    return epctx_npu__mul(n1 - 1, s1) + epctx_npu__mul(n2 - 1, s2) + epctx_npu__mul(n3 - 1, s3) + 1;
 }
 
 static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
@@ -1057,9 +1073,8 @@ static bool epctx_npu__check_pack(const void *params, epctx_npu__needs *needs)
     if (p->block == 0 || p->block > 64) {
         return false;
     }
-    needs->in[0] =
-        epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows, p->row_stride,
-                                           p->depth, p->depth_stride));
+    needs->in[0] = epctx_npu__floats(epctx_npu__reach(p->batch, p->batch_stride, p->rows,
+                                                      p->row_stride, p->depth, p->depth_stride));
     needs->out[0] = epctx_npu__floats(epctx_npu__packed(p->batch, p->rows, p->depth, p->block));
     return true;
 }
@@ -1295,7 +1310,7 @@ static void epctx_npu__conv_store(float *y, size_t plane, const float *bias, siz
             }
         }
     }
-    epctx_npu__activate_in_place(tile, rows * EPCTX_NPU__COLUMNS, act);
+    epctx_npu__activate(tile, rows * EPCTX_NPU__COLUMNS, act);
     for (r = 0; r < rows; r++) {
         memcpy(y + r * plane, tile + r * EPCTX_NPU__COLUMNS, columns * sizeof(float));
     }
@@ -1320,8 +1335,8 @@ static void epctx_npu__conv_block(const epctx_npu__conv *p, const float *patch, 
         for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
             size_t columns = count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS;
             epctx_npu__tile(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
-            epctx_npu__conv_store(y + oc * plane + t, plane, bias != NULL ? bias + oc : NULL,
-                                  valid, columns, tile, &p->act);
+            epctx_npu__conv_store(y + oc * plane + t, plane, bias != NULL ? bias + oc : NULL, valid,
+                                  columns, tile, &p->act);
         }
     }
 }
@@ -1350,10 +1365,10 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
             for (first = 0; first < plane; first += step) {
                 size_t count = plane - first < step ? plane - first : step;
                 for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
-                    epctx_npu__gather(
-                        p, x, first + t,
-                        count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS,
-                        patch + t * depth);
+                    epctx_npu__gather(p, x, first + t,
+                                      count - t < EPCTX_NPU__COLUMNS ? count - t
+                                                                     : EPCTX_NPU__COLUMNS,
+                                      patch + t * depth);
                 }
                 epctx_npu__conv_block(p, patch, weights,
                                       bias != NULL ? bias + g * p->out_channels : NULL, y + first,
@@ -1390,20 +1405,18 @@ static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *nee
 static void epctx_npu__add_row(float *EPCTX_NPU__RESTRICT y, const float *EPCTX_NPU__RESTRICT x,
                                float k, int32_t start, int32_t step, int32_t count, int32_t size)
 {
-    int32_t low, high, i;
+    int32_t low, high;
+    size_t length;
     epctx_npu__inside(start, step, count, size, &low, &high);
+    length = (size_t)(high - low);
+    y += low;
+    x += length > 0 ? start + low * step : 0;
     if (step == 1) {
-        for (i = low; i < high; i++) {
-            y[i] += k * x[start + i];
-        }
+        EPCTX_NPU__EACH(i, length, y[i] += k * x[i];);
     } else if (step == 2) {
-        for (i = low; i < high; i++) {
-            y[i] += k * x[start + 2 * i];
-        }
+        EPCTX_NPU__EACH(i, length, y[i] += k * x[2 * i];);
     } else {
-        for (i = low; i < high; i++) {
-            y[i] += k * x[start + i * step];
-        }
+        EPCTX_NPU__EACH(i, length, y[i] += k * x[i * (size_t)step];);
     }
 }
 
@@ -1446,7 +1459,7 @@ static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu
             for (m = 0; m < p->multiplier; m++) {
                 epctx_npu__depthwise_plane(w, x, k,
                                            bias != NULL ? bias[c * p->multiplier + m] : 0.0f, y);
-                epctx_npu__activate_in_place(y, out_plane, &p->act);
+                epctx_npu__activate(y, out_plane, &p->act);
                 k += (size_t)w->kernel_h * w->kernel_w;
                 y += out_plane;
             }
@@ -1469,8 +1482,8 @@ typedef struct epctx_npu__gemm {
 static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
-    needs->in[0] = epctx_npu__floats(
-        epctx_npu__reach(p->batch, p->a_batch, p->m, p->a_row, p->k, p->a_step));
+    needs->in[0] =
+        epctx_npu__floats(epctx_npu__reach(p->batch, p->a_batch, p->m, p->a_row, p->k, p->a_step));
     needs->in[1] = epctx_npu__floats(
         epctx_npu__packed(p->b_shared != 0 ? 1 : p->batch, p->n, p->k, EPCTX_NPU__COLUMNS));
     needs->in[2] = epctx_npu__floats(p->n);
@@ -1495,7 +1508,7 @@ static void epctx_npu__gemm_store(const epctx_npu__gemm *p, float *tile, const f
             }
         }
     }
-    epctx_npu__activate_in_place(tile, rows * EPCTX_NPU__COLUMNS, &p->act);
+    epctx_npu__activate(tile, rows * EPCTX_NPU__COLUMNS, &p->act);
     for (r = 0; r < rows; r++) {
         memcpy(y + r * p->n, tile + r * EPCTX_NPU__COLUMNS, columns * sizeof(float));
     }
@@ -1566,50 +1579,89 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
     return epctx_npu__window_ok(w);
 }
 
-/* Positions of one window on one axis: those inside the input, and how many the average counts. */
-typedef struct epctx_npu__reach1 {
-    int32_t start, low, high, counted;
-} epctx_npu__reach1;
-
-static epctx_npu__reach1 epctx_npu__reach_of(uint32_t out, uint32_t stride, uint32_t kernel,
-                                             uint32_t dilation, uint32_t in, uint32_t before,
-                                             uint32_t after, bool count_padding)
+/* Positions of one window of an axis that the average counts. */
+static int32_t epctx_npu__counted(uint32_t out, uint32_t stride, uint32_t kernel, uint32_t dilation,
+                                  uint32_t in, uint32_t before, uint32_t after, bool count_padding)
 {
-    epctx_npu__reach1 r;
+    const int32_t start = (int32_t)(out * stride) - (int32_t)before;
     int32_t low, high;
-    r.start = (int32_t)(out * stride) - (int32_t)before;
-    epctx_npu__inside(r.start, (int32_t)dilation, (int32_t)kernel, (int32_t)in, &r.low, &r.high);
-    r.counted = r.high - r.low;
     if (count_padding) { /* the window may reach past the padding (ceil_mode): not counted */
-        epctx_npu__inside(r.start + (int32_t)before, (int32_t)dilation, (int32_t)kernel,
+        epctx_npu__inside(start + (int32_t)before, (int32_t)dilation, (int32_t)kernel,
                           (int32_t)(in + before + after), &low, &high);
-        r.counted = high - low;
+    } else {
+        epctx_npu__inside(start, (int32_t)dilation, (int32_t)kernel, (int32_t)in, &low, &high);
     }
-    return r;
+    return high - low;
 }
 
-static float epctx_npu__pool_window(const epctx_npu__pool *p, const float *x,
-                                    const epctx_npu__reach1 *v, const epctx_npu__reach1 *h)
+/* y[i] = max(y[i], x[start + i * step]) wherever that is inside the row; NaN wins */
+static void epctx_npu__max_row(float *EPCTX_NPU__RESTRICT y, const float *EPCTX_NPU__RESTRICT x,
+                               int32_t start, int32_t step, int32_t count, int32_t size)
+{
+    int32_t low, high;
+    size_t length;
+    epctx_npu__inside(start, step, count, size, &low, &high);
+    length = (size_t)(high - low);
+    y += low;
+    x += length > 0 ? start + low * step : 0;
+    if (step == 1) {
+        EPCTX_NPU__EACH(i, length, y[i] = y[i] >= x[i] ? y[i] : x[i];);
+    } else if (step == 2) {
+        EPCTX_NPU__EACH(i, length, y[i] = y[i] >= x[2 * i] ? y[i] : x[2 * i];);
+    } else {
+        EPCTX_NPU__EACH(i, length, const float v = x[i * (size_t)step];
+                        y[i] = y[i] >= v ? y[i] : v;);
+    }
+}
+
+/* One output row: the window's rows and columns are laid over it one after the other. */
+static void epctx_npu__pool_row(const epctx_npu__pool *p, const float *x, uint32_t oy, float *y)
 {
     const epctx_npu__window *w = &p->window;
-    float result = p->average != 0 ? 0.0f : epctx_npu__float_of(0xff800000u);
-    int32_t i, j;
-    for (i = v->low; i < v->high; i++) {
-        const float *row = x + (size_t)(v->start + i * (int32_t)w->dilation_h) * w->in_w;
-        for (j = h->low; j < h->high; j++) {
-            const float value = row[h->start + j * (int32_t)w->dilation_w];
+    const int32_t start = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
+    const float first = p->average != 0 ? 0.0f : epctx_npu__float_of(0xff800000u);
+    int32_t low, high, first_kx, last_kx, ky;
+    uint32_t kx, i;
+    for (i = 0; i < w->out_w; i++) {
+        y[i] = first;
+    }
+    /* columns left of this one see only padding, even at the last output */
+    epctx_npu__inside((int32_t)((w->out_w - 1) * w->stride_w) - (int32_t)w->left,
+                      (int32_t)w->dilation_w, (int32_t)w->kernel_w, INT32_MAX / 2, &first_kx,
+                      &last_kx);
+    epctx_npu__inside(start, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h, &low,
+                      &high);
+    for (ky = low; ky < high; ky++) {
+        const float *row = x + (size_t)(start + ky * (int32_t)w->dilation_h) * w->in_w;
+        for (kx = (uint32_t)first_kx; kx < w->kernel_w; kx++) {
+            const int32_t from = (int32_t)(kx * w->dilation_w) - (int32_t)w->left;
+            if (from >= (int32_t)w->in_w) {
+                break;
+            }
             if (p->average != 0) {
-                result += value;
+                epctx_npu__add_row(y, row, 1.0f, from, (int32_t)w->stride_w, (int32_t)w->out_w,
+                                   (int32_t)w->in_w);
             } else {
-                result = value > result || value != value ? value : result;
+                epctx_npu__max_row(y, row, from, (int32_t)w->stride_w, (int32_t)w->out_w,
+                                   (int32_t)w->in_w);
             }
         }
     }
-    if (p->average != 0) {
-        const int32_t count = v->counted * h->counted;
-        result = count > 0 ? result / (float)count : 0.0f;
+}
+
+static void epctx_npu__average_row(const epctx_npu__pool *p, uint32_t oy, float *y)
+{
+    const epctx_npu__window *w = &p->window;
+    const bool padded = p->count_padding != 0;
+    const int32_t rows = epctx_npu__counted(oy, w->stride_h, w->kernel_h, w->dilation_h, w->in_h,
+                                            w->top, w->bottom, padded);
+    uint32_t ox;
+    for (ox = 0; ox < w->out_w; ox++) {
+        const float count =
+            (float)rows * (float)epctx_npu__counted(ox, w->stride_w, w->kernel_w, w->dilation_w,
+                                                    w->in_w, w->left, w->right, padded);
+        y[ox] = count > 0.0f ? y[ox] / count : 0.0f;
     }
-    return result;
 }
 
 static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__args *args,
@@ -1617,22 +1669,17 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
 {
     const epctx_npu__pool *p = (const epctx_npu__pool *)params;
     const epctx_npu__window *w = &p->window;
-    const bool padded = p->count_padding != 0;
     const float *x = (const float *)args->in[0];
     float *y = (float *)args->out[0];
-    uint32_t plane, oy, ox;
+    uint32_t plane, oy;
     (void)error;
     for (plane = 0; plane < p->planes; plane++) {
         for (oy = 0; oy < w->out_h; oy++) {
-            epctx_npu__reach1 v =
-                epctx_npu__reach_of(oy, w->stride_h, w->kernel_h, w->dilation_h, w->in_h, w->top,
-                                    w->bottom, padded);
-            for (ox = 0; ox < w->out_w; ox++) {
-                epctx_npu__reach1 h =
-                    epctx_npu__reach_of(ox, w->stride_w, w->kernel_w, w->dilation_w, w->in_w,
-                                        w->left, w->right, padded);
-                *y++ = epctx_npu__pool_window(p, x, &v, &h);
+            epctx_npu__pool_row(p, x, oy, y);
+            if (p->average != 0) {
+                epctx_npu__average_row(p, oy, y);
             }
+            y += w->out_w;
         }
         x += (size_t)w->in_h * w->in_w;
     }
@@ -1708,8 +1755,7 @@ typedef struct epctx_npu__softmax {
 static bool epctx_npu__check_softmax(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__softmax *p = (const epctx_npu__softmax *)params;
-    needs->in[0] = needs->out[0] =
-        epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
+    needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
     return p->log <= 1 && p->count >= 1;
 }
 
@@ -1983,9 +2029,8 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
                           info.size, (uint64_t)blob.size);
     }
     if (epctx_npu__get32(h + EPCTX_NPU__H_HEADER) != EPCTX_NPU_HEADER_SIZE ||
-        out->words > blob.size / 4 ||
-        out->strings != EPCTX_NPU_HEADER_SIZE + out->words * 4 || out->strings > blob.size ||
-        out->string_bytes > blob.size - out->strings ||
+        out->words > blob.size / 4 || out->strings != EPCTX_NPU_HEADER_SIZE + out->words * 4 ||
+        out->strings > blob.size || out->string_bytes > blob.size - out->strings ||
         out->weights % EPCTX_NPU_ALIGN != 0 || out->weights > blob.size ||
         out->weights < out->strings + out->string_bytes ||
         out->weight_bytes != blob.size - out->weights ||
@@ -2041,8 +2086,7 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     for (g = 0; g < layout->graphs; g++) {
         const uint8_t *record =
             blob.data + EPCTX_NPU_HEADER_SIZE + (size_t)g * EPCTX_NPU__GRAPH_WORDS * 4;
-        out->value_count +=
-            (uint64_t)epctx_npu__get32(record + 28) + epctx_npu__get32(record + 32);
+        out->value_count += (uint64_t)epctx_npu__get32(record + 28) + epctx_npu__get32(record + 32);
     }
     if (epctx_npu__mul(out->value_count, EPCTX_NPU__IO_WORDS) > layout->words) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
@@ -2238,8 +2282,8 @@ static bool epctx_npu__command_ok(const epctx_npu_graph *graph, const uint32_t *
     }
     for (i = 0; i < count; i++) {
         bool written = i >= op->in_count;
-        operands[i] = epctx_npu__operand_at(words + EPCTX_NPU__COMMAND_WORDS +
-                                            i * EPCTX_NPU__OPERAND_WORDS);
+        operands[i] =
+            epctx_npu__operand_at(words + EPCTX_NPU__COMMAND_WORDS + i * EPCTX_NPU__OPERAND_WORDS);
         need[i] = written ? needs.out[i - op->in_count] : needs.in[i];
         if (!epctx_npu__operand_ok(graph, &operands[i], &need[i], written,
                                    written || (op->required >> i & 1) != 0)) {
@@ -2272,7 +2316,8 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
         const epctx_npu__op_info *op;
         epctx_str name;
         epctx_status status;
-        if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT || w[1] > size - at) {
+        if (size - at < EPCTX_NPU__COMMAND_WORDS || w[0] >= EPCTX_NPU__OP_COUNT ||
+            w[1] > size - at) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: command %u of graph '%S' is not a command",
                               (uint64_t)i, &graph->info.name);
@@ -2353,9 +2398,8 @@ static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
 }
 
 /* Checksum of everything but the weights: header (its own field as 0), words, strings. */
-static uint64_t epctx_npu__meta_sum(const uint8_t *header, const uint8_t *words,
-                                    size_t word_bytes, const uint8_t *strings,
-                                    size_t string_bytes)
+static uint64_t epctx_npu__meta_sum(const uint8_t *header, const uint8_t *words, size_t word_bytes,
+                                    const uint8_t *strings, size_t string_bytes)
 {
     uint8_t copy[EPCTX_NPU_HEADER_SIZE];
     uint64_t sum;
@@ -2490,8 +2534,7 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
     return status;
 }
 
-EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
-                                               epctx_error *error)
+EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context, epctx_error *error)
 {
     uint64_t sum;
     epctx_error_clear(error);
@@ -2525,9 +2568,8 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                      "context binary: no graph '%S' among its %u graphs", &name,
-                      (uint64_t)context->graph_count);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S' among its %u graphs",
+                      &name, (uint64_t)context->graph_count);
 }
 
 /* ================================================================================================
@@ -2558,17 +2600,18 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     epctx_status status = EPCTX_OK;
     size_t i;
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status = epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data,
-                                         inputs[i].size, error);
+        status = epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data, inputs[i].size,
+                                         error);
     }
     for (i = 0; status == EPCTX_OK && i < info->output_count; i++) {
         status = epctx_npu__check_memory(&info->outputs[i], "output", outputs[i].data,
                                          outputs[i].size, error);
     }
     if (status == EPCTX_OK && scratch_size < info->scratch_size) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "graph '%S': expected %u bytes of scratch, found "
-                            "%u", &info->name, (uint64_t)info->scratch_size,
-                            (uint64_t)scratch_size);
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "graph '%S': expected %u bytes of scratch, found "
+                            "%u",
+                            &info->name, (uint64_t)info->scratch_size, (uint64_t)scratch_size);
     }
     if (status == EPCTX_OK && info->scratch_size > 0 &&
         (scratch == NULL || (uintptr_t)scratch % EPCTX_NPU_ALIGN != 0)) {
@@ -2616,9 +2659,8 @@ static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const u
     }
     for (i = 0; i < op->out_count; i++, w += EPCTX_NPU__OPERAND_WORDS) {
         epctx_npu__operand o = epctx_npu__operand_at(w);
-        args.out[i] = (o.place == EPCTX_NPU__SCRATCH ? scratch
-                                                     : (uint8_t *)outputs[o.index].data) +
-                      o.offset;
+        args.out[i] =
+            (o.place == EPCTX_NPU__SCRATCH ? scratch : (uint8_t *)outputs[o.index].data) + o.offset;
     }
     memcpy(&params, w, (size_t)op->param_words * 4);
     return op->run_fn(&params, &args, error);
@@ -2691,25 +2733,25 @@ typedef struct epctx_npu__tensor {
     epctx_str name;
     int32_t elem;
     epctx_npu__shape shape;
-    uint64_t count;     /* of elements */
+    uint64_t count; /* of elements */
     bool constant;
     const uint8_t *raw; /* little-endian bytes of the model, maybe unaligned */
     const void *data;   /* native numbers, aligned */
     uint32_t buffer;
-    uint64_t offset;    /* bytes in the buffer: reshaped and sliced values share one */
-    uint32_t writer;    /* the only step that writes it, or NONE */
-    uint32_t uses;      /* by nodes and as graph output */
+    uint64_t offset; /* bytes in the buffer: reshaped and sliced values share one */
+    uint32_t writer; /* the only step that writes it, or NONE */
+    uint32_t uses;   /* by nodes and as graph output */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
 typedef struct epctx_npu__buffer {
     uint64_t bytes;
     epctx_npu__place place;
-    uint32_t index;  /* of the graph input or output */
+    uint32_t index;       /* of the graph input or output */
     uint32_t first, last; /* steps that touch it; first NONE: nobody does */
-    uint64_t crowd;  /* most bytes that live beside it at one step, itself included */
-    uint64_t key;    /* order in which the plan places buffers, larger first */
-    uint64_t offset; /* in scratch */
+    uint64_t crowd;       /* most bytes that live beside it at one step, itself included */
+    uint64_t key;         /* order in which the plan places buffers, larger first */
+    uint64_t offset;      /* in scratch */
     bool needed;
 } epctx_npu__buffer;
 
@@ -2844,9 +2886,8 @@ static epctx_status epctx_npu__new_tensor(epctx_npu__compiler *c, int32_t elem,
 {
     uint64_t bytes = epctx_npu__mul(epctx_npu__count(shape), epctx_npu__elem_size(elem));
     if (bytes > EPCTX_NPU__MAX_BYTES || (bytes == 0 && !c->folding)) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "a result has %u bytes, expected 1..%u", bytes,
-                          (uint64_t)EPCTX_NPU__MAX_BYTES);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a result has %u bytes, expected 1..%u",
+                          bytes, (uint64_t)EPCTX_NPU__MAX_BYTES);
     }
     return epctx_npu__add_tensor(c, elem, shape, id);
 }
@@ -3172,8 +3213,7 @@ static epctx_status epctx_npu__emit_binary(epctx_npu__compiler *c, epctx_npu__bi
     int64_t strides[3][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
     uint32_t i;
-    EPCTX_NPU__TRY(
-        epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
+    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, out));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_BINARY, a, b, *out);
     memset(strides, 0, sizeof strides);
@@ -3310,8 +3350,7 @@ static epctx_status epctx_npu__unused_outputs(epctx_npu__compiler *c, size_t fir
 
 static epctx_status epctx_npu__bad_attr(epctx_npu__compiler *c, const char *name, const char *why)
 {
-    epctx_status s =
-        epctx_fail(c->error, EPCTX_ERR_GRAPH, "attribute %s: expected %s", name, why);
+    epctx_status s = epctx_fail(c->error, EPCTX_ERR_GRAPH, "attribute %s: expected %s", name, why);
     epctx_blame(c->error, NULL, NULL, name);
     return s;
 }
@@ -3323,9 +3362,9 @@ static epctx_status epctx_npu__ints(epctx_npu__compiler *c, const char *name, si
     const epctx_attr *attr = epctx_node_attr(c->node, name);
     size_t i;
     if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || attr->count != count)) {
-        epctx_status s = epctx_fail(c->error, EPCTX_ERR_GRAPH,
-                                    "attribute %s: expected %u integers, found %u", name,
-                                    (uint64_t)count, (uint64_t)attr->count);
+        epctx_status s =
+            epctx_fail(c->error, EPCTX_ERR_GRAPH, "attribute %s: expected %u integers, found %u",
+                       name, (uint64_t)count, (uint64_t)attr->count);
         epctx_blame(c->error, NULL, NULL, name);
         return s;
     }
@@ -3495,8 +3534,10 @@ static epctx_status epctx_npu__lower_reshape(epctx_npu__compiler *c)
         int64_t d = wanted[i];
         if (d == 0 && !allow_zero) {
             if (i >= c->tensors[x].shape.rank) {
-                return epctx_fail(c->error, EPCTX_ERR_GRAPH, "shape has 0 in dimension %u, which "
-                                  "the input does not have", (uint64_t)i);
+                return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                                  "shape has 0 in dimension %u, which "
+                                  "the input does not have",
+                                  (uint64_t)i);
             }
             d = c->tensors[x].shape.dims[i];
         }
@@ -3527,8 +3568,8 @@ static epctx_status epctx_npu__lower_flatten(epctx_npu__compiler *c)
     epctx_npu__shape shape = {2, {0}};
     uint32_t x, axis;
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 1), c->tensors[x].shape.rank,
-                                   1, &axis));
+    EPCTX_NPU__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 1), c->tensors[x].shape.rank, 1, &axis));
     shape.dims[0] = (int64_t)epctx_npu__product(&c->tensors[x].shape, 0, axis);
     shape.dims[1] =
         (int64_t)epctx_npu__product(&c->tensors[x].shape, axis, c->tensors[x].shape.rank);
@@ -3652,8 +3693,10 @@ static epctx_status epctx_npu__shape_from(epctx_npu__compiler *c, const int64_t 
     size_t i;
     memset(shape, 0, sizeof *shape);
     if (count > EPCTX_NPU_MAX_RANK) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected a rank of at most %u, found "
-                          "%u", (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected a rank of at most %u, found "
+                          "%u",
+                          (uint64_t)EPCTX_NPU_MAX_RANK, (uint64_t)count);
     }
     shape->rank = (uint32_t)count;
     for (i = 0; i < count; i++) {
@@ -3905,9 +3948,9 @@ static epctx_status epctx_npu__fold_ints(epctx_npu__compiler *c, epctx_npu__bina
             pa += at[i] * sa[i];
             pb += at[i] * sb[i];
         }
-        EPCTX_NPU__TRY(epctx_npu__int_op(
-            c, kind, epctx_npu__index((const uint8_t *)da, (size_t)pa, elem),
-            epctx_npu__index((const uint8_t *)db, (size_t)pb, elem), &result));
+        EPCTX_NPU__TRY(
+            epctx_npu__int_op(c, kind, epctx_npu__index((const uint8_t *)da, (size_t)pa, elem),
+                              epctx_npu__index((const uint8_t *)db, (size_t)pb, elem), &result));
         if (elem == 8) {
             memcpy((uint8_t *)data + n * 8, &result, 8);
         } else {
@@ -4154,8 +4197,8 @@ static epctx_status epctx_npu__lower_concat(epctx_npu__compiler *c)
     size_t i;
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
     shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__axis(
-        c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0), shape.rank, 0, &axis));
+    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", c->node->version < 4 ? 1 : 0),
+                                   shape.rank, 0, &axis));
     shape.dims[axis] = 0;
     for (i = 0; i < c->node->input_count; i++) {
         uint32_t t;
@@ -4265,8 +4308,7 @@ static epctx_status epctx_npu__lower_slice(epctx_npu__compiler *c)
                               (uint64_t)axis, s);
         }
         marked[axis] = true;
-        epctx_npu__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis],
-                              &box.dims[axis]);
+        epctx_npu__slice_axis(box.dims[axis], starts[i], ends[i], s, &first[axis], &box.dims[axis]);
         step[axis] = box.dims[axis] > 1 ? s : 1;
     }
     EPCTX_NPU__TRY(epctx_npu__take_box(c, x, &box, first, step, &y));
@@ -4282,8 +4324,8 @@ static epctx_status epctx_npu__lower_split(epctx_npu__compiler *c)
     uint32_t x, y, axis;
     bool found;
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank,
-                                   0, &axis));
+    EPCTX_NPU__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
     EPCTX_NPU__TRY(epctx_npu__ints_of(c, "split", 1, 13, sizes, &count, &found));
     total = c->tensors[x].shape.dims[axis];
     if (parts == 0 || (found && count != parts)) {
@@ -4382,8 +4424,8 @@ static epctx_status epctx_npu__pad_boxes(epctx_npu__compiler *c, epctx_npu__pad_
         bool empty = false;
         for (i = 0; i < in.rank; i++) {
             int64_t from, to, step;
-            box.dims[i] = epctx_npu__pad_part(mode, part[i], in.dims[i], pads[i],
-                                              pads[in.rank + i], &from, &to, &step);
+            box.dims[i] = epctx_npu__pad_part(mode, part[i], in.dims[i], pads[i], pads[in.rank + i],
+                                              &from, &to, &step);
             empty = empty || box.dims[i] <= 0;
             from_start += from * dense_in[i];
             to_start += to * dense_out[i];
@@ -4465,8 +4507,8 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
     float value = epctx_node_float(c->node, "value", 0.0f);
-    uint64_t bits;
-    uint32_t x, y, id;
+    bool none = true;
+    uint32_t x, y, id, i;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
@@ -4487,14 +4529,15 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "constant_value", &value));
         }
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
-    bits = epctx_npu__bits_of(value);
-    if (mode == EPCTX_NPU__PAD_CONSTANT && epctx_npu__same_shape(&shape, &c->tensors[x].shape)) {
-        EPCTX_NPU__TRY(epctx_npu__emit_copy(c, x, y));
-        return epctx_npu__output(c, 0, y);
+    for (i = 0; i < 2 * shape.rank; i++) {
+        none = none && pads[i] == 0;
     }
+    if (none) {
+        return epctx_npu__lower_alias(c, x, &shape);
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, bits));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, epctx_npu__bits_of(value)));
     }
     EPCTX_NPU__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);
@@ -4726,7 +4769,7 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
-/* Pixels gathered at once: as many as fit about 64 KiB, so that large weights are read less often. */
+/* Pixels gathered at once: about 64 KiB of them, so that large weights are read less often. */
 static uint32_t epctx_npu__conv_tiles(uint64_t depth, const epctx_npu__window *w)
 {
     uint64_t all = ((uint64_t)w->out_h * w->out_w + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
@@ -4950,9 +4993,9 @@ static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c,
     for (i = 2; i < shape.rank; i++) {
         shape.dims[i] = 1;
     }
-    EPCTX_NPU__TRY(epctx_npu__emit_reduce(
-        c, kind, x, epctx_npu__product(&shape, 0, 2),
-        epctx_npu__product(&c->tensors[x].shape, 2, shape.rank), 1, &shape, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, kind, x, epctx_npu__product(&shape, 0, 2),
+                                          epctx_npu__product(&c->tensors[x].shape, 2, shape.rank),
+                                          1, &shape, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -4982,8 +5025,7 @@ static epctx_status epctx_npu__lower_any_softmax(epctx_npu__compiler *c, bool lo
     s.params.softmax.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
     s.params.softmax.count =
         (uint32_t)epctx_npu__product(&shape, axis, old ? shape.rank : axis + 1);
-    s.params.softmax.inner =
-        (uint32_t)(old ? 1 : epctx_npu__product(&shape, axis + 1, shape.rank));
+    s.params.softmax.inner = (uint32_t)(old ? 1 : epctx_npu__product(&shape, axis + 1, shape.rank));
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
     return epctx_npu__output(c, 0, y);
 }
@@ -5063,8 +5105,8 @@ static epctx_status epctx_npu__lower_gemm(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &extra));
     as = &c->tensors[a].shape;
     bs = &c->tensors[b].shape;
-    if (as->rank != 2 || bs->rank != 2 ||
-        as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] || c->tensors[b].count == 0) {
+    if (as->rank != 2 || bs->rank != 2 || as->dims[trans_a ? 0 : 1] != bs->dims[trans_b ? 1 : 0] ||
+        c->tensors[b].count == 0) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "expected two matrices that can be multiplied, found ranks %u and %u",
                           (uint64_t)as->rank, (uint64_t)bs->rank);
@@ -5188,7 +5230,7 @@ static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- BatchNormalization: y = x * f + g with f = scale / sqrt(var + epsilon), g = shift - mean f -- */
+/* -- BatchNormalization: y = x * f + g, f = scale / sqrt(var + epsilon), g = shift - mean * f -- */
 
 static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32_t *ids,
                                             uint64_t channels, uint32_t *factor, uint32_t *offset)
@@ -5467,8 +5509,8 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     EPCTX_NPU__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
     t = &c->tensors[id];
     t->name = value->name;
-    EPCTX_NPU__TRY(epctx_npu__add_buffer(
-        c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
+    EPCTX_NPU__TRY(
+        epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
     t->buffer = buffer;
     c->buffers[buffer].place = place;
     c->buffers[buffer].index = index;
@@ -5513,8 +5555,7 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
         }
     }
     for (i = 0; i < g->input_count; i++) {
-        EPCTX_NPU__TRY(
-            epctx_npu__import_value(c, &g->inputs[i], EPCTX_NPU__INPUT, (uint32_t)i));
+        EPCTX_NPU__TRY(epctx_npu__import_value(c, &g->inputs[i], EPCTX_NPU__INPUT, (uint32_t)i));
     }
     return EPCTX_OK;
 }
@@ -5542,8 +5583,7 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     c->folding = true;
     for (i = 0; i < node->input_count && c->folding; i++) {
         uint32_t id = epctx_map_get(&c->names, node->inputs[i]);
-        c->folding = node->inputs[i].size == 0 ||
-                     (id != EPCTX_MAP_NONE && c->tensors[id].constant);
+        c->folding = node->inputs[i].size == 0 || (id != EPCTX_MAP_NONE && c->tensors[id].constant);
     }
     for (i = 0; i < count; i++) {
         if (epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type)) {
@@ -5860,8 +5900,7 @@ static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
             best = order;
         }
     }
-    c->stats.scratch_size =
-        epctx_npu__try_order(c, (epctx_npu__order)best, list, placed, count);
+    c->stats.scratch_size = epctx_npu__try_order(c, (epctx_npu__order)best, list, placed, count);
     return EPCTX_OK;
 }
 
@@ -5913,6 +5952,7 @@ typedef struct epctx_npu__build {
     epctx_buffer records, words, strings, weights;
     epctx_buffer entries; /* epctx_npu__entry */
     epctx_buffer table;   /* u32: hash table of entries, index + 1 */
+    epctx_arena arena;    /* what types_fn hands out */
 } epctx_npu__build;
 
 static void epctx_npu__put32(uint8_t *p, uint32_t v)
@@ -6002,9 +6042,8 @@ static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__bui
     }
     *index = (uint32_t)(b->entries.size / sizeof entry);
     slots[at] = *index + 1;
-    EPCTX_NPU__TRY(epctx_npu__append(c, &b->weights, NULL,
-                                     (size_t)(epctx_npu__aligned(b->weights.size) -
-                                              b->weights.size)));
+    EPCTX_NPU__TRY(epctx_npu__append(
+        c, &b->weights, NULL, (size_t)(epctx_npu__aligned(b->weights.size) - b->weights.size)));
     memset(&entry, 0, sizeof entry);
     entry.hash = hash;
     entry.offset = b->weights.size;
@@ -6058,10 +6097,10 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     const epctx_npu__op_info *op = &epctx_npu__ops[s->op];
     uint32_t words[sizeof(epctx_npu__params) / 4], i;
     EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, (uint32_t)s->op));
-    EPCTX_NPU__TRY(epctx_npu__word(
-        c, &b->words,
-        EPCTX_NPU__COMMAND_WORDS + (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
-            op->param_words));
+    EPCTX_NPU__TRY(epctx_npu__word(c, &b->words,
+                                   EPCTX_NPU__COMMAND_WORDS +
+                                       (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +
+                                       op->param_words));
     EPCTX_NPU__TRY(epctx_npu__name(c, b, s->name));
     for (i = 0; i < op->in_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__write_operand(c, b, s->in[i]));
@@ -6088,8 +6127,8 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
     EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
     EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, t->shape.rank));
     for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
-        EPCTX_NPU__TRY(epctx_npu__word(
-            c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
+        EPCTX_NPU__TRY(
+            epctx_npu__word(c, &b->words, i < t->shape.rank ? (uint64_t)t->shape.dims[i] : 0));
     }
     return EPCTX_OK;
 }
@@ -6200,8 +6239,9 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
     epctx_npu__put32(h + EPCTX_NPU__H_WCOUNT, (uint32_t)weights);
     epctx_npu__put64(h + EPCTX_NPU__H_DATA_SUM,
                      epctx_hash(h + size - b->weights.size, b->weights.size, 0));
-    epctx_npu__put64(h + EPCTX_NPU__H_META_SUM, epctx_npu__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4, h + strings,
-                                         b->strings.size));
+    epctx_npu__put64(h + EPCTX_NPU__H_META_SUM,
+                     epctx_npu__meta_sum(h, h + EPCTX_NPU_HEADER_SIZE, (size_t)words * 4,
+                                         h + strings, b->strings.size));
 }
 
 #endif /* EPCTX_NPU_NO_COMPILER */
@@ -6228,12 +6268,11 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
 }
 
 /* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
- * are left to others. `why` (may be NULL) gets what is wrong with the last of them, if anything. */
+ * are left to others. `reason` tells what was wrong with the last one. */
 static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, size_t count,
-                                     epctx_arena *arena, uint8_t *taken, epctx_error *why,
+                                     epctx_arena *arena, uint8_t *taken, epctx_error *reason,
                                      epctx_error *error)
 {
-    epctx_error reason;
     epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
     epctx_map values;
     size_t i, j;
@@ -6249,14 +6288,13 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, s
         const epctx_node *node = &graph->nodes[i];
         const size_t steps = c.step_count;
         epctx_status status;
-        epctx_error_clear(&reason);
-        c.error = &reason;
+        epctx_error_clear(reason);
+        c.error = reason;
         status = epctx_npu__lower_node(&c, node);
-        epctx_npu__blame(&c, node);
-        c.error = error;
-        if (why != NULL) {
-            *why = reason;
+        if (status != EPCTX_OK) {
+            epctx_npu__blame(&c, node);
         }
+        c.error = error;
         taken[i] = status == EPCTX_OK;
         if (status == EPCTX_ERR_NOMEM) {
             return epctx_npu__nomem(&c, arena->missing);
@@ -6282,7 +6320,8 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
 {
     epctx_partition *parts;
     epctx_arena arena;
-    size_t count = 0, i, j;
+    epctx_error reason;
+    size_t count = 0, i, j, k;
     epctx_status status;
     *changed = false;
     memset(&arena, 0, sizeof arena);
@@ -6295,12 +6334,13 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
             status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
             break;
         }
-        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, NULL, error);
+        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, &reason, error);
         for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
-            const uint32_t id = part->nodes[j].id;
-            if (!taken[j] && id < graph->node_count && take[id] != 0) {
-                take[id] = 0;
-                *changed = true;
+            for (k = 0; !taken[j] && k < graph->node_count; k++) {
+                if (graph->nodes[k].id == part->nodes[j].id && take[k] != 0) {
+                    take[k] = 0;
+                    *changed = true;
+                }
             }
         }
     }
@@ -6313,12 +6353,13 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
 {
     epctx_npu *npu = (epctx_npu *)self;
     epctx_arena arena;
+    epctx_error reason;
     epctx_status status;
     bool changed = true;
     epctx_error_clear(error);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, NULL, error);
+    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, &reason, error);
     epctx_arena_free(&arena);
     while (status == EPCTX_OK && changed) { /* every round gives back a node or is the last */
         status = epctx_npu__judge_parts(npu, graph, take, &changed, error);
@@ -6326,27 +6367,39 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     return status;
 }
 
+/* Why node `index` is not taken: what the first pass of capability finds, or else that its piece
+ * does not compile by itself. */
 static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, size_t index,
                                        epctx_error *error)
 {
     epctx_npu *npu = (epctx_npu *)self;
+    epctx_error reason;
     epctx_arena arena;
-    epctx_error why;
+    epctx_status status;
     uint8_t *taken;
-    epctx_status status = EPCTX_ERR_NOMEM;
     epctx_error_clear(error);
-    epctx_error_clear(&why);
+    epctx_error_clear(&reason);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 1);
-    if (taken != NULL) {
-        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &why, error);
+    taken = (uint8_t *)epctx_arena_alloc(&arena, index + 2);
+    if (taken == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
+    } else {
+        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &reason, error);
     }
-    if (why.status != EPCTX_OK && error != NULL) {
-        *error = why;
+    if (status == EPCTX_OK && taken[index]) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                            "its piece of the graph reads a value whose shape the model does not "
+                            "tell: run shape inference on the model");
+        epctx_blame(error, NULL, &graph->nodes[index].name, NULL);
+    } else if (status == EPCTX_OK) {
+        status = reason.status;
+        if (error != NULL) {
+            *error = reason;
+        }
     }
     epctx_arena_free(&arena);
-    return status == EPCTX_OK ? why.status : status;
+    return status;
 }
 
 static void epctx_npu__discard(void *self, void *build)
@@ -6362,6 +6415,7 @@ static void epctx_npu__discard(void *self, void *build)
     epctx_buffer_free(&b->weights);
     epctx_buffer_free(&b->entries);
     epctx_buffer_free(&b->table);
+    epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
 }
 
@@ -6383,6 +6437,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->weights, &npu->allocator);
     epctx_buffer_init(&b->entries, &npu->allocator);
     epctx_buffer_init(&b->table, &npu->allocator);
+    epctx_arena_init(&b->arena, &npu->allocator);
     return EPCTX_OK;
 }
 
@@ -6417,6 +6472,62 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     npu->stats = c.stats;
     epctx_arena_free(&arena);
     return status;
+}
+
+/* One entry of the I/O table as a value. */
+static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_value *value)
+{
+    const uint8_t *p = b->words.data + (size_t)word * 4;
+    epctx_str name;
+    int64_t *dims;
+    int32_t i;
+    name.data = (const char *)b->strings.data + epctx_npu__get32(p);
+    name.size = epctx_npu__get32(p + 4);
+    value->name.data = epctx_arena_copy(&b->arena, name); /* `strings` moves when it grows */
+    value->name.size = name.size;
+    value->elem_type = (int32_t)epctx_npu__get32(p + 8);
+    value->rank = (int32_t)epctx_npu__get32(p + 12);
+    dims = (int64_t *)epctx_arena_array(&b->arena, EPCTX_NPU_MAX_RANK, sizeof *dims);
+    for (i = 0; dims != NULL && i < value->rank; i++) {
+        dims[i] = epctx_npu__get32(p + 16 + 4 * (size_t)i);
+    }
+    value->dims = dims;
+    return dims != NULL && value->name.data != NULL;
+}
+
+static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
+                                     const epctx_value **outputs, size_t *count,
+                                     epctx_error *error)
+{
+    epctx_npu__build *b = (epctx_npu__build *)build;
+    size_t at;
+    (void)self;
+    epctx_error_clear(error);
+    for (at = 0; at < b->records.size; at += sizeof(epctx_npu__record)) {
+        epctx_npu__record r;
+        epctx_value *values;
+        epctx_str found;
+        uint32_t i;
+        memcpy(&r, b->records.data + at, sizeof r);
+        found.data = (const char *)b->strings.data + r.name_at;
+        found.size = r.name_size;
+        if (!epctx_str_eq(found, name)) {
+            continue;
+        }
+        values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
+        for (i = 0; values != NULL && i < r.outputs; i++) {
+            if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
+                                       &values[i])) {
+                values = NULL;
+            }
+        }
+        *outputs = values;
+        *count = r.outputs;
+        return values != NULL ? EPCTX_OK
+                              : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
+                                           (uint64_t)r.outputs);
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
 }
 
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
@@ -6494,6 +6605,18 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
     return epctx_npu__left_out(error);
 }
 
+static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
+                                     const epctx_value **outputs, size_t *count,
+                                     epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)name;
+    (void)outputs;
+    (void)count;
+    return epctx_npu__left_out(error);
+}
+
 static void epctx_npu__discard(void *self, void *build)
 {
     (void)self;
@@ -6520,8 +6643,8 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
         return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes",
                           (uint64_t)(head + size));
     }
-    status = epctx_npu_load((epctx_npu_context *)(void *)memory, binary, memory + head, size,
-                            error);
+    status =
+        epctx_npu_load((epctx_npu_context *)(void *)memory, binary, memory + head, size, error);
     if (status != EPCTX_OK) {
         npu->allocator.free_fn(npu->allocator.user, memory);
         return status;
@@ -6588,8 +6711,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
                                       epctx_backend *backend, epctx_error *error)
 {
     epctx_arena arena;
-    const char *wanted = opts != NULL && opts->architecture != NULL ? opts->architecture
-                                                                    : epctx_npu__archs[0].name;
+    const char *wanted =
+        opts != NULL && opts->architecture != NULL ? opts->architecture : epctx_npu__archs[0].name;
     epctx_error_clear(error);
     memset(npu, 0, sizeof *npu);
     memset(backend, 0, sizeof *backend);
@@ -6618,6 +6741,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->capability_fn = epctx_npu__capability;
     backend->begin_fn = epctx_npu__begin;
     backend->compile_fn = epctx_npu__compile;
+    backend->types_fn = epctx_npu__types;
     backend->finish_fn = epctx_npu__finish;
     backend->discard_fn = epctx_npu__discard;
     backend->load_fn = epctx_npu__load;

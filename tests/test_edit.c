@@ -421,6 +421,34 @@ TEST(allocator_fails)
     }
 }
 
+/* Memory that runs out anywhere in a rebuild, or in an edit after it: the bytes stay the same, also
+ * when it is tried again. */
+TEST(fixed_arena_full)
+{
+    static uint8_t space[1 << 15];
+    bytes b = sample();
+    size_t failed = 0;
+    for (size_t size = 0; size < sizeof space; size += 16) {
+        epctx_open_opts opts = {0};
+        epctx_model model;
+        opts.buffer = space;
+        opts.buffer_size = size;
+        if (epctx_model_open_memory(&model, b.data, b.size, &opts, NULL) != EPCTX_OK) continue;
+        for (int i = 0; i < 3; i++) {
+            failed += epctx_rebuild(&model, NULL) != EPCTX_OK;
+            CHECK(writes(&model, &b), "arena of %zu: rebuild %d", size, i);
+        }
+        for (int kind = 0; kind < EDITS; kind++) {
+            (void)edit(&model, kind);
+            epctx_undo(&model, 0);
+            CHECK(writes(&model, &b), "arena of %zu: edit %d", size, kind);
+        }
+        epctx_model_close(&model);
+    }
+    CHECK_TRUE(failed > 0);
+    bytes_free(&b);
+}
+
 /* Views that edits do not take. */
 TEST(bad_views)
 {
@@ -507,6 +535,7 @@ int main(int argc, char **argv)
     RUN(length_width);
     RUN(random_scripts);
     RUN(allocator_fails);
+    RUN(fixed_arena_full);
     RUN(bad_views);
     RUN(stream_full);
     RUN(write_over_source);

@@ -540,6 +540,50 @@ TEST(initializers_as_inputs)
     epctx_model_close(&model);
 }
 
+/* From IR version 4 on an initializer among the inputs is only a default. The input stays, used or
+ * not, and so does the default: without it callers would have to give a value. */
+TEST(optional_inputs)
+{
+    static const int64_t dims[] = {2, -1};
+    static const float weights[2] = {1, 2};
+    static const char *const optional[] = {"w", "unused"};
+    bytes graph = {0}, model_bytes;
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_tensor_view tensor;
+    epctx_value_view value;
+    epctx_cursor it;
+    f.takes = "Take";
+    clear_root();
+    add_node(&graph, "Take", "n0", "x,w,c", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    for (size_t i = 0; i < 2; i++) {
+        add_value(&graph, GRAPH_INPUT, optional[i], EPCTX_ONNX_FLOAT, dims);
+        add_floats(&graph, optional[i], weights, 2);
+    }
+    add_floats(&graph, "c", weights, 2);
+    model_bytes = new_model(&graph);
+    make_file(at("m.onnx"), model_bytes.data, model_bytes.size);
+    bytes_free(&model_bytes);
+    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(f.log, "x,w->y;");
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    for (size_t i = 0; i < 2; i++) {
+        CHECK_TRUE(epctx_next_tensor(&it, &tensor));
+        CHECK(epctx_str_is(tensor.name, optional[i]), "the default of %s is lost", optional[i]);
+    }
+    CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
+    it = epctx_graph_inputs(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "x"));
+    CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "w"));
+    CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "unused"));
+    CHECK_TRUE(!epctx_next_value(&it, &value));
+    epctx_model_close(&model);
+}
+
 /* -- an io that fails -- */
 
 typedef struct flaky {
@@ -991,6 +1035,7 @@ int main(int argc, char **argv)
     RUN(compiled_already);
     RUN(failing_backend);
     RUN(initializers_as_inputs);
+    RUN(optional_inputs);
     RUN(failing_io_fresh);
     RUN(failing_io_replace);
     RUN(allocator_fails);

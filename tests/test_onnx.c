@@ -512,9 +512,82 @@ TEST(subgraph)
     bytes_free(&b);
 }
 
+/* A body reads an outer value, its own input, its own initializer and its own result: only the
+ * outer value is captured, also from a body inside the body. */
+TEST(captures_are_exact)
+{
+    static const float one[1] = {1};
+    bytes inner = {0}, inner_attr = {0}, inner_if, body = {0}, attr = {0}, node, graph = {0}, b;
+    epctx_model model;
+    epctx_graph g;
+    epctx_error error;
+    add_node(&inner, "Add", "deep", "t,far", "u");
+    put_str(&inner_attr, 1, "then_branch");
+    put_child(&inner_attr, 6, &inner);
+    put_int(&inner_attr, 20, EPCTX_ATTR_GRAPH);
+    inner_if = new_node("If", "", "inner_if", "i", "v");
+    put_child(&inner_if, 5, &inner_attr);
+    add_value(&body, GRAPH_INPUT, "i", EPCTX_ONNX_FLOAT, NULL);
+    add_floats(&body, "w", one, 1);
+    add_node(&body, "Sum", "shallow", "i,w,near,", "t");
+    put_child(&body, 1, &inner_if);
+    put_str(&attr, 1, "body");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("Loop", "", "loop", "n", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(g.nodes[0].capture_count, 2);
+    CHECK_TRUE(epctx_str_is(g.nodes[0].captures[0], "near"));
+    CHECK_TRUE(epctx_str_is(g.nodes[0].captures[1], "far"));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(unsorted_nodes)
+{
+    static const char *const order[3] = {"first", "second", "third"};
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_graph g;
+    epctx_error error;
+    add_node(&graph, "Relu", "third", "b", "c");
+    add_node(&graph, "Relu", "first", "x", "a");
+    add_node(&graph, "Relu", "second", "a", "b");
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(g.node_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(epctx_str_is(g.nodes[i].name, order[i]), "node %zu is '%.*s', expected '%s'", i,
+              (int)g.nodes[i].name.size, g.nodes[i].name.data, order[i]);
+    CHECK_INT(g.nodes[0].id, 1);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(cycle)
+{
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_graph g;
+    epctx_error error;
+    add_node(&graph, "Add", "one", "x,b", "a");
+    add_node(&graph, "Relu", "two", "a", "b");
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_graph_load(&model, &g, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "cycle");
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
 TEST(genuine_models)
 {
-    const char *folder = getenv("EPCTX_TEST_MODELS");
+    const char *folder = test_models();
     static const struct {
         const char *file;
         size_t nodes, epnodes;
@@ -558,6 +631,9 @@ int main(int argc, char **argv)
     RUN(allocator_fails);
     RUN(fixed_buffers);
     RUN(subgraph);
+    RUN(captures_are_exact);
+    RUN(unsorted_nodes);
+    RUN(cycle);
     RUN(genuine_models);
     return test_end();
 }

@@ -237,3 +237,34 @@ bool cli_first_epnode(const epctx_model *model, epctx_node_view *node)
         if (epctx_is_epnode(node)) return true;
     return false;
 }
+
+static bool initializer_names(const epctx_model *model, epctx_map *names)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor))
+        if (epctx_map_put(names, tensor.name, 1) != EPCTX_OK) return false;
+    return true;
+}
+
+epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count, epctx_error *error)
+{
+    epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_status status = EPCTX_OK;
+    epctx_value_view value;
+    epctx_arena arena;
+    epctx_map names;
+    epctx_error_clear(error);
+    *count = 0;
+    epctx_arena_init(&arena, NULL);
+    epctx_map_init(&names, &arena);
+    if (!initializer_names(model, &names))
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    while (status == EPCTX_OK && epctx_next_value(&it, &value)) {
+        if (epctx_map_get(&names, value.name) == EPCTX_MAP_NONE) continue;
+        ++*count;
+        if (remove) status = epctx_remove(model, value.view, error);
+    }
+    epctx_arena_free(&arena);
+    return status;
+}

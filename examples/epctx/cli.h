@@ -91,6 +91,11 @@ double cli_now(void);
 /* The first EPContext node of the main graph; false when there is none. */
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);
 
+/* Inputs of the main graph that have an initializer: callers may leave them out, and then the
+ * initializer is their value. Counts them, and with `remove` makes constants of them. */
+epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
+                                 epctx_error *error);
+
 /* The reference NPU as a backend. `arch` NULL is its default architecture. */
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
 

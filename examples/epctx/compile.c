@@ -30,16 +30,25 @@ static int compile(const char *file, const settings *set)
     epctx_backend backend;
     epctx_model model;
     epctx_error error;
+    size_t optional;
     epctx_status status = cli_backend(set->arch, &backend, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     status = epctx_model_open_file(&model, file, NULL, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    status = epctx_generate(&model, &backend, &set->gen, &report, &error);
+    status = cli_optional_inputs(&model, false, &optional, &error);
+    /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
+    if (epctx_model_read(&model).ir_version < 4) optional = 0;
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &set->gen, &report, &error);
     epctx_model_close(&model);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
         return cli_fail_text("%s (-f replaces it)", error.message);
     if (status != EPCTX_OK) return cli_fail(&error);
     print_report(&report, &backend, cli_now() - start);
+    if (optional > 0)
+        printf(
+            "note           %zu inputs have an initializer that callers may override: they are no\n"
+            "               constants and stay outside the binary\n",
+            optional);
     return CLI_OK;
 }
 

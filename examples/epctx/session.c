@@ -360,9 +360,12 @@ static epctx_status open_steps(session *s, const char *file, epctx_error *error)
     epctx_open_opts opts;
     epctx_node_view node;
     epctx_status status;
+    size_t optional;
     memset(&opts, 0, sizeof opts);
     opts.io = &s->quiet;
     status = epctx_model_open_file(&s->model, file, &opts, error);
+    /* Nobody is going to give another value to these here. */
+    if (status == EPCTX_OK) status = cli_optional_inputs(&s->model, true, &optional, error);
     if (status != EPCTX_OK) return status;
     if (!cli_first_epnode(&s->model, &node)) status = compile(s, error);
     if (status == EPCTX_OK) status = epctx_load(&s->loaded, &s->model, &s->backend, NULL, error);

@@ -118,6 +118,10 @@ def main():
         own = [n for n in before.graph.node if n.domain == "test.domain"]
         gone = lost(own, after.graph.node)
         cases.check(f"{name}: the node survives", not gone, f"lost {gone}")
+        typed = {v.name for v in list(after.graph.value_info) + list(after.graph.output)}
+        bare = [o for n in contexts(after) for o in n.output if o not in typed]
+        # ORT infers no types for EPContext: without value_info it cannot load the model.
+        cases.check(f"{name}: EPContext outputs are typed", not bare, f"found none for {bare}")
         order = [n.op_type for n in after.graph.node]
         cases.check(f"{name}: two partitions in order",
                     order == ["EPContext", "Strange", "EPContext"], f"found {order}")

@@ -1,0 +1,580 @@
+/* context.c - context binaries and EPContext nodes: built and written when a context model is
+ * generated, found again and loaded when one is opened. */
+#include "ep.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define PAYLOAD_ALIGNMENT 64u
+
+/* ---------------------------------------------------------------- contexts */
+
+/* A payload in memory is as aligned as one in a mapped file may be expected to be. */
+static void *aligned_alloc_fn(void *user, size_t size)
+{
+    uint8_t *block, *aligned;
+    (void)user;
+    if (size > SIZE_MAX - PAYLOAD_ALIGNMENT - sizeof(void *)) return NULL;
+    block = (uint8_t *)malloc(size + PAYLOAD_ALIGNMENT + sizeof(void *));
+    if (!block) return NULL;
+    aligned = block + sizeof(void *);
+    aligned += (PAYLOAD_ALIGNMENT - (uintptr_t)aligned % PAYLOAD_ALIGNMENT) % PAYLOAD_ALIGNMENT;
+    memcpy(aligned - sizeof(void *), &block, sizeof block);
+    return aligned;
+}
+
+static void aligned_free_fn(void *user, void *memory)
+{
+    uint8_t *block;
+    (void)user;
+    if (!memory) return;
+    memcpy(&block, (uint8_t *)memory - sizeof(void *), sizeof block);
+    free(block);
+}
+
+/* One reference, for the caller. */
+static ep_context *context_new(const ep_session *session)
+{
+    const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
+    ep_context *context = (ep_context *)calloc(1, sizeof *context);
+    if (!context) return NULL;
+    context->session = session;
+    context->references = 1;
+    epctx_buffer_init(&context->bytes, &allocator);
+    return context;
+}
+
+void ep_context_drop(ep_context *context)
+{
+    const epctx_backend *backend;
+    if (!context || --context->references > 0) return;
+    backend = &context->session->backend;
+    if (context->handle) backend->unload_fn(backend->self, context->handle);
+    if (context->path) epctx_io_files()->unmap_fn(epctx_io_files()->user, &context->mapping);
+    epctx_buffer_free(&context->bytes);
+    free(context->path);
+    free(context);
+}
+
+static OrtStatus *context_load(ep_context *context)
+{
+    const epctx_backend *backend = &context->session->backend;
+    epctx_span binary;
+    epctx_error error;
+    epctx_status status;
+    binary.data = context->path ? context->mapping.data : context->bytes.data;
+    binary.size = context->path ? context->mapping.size : context->bytes.size;
+    epctx_error_clear(&error);
+    status = backend->load_fn(backend->self, binary, &context->handle, &error);
+    if (status != EPCTX_OK) {
+        context->handle = NULL;
+        if (context->path) epctx_blame(&error, context->path, NULL, NULL);
+    }
+    return ep_load_status(context->session->api, status, &error);
+}
+
+/* --------------------------------------------------------- EPContext nodes */
+
+static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr **out)
+{
+    const char *name = attr->name.data; /* a literal of epctx.h: terminated */
+    if (attr->type == EPCTX_ATTR_INT) {
+        return api->ort->CreateOpAttr(name, &attr->i, (int)sizeof attr->i, ORT_OP_ATTR_INT, out);
+    }
+    if (attr->s.size > INT32_MAX) {
+        return ep_fail(api, EPCTX_ERR_LIMIT,
+                       "%s is %zu bytes and an attribute holds less than 2 GiB: use "
+                       "ep.context_embed_mode=0",
+                       name, attr->s.size);
+    }
+    return api->ort->CreateOpAttr(name, attr->s.data, (int)attr->s.size, ORT_OP_ATTR_STRING, out);
+}
+
+/* The one place that makes the node ORT writes into the context model. It takes name, inputs and
+ * outputs of the fused node exactly: ORT replaces the one by the other by name. */
+static OrtStatus *create_context_node(const ep_api *api, const OrtNode *fused,
+                                      const epctx_epnode *node, epctx_arena *arena, OrtNode **out)
+{
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    OrtOpAttr *made[EPCTX_EP_ATTR_COUNT] = {NULL};
+    const size_t count = epctx_epnode_attrs(node, attrs);
+    const char **inputs, **outputs, *name = NULL;
+    size_t input_count, output_count, i;
+    OrtStatus *status = NULL;
+    EP_TRY(api->ort->Node_GetName(fused, &name));
+    EP_TRY(ep_node_names(api, fused, false, arena, &inputs, &input_count));
+    EP_TRY(ep_node_names(api, fused, true, arena, &outputs, &output_count));
+    for (i = 0; i < count && !status; i++)
+        status = make_attr(api, &attrs[i], &made[i]);
+    if (!status) {
+        status = api->editor->CreateNode(
+            EPCTX_OP_TYPE, EPCTX_DOMAIN, name, (const char *const *)inputs, input_count,
+            (const char *const *)outputs, output_count, made, count, out);
+    }
+    /* CreateNode copied them. */
+    for (i = 0; i < count; i++) {
+        if (made[i]) api->ort->ReleaseOpAttr(made[i]);
+    }
+    return status;
+}
+
+/* -------------------------------------------------------------- generation */
+
+/* Where the context binary goes. */
+typedef struct binary_file {
+    char path[EPCTX_PATH_MAX];
+    char name[EPCTX_PATH_MAX]; /* as the nodes call it: relative to the context model */
+    epctx_io_file file;
+    bool open;
+} binary_file;
+
+/* Opens the temporary file before anything is compiled: a folder that is missing or not writable
+ * shows up now and not after minutes. */
+static OrtStatus *binary_open(const ep_session *session, const char *model_path, binary_file *out)
+{
+    const ep_api *api = session->api;
+    const epctx_io *io = epctx_io_files();
+    char context_model[EPCTX_PATH_MAX];
+    epctx_str folder, path;
+    epctx_error error;
+    int length;
+    epctx_error_clear(&error);
+    path = epctx_str_of(session->context_path);
+    if (path.size == 0) {
+        if (!*model_path) {
+            return ep_fail(api, EPCTX_ERR_ARG,
+                           "the context binary needs a folder and the model came from memory: set "
+                           "ep.context_file_path, or ep.context_embed_mode=1");
+        }
+        EP_TRY(ep_status(api,
+                         epctx_path_context_model(epctx_str_of(model_path), context_model,
+                                                  sizeof context_model, &error),
+                         &error));
+        path = epctx_str_of(context_model);
+    }
+    EP_TRY(ep_status(api,
+                     epctx_path_binary(path, epctx_str_of(session->backend.short_name), out->name,
+                                       sizeof out->name, &error),
+                     &error));
+    folder = epctx_path_folder(path);
+    length =
+        snprintf(out->path, sizeof out->path, "%.*s%s", (int)folder.size, folder.data, out->name);
+    if (length < 0 || (size_t)length >= sizeof out->path) {
+        return ep_fail(api, EPCTX_ERR_LIMIT, "the path of the context binary is too long");
+    }
+    EP_TRY(ep_status(api, io->create_fn(io->user, out->path, &out->file, &error), &error));
+    out->open = true;
+    return NULL;
+}
+
+static void binary_abort(binary_file *binary)
+{
+    const epctx_io *io = epctx_io_files();
+    if (binary->open) io->abort_fn(io->user, &binary->file);
+    binary->open = false;
+}
+
+/* The binary gets its name before ORT writes the model. A crash in between leaves at worst the
+ * model of an older generation beside it, and its nodes' graph hashes do not match this binary. */
+static OrtStatus *binary_commit(const ep_api *api, binary_file *binary, epctx_span bytes)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_error error;
+    epctx_status status;
+    epctx_error_clear(&error);
+    status = io->write_fn(io->user, &binary->file, bytes.data, bytes.size, &error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &binary->file, &error);
+    if (status != EPCTX_OK) {
+        binary_abort(binary);
+        return ep_status(api, status, &error);
+    }
+    status = io->commit_fn(io->user, &binary->file, &error); /* releases the file either way */
+    binary->open = false;
+    if (status == EPCTX_OK) status = io->sync_folder_fn(io->user, binary->path, &error);
+    return ep_status(api, status, &error);
+}
+
+/* One fused graph on its way into the context. */
+typedef struct piece {
+    ep_record record;
+    const char *name; /* partition_name, and of the graph in the binary */
+    uint64_t hash;
+} piece;
+
+static OrtStatus *piece_read(const ep_session *session, const OrtGraph *graph, const OrtNode *fused,
+                             epctx_arena *arena, piece *out)
+{
+    const ep_api *api = session->api;
+    const char *name = NULL;
+    char *full;
+    size_t prefix = strlen(session->prefix), length;
+    EP_TRY(ep_record_read(&out->record, api, graph, fused));
+    EP_TRY(api->ort->Node_GetName(fused, &name));
+    if (!session->generate) prefix = 0;
+    length = strlen(name);
+    full = (char *)epctx_arena_alloc(arena, prefix + length + 1);
+    if (!full) return ep_no_memory(api);
+    memcpy(full, session->prefix, prefix);
+    memcpy(full + prefix, name, length);
+    out->name = full;
+    out->hash = epctx_graph_hash(&out->record.graph);
+    return NULL;
+}
+
+static OrtStatus *compile_pieces(const ep_session *session, const piece *pieces, size_t count,
+                                 epctx_buffer *out)
+{
+    const epctx_backend *backend = &session->backend;
+    void *build = NULL;
+    epctx_error error;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(&error);
+    status = backend->begin_fn(backend->self, &build, &error);
+    if (status != EPCTX_OK) return ep_status(session->api, status, &error);
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        status = backend->compile_fn(backend->self, build, &pieces[i].record.graph,
+                                     epctx_str_of(pieces[i].name), pieces[i].hash, &error);
+    }
+    if (status == EPCTX_OK) {
+        status = backend->finish_fn(backend->self, build, out, &error);
+    } else {
+        backend->discard_fn(backend->self, build);
+    }
+    return ep_status(session->api, status, &error);
+}
+
+static OrtStatus *names_of(const ep_api *api, const epctx_value *values, size_t count,
+                           epctx_arena *arena, const char ***out)
+{
+    const char **names = (const char **)epctx_arena_array(arena, count + 1, sizeof *names);
+    size_t i;
+    if (!names) return ep_no_memory(api);
+    for (i = 0; i < count; i++) {
+        names[i] = epctx_arena_copy(arena, values[i].name);
+        if (!names[i]) return ep_no_memory(api);
+    }
+    *out = names;
+    return NULL;
+}
+
+static OrtStatus *kernel_for_piece(ep_context *context, const piece *p, const OrtNode *fused,
+                                   epctx_arena *arena, OrtNodeComputeInfo **out)
+{
+    const ep_session *session = context->session;
+    const epctx_graph *graph = &p->record.graph;
+    const char **inputs, **outputs;
+    void *handle = NULL;
+    epctx_error error;
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(session->api,
+                     session->backend.find_fn(session->backend.self, context->handle,
+                                              epctx_str_of(p->name), p->hash, &handle, &error),
+                     &error));
+    EP_TRY(names_of(session->api, graph->inputs, graph->input_count, arena, &inputs));
+    EP_TRY(names_of(session->api, graph->outputs, graph->output_count, arena, &outputs));
+    return ep_kernel_create(context, handle, (const char *const *)inputs, graph->input_count,
+                            (const char *const *)outputs, graph->output_count, fused, out);
+}
+
+static OrtStatus *node_for_piece(const ep_session *session, const piece *p, bool first,
+                                 const binary_file *binary, epctx_span payload,
+                                 const OrtNode *fused, epctx_arena *arena, OrtNode **out)
+{
+    const epctx_backend *backend = &session->backend;
+    epctx_epnode node = epctx_epnode_default();
+    char notes[40];
+    snprintf(notes, sizeof notes, "graph_hash=%016" PRIx64, p->hash);
+    node.main_context = first ? 1 : 0;
+    node.embed_mode = session->embed ? 1 : 0;
+    node.ep_cache_context = epctx_str_of(binary->name);
+    if (session->embed) {
+        node.ep_cache_context.data = (const char *)payload.data;
+        node.ep_cache_context.size = payload.size;
+    }
+    node.source = epctx_str_of(backend->source);
+    node.ep_sdk_version = epctx_str_of(backend->sdk_version);
+    node.hardware_architecture = epctx_str_of(backend->hardware_architecture);
+    node.onnx_model_filename = epctx_path_file(epctx_str_of(p->record.model_path));
+    node.partition_name = epctx_str_of(p->name);
+    node.notes = epctx_str_of(notes);
+    node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE | 1u << EPCTX_EP_SOURCE |
+                   1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_NOTES;
+    if (first) node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+    if (node.ep_sdk_version.size) node.present |= 1u << EPCTX_EP_EP_SDK_VERSION;
+    if (node.hardware_architecture.size) node.present |= 1u << EPCTX_EP_HARDWARE_ARCHITECTURE;
+    if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
+    return create_context_node(session->api, fused, &node, arena, out);
+}
+
+static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
+                        binary_file *binary, const OrtGraph **graphs, const OrtNode **fused,
+                        size_t count, epctx_arena *arena, OrtNodeComputeInfo **infos,
+                        OrtNode **context_nodes)
+{
+    epctx_span bytes;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        EP_TRY(piece_read(session, graphs[i], fused[i], arena, &pieces[i]));
+    }
+    if (session->generate && !session->embed) {
+        EP_TRY(binary_open(session, pieces[0].record.model_path, binary));
+    }
+    EP_TRY(compile_pieces(session, pieces, count, &context->bytes));
+    /* What can be run is loaded before anything is written. */
+    if (!session->compile_only) EP_TRY(context_load(context));
+    for (i = 0; i < count; i++) {
+        EP_TRY(session->compile_only
+                   ? ep_kernel_create_idle(context, &infos[i])
+                   : kernel_for_piece(context, &pieces[i], fused[i], arena, &infos[i]));
+    }
+    if (!session->generate) return NULL;
+    bytes.data = context->bytes.data;
+    bytes.size = context->bytes.size;
+    for (i = 0; i < count; i++) {
+        EP_TRY(node_for_piece(session, &pieces[i], i == 0, binary, bytes, fused[i], arena,
+                              &context_nodes[i]));
+    }
+    return binary->open ? binary_commit(session->api, binary, bytes) : NULL;
+}
+
+OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes)
+{
+    const ep_api *api = session->api;
+    piece *pieces = (piece *)calloc(count, sizeof *pieces);
+    binary_file *binary = (binary_file *)calloc(1, sizeof *binary);
+    ep_context *context = context_new(session);
+    OrtStatus *status;
+    epctx_arena arena;
+    size_t i;
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, NULL);
+    status = pieces && binary && context ? build(session, context, pieces, binary, graphs, fused,
+                                                 count, &arena, infos, context_nodes)
+                                         : ep_no_memory(api);
+    /* After a failure ORT takes nothing from these arrays. */
+    for (i = 0; status && i < count; i++) {
+        ep_kernel_release(infos[i]);
+        infos[i] = NULL;
+        if (session->generate && context_nodes[i]) {
+            api->ort->ReleaseNode(context_nodes[i]);
+            context_nodes[i] = NULL;
+        }
+    }
+    for (i = 0; pieces && i < count; i++)
+        ep_record_free(&pieces[i].record);
+    if (binary) binary_abort(binary);
+    epctx_arena_free(&arena);
+    ep_context_drop(context);
+    free(binary);
+    free(pieces);
+    return status;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+/* An EPContext node of ours, as the model has it. */
+typedef struct bound_node {
+    ep_record record;
+    epctx_epnode node;
+    epctx_str key;       /* name of its graph in the binary */
+    ep_context *context; /* of a primary; owned by the loader's list */
+} bound_node;
+
+typedef struct loader {
+    ep_session *session;
+    bound_node *nodes;
+    ep_context **contexts; /* one reference each */
+    size_t context_count;
+    epctx_arena arena;
+} loader;
+
+static OrtStatus *read_bound(loader *l, const OrtGraph *graph, const OrtNode *fused,
+                             bound_node *out)
+{
+    const ep_api *api = l->session->api;
+    epctx_error error;
+    epctx_error_clear(&error);
+    EP_TRY(ep_record_read(&out->record, api, graph, fused));
+    EP_TRY(ep_load_status(
+        api, epctx_epnode_from_record(&out->record.graph.nodes[0], &out->node, &error), &error));
+    /* Everybody writes partition_name; the node's name is the older key. */
+    out->key = out->node.partition_name.size ? out->node.partition_name : out->node.name;
+    return NULL;
+}
+
+/* Opens the file a primary names, or finds it among those that are open. */
+static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *context,
+                            ep_context **shared)
+{
+    const ep_session *session = l->session;
+    const epctx_io *io = epctx_io_files();
+    char path[EPCTX_PATH_MAX];
+    epctx_buffer name;
+    epctx_str folder, file;
+    epctx_error error;
+    epctx_status status;
+    OrtStatus *failed;
+    size_t i;
+    epctx_error_clear(&error);
+    epctx_buffer_init(&name, NULL);
+    failed = ep_node_bytes(session->api, bound->record.nodes[0], "ep_cache_context", &name);
+    if (failed) {
+        epctx_buffer_free(&name);
+        return failed;
+    }
+    file.data = (const char *)name.data;
+    file.size = name.size;
+    status = epctx_path_base(epctx_str_of(bound->record.model_path),
+                             epctx_str_of(session->context_path), &folder, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_path_resolve(io, folder, file, path, sizeof path, &error);
+    }
+    epctx_buffer_free(&name);
+    for (i = 0; status == EPCTX_OK && i < l->context_count; i++) {
+        if (l->contexts[i]->path && strcmp(l->contexts[i]->path, path) == 0) {
+            *shared = l->contexts[i];
+            return NULL;
+        }
+    }
+    if (status == EPCTX_OK) status = io->map_fn(io->user, path, &context->mapping, &error);
+    if (status == EPCTX_OK) {
+        context->path = (char *)malloc(strlen(path) + 1);
+        if (context->path) {
+            memcpy(context->path, path, strlen(path) + 1);
+        } else {
+            io->unmap_fn(io->user, &context->mapping);
+            status = EPCTX_ERR_NOMEM;
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
+    }
+    return ep_load_status(session->api, status, &error);
+}
+
+static OrtStatus *open_primary(loader *l, bound_node *bound)
+{
+    const ep_api *api = l->session->api;
+    const epctx_backend *backend = &l->session->backend;
+    ep_context *shared = NULL, *context = context_new(l->session);
+    OrtStatus *status;
+    if (!context) return ep_no_memory(api);
+    if (backend->check_fn) {
+        epctx_error error;
+        epctx_status checked;
+        epctx_error_clear(&error);
+        checked = backend->check_fn(backend->self, &bound->node, &error);
+        if (checked != EPCTX_OK) {
+            ep_context_drop(context);
+            epctx_blame(&error, NULL, &bound->node.name, NULL);
+            return ep_load_status(api, checked, &error);
+        }
+    }
+    status = bound->node.embed_mode
+                 ? ep_node_bytes(api, bound->record.nodes[0], "ep_cache_context", &context->bytes)
+                 : open_file(l, bound, context, &shared);
+    if (!status && !shared && bound->node.embed_mode && context->bytes.size == 0) {
+        status = ep_fail(api, EPCTX_ERR_CONTEXT, "node '%.*s': ep_cache_context is empty",
+                         (int)bound->node.name.size, bound->node.name.data);
+    }
+    if (!status && !shared) status = context_load(context);
+    if (status || shared) {
+        ep_context_drop(context);
+        bound->context = shared;
+        return status;
+    }
+    l->contexts[l->context_count++] = context;
+    bound->context = context;
+    return NULL;
+}
+
+/* A secondary has no content of its own: exactly one of the primaries has its graph. */
+static OrtStatus *find_primary(loader *l, bound_node *bound)
+{
+    const epctx_backend *backend = &l->session->backend;
+    size_t i, found = 0;
+    for (i = 0; i < l->context_count; i++) {
+        void *graph = NULL;
+        if (backend->find_fn(backend->self, l->contexts[i]->handle, bound->key, 0, &graph, NULL) !=
+            EPCTX_OK) {
+            continue;
+        }
+        bound->context = l->contexts[i];
+        found++;
+    }
+    if (found == 1) return NULL;
+    return ep_fail(l->session->api, EPCTX_ERR_CONTEXT,
+                   "node '%.*s' has main_context 0 and needs the graph '%.*s': expected it in one "
+                   "of the %zu contexts of this model, found it in %zu",
+                   (int)bound->node.name.size, bound->node.name.data, (int)bound->key.size,
+                   bound->key.data, l->context_count, found);
+}
+
+static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *fused,
+                                  OrtNodeComputeInfo **out)
+{
+    const ep_api *api = l->session->api;
+    const epctx_backend *backend = &l->session->backend;
+    const OrtNode *node = bound->record.nodes[0];
+    const char **inputs, **outputs;
+    size_t input_count, output_count;
+    void *graph = NULL;
+    epctx_error error;
+    epctx_status status;
+    epctx_error_clear(&error);
+    status = backend->find_fn(backend->self, bound->context->handle, bound->key,
+                              epctx_notes_hash(bound->node.notes), &graph, &error);
+    if (status != EPCTX_OK) epctx_blame(&error, bound->context->path, &bound->node.name, NULL);
+    EP_TRY(ep_load_status(api, status, &error));
+    EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
+    EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
+    return ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
+                            (const char *const *)outputs, output_count, fused, out);
+}
+
+static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused, size_t count,
+                       OrtNodeComputeInfo **infos)
+{
+    size_t i;
+    for (i = 0; i < count; i++)
+        EP_TRY(read_bound(l, graphs[i], fused[i], &l->nodes[i]));
+    /* All primaries first: a secondary may stand before its primary. */
+    for (i = 0; i < count; i++) {
+        if (l->nodes[i].node.main_context) EP_TRY(open_primary(l, &l->nodes[i]));
+    }
+    for (i = 0; i < count; i++) {
+        if (!l->nodes[i].node.main_context) EP_TRY(find_primary(l, &l->nodes[i]));
+        EP_TRY(kernel_for_node(l, &l->nodes[i], fused[i], &infos[i]));
+    }
+    return NULL;
+}
+
+OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                          size_t count, OrtNodeComputeInfo **infos)
+{
+    loader l;
+    OrtStatus *status;
+    size_t i;
+    memset(&l, 0, sizeof l);
+    l.session = session;
+    epctx_arena_init(&l.arena, NULL);
+    l.nodes = (bound_node *)calloc(count, sizeof *l.nodes);
+    l.contexts = (ep_context **)calloc(count, sizeof(ep_context *));
+    status =
+        l.nodes && l.contexts ? load(&l, graphs, fused, count, infos) : ep_no_memory(session->api);
+    for (i = 0; status && i < count; i++) {
+        ep_kernel_release(infos[i]);
+        infos[i] = NULL;
+    }
+    for (i = 0; l.nodes && i < count; i++)
+        ep_record_free(&l.nodes[i].record);
+    /* The kernels hold what they need. */
+    for (i = 0; i < l.context_count; i++)
+        ep_context_drop(l.contexts[i]);
+    free(l.contexts);
+    free(l.nodes);
+    epctx_arena_free(&l.arena);
+    return status;
+}

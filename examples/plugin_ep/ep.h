@@ -1,0 +1,168 @@
+/* ep.h - what the files of the plugin EP share. ORT-facing: needs ORT's C headers.
+ *
+ *   factory.c  the two exported functions, devices, compatibility of compiled models
+ *   session.c  one EP instance per session: options, which nodes to claim, Compile
+ *   graph.c    OrtGraph -> epctx_graph
+ *   context.c  context binaries (built, written, found again, loaded) and EPContext nodes
+ *   kernel.c   one fused node: Compute
+ *   status.c   errors of epctx.h as OrtStatus
+ *
+ * Nothing here is global and mutable: what outlives a session is in the ep_factory.
+ */
+#ifndef EP_H
+#define EP_H
+
+#include <onnxruntime_c_api.h>
+
+#include "device.h"
+
+/* The tables of function pointers that ORT gives us. A slot is only touched when the function
+ * exists since EP_OLDEST_API. */
+typedef struct ep_api {
+    const OrtApi *ort;
+    const OrtEpApi *ep;
+    const OrtModelEditorApi *editor;
+    uint32_t version;
+} ep_api;
+
+/* The oldest API that has every function this EP calls: ORT 1.24. */
+#define EP_OLDEST_API 24
+/* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
+ * with 1.29.0): bodies stay on the CPU. */
+#define EP_BODIES_API 29
+
+#if defined(__GNUC__)
+#define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define EP_PRINTF(text, first)
+#endif
+
+/* Every function of ORT returns NULL or a status that its receiver owns. */
+#define EP_TRY(call)                                                                               \
+    do {                                                                                           \
+        OrtStatus *ep_status_ = (call);                                                            \
+        if (ep_status_) return ep_status_;                                                         \
+    } while (0)
+
+/* ---------------------------------------------------------------- status.c */
+
+/* NULL for EPCTX_OK, else an OrtStatus with the mapped code and the message of `error`. */
+OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error);
+/* The same for a failure while a context is loaded: always INVALID_GRAPH, as the EP-context design
+ * demands, whatever the reason. */
+OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error);
+/* A status of our own; the format is printf's. */
+EP_PRINTF(3, 4)
+OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...);
+OrtStatus *ep_no_memory(const ep_api *api);
+/* Makes an epctx_error of an OrtStatus and releases it. */
+epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error);
+
+/* ----------------------------------------------------------------- graph.c */
+
+/* An OrtGraph as records. Weights and names are borrowed from ORT: a record lives no longer than
+ * the call (GetCapability, Compile) that brought the OrtGraph. */
+typedef struct ep_record {
+    const ep_api *api;
+    epctx_arena arena;
+    epctx_graph graph;
+    const OrtNode **nodes;  /* at the positions of graph.nodes */
+    const char *model_path; /* "" for a model from memory */
+    OrtValue **held;        /* tensors of attributes */
+    size_t held_count, held_room;
+} ep_record;
+
+/* `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
+ * The payload attribute of EPContext nodes stays empty, it may be gigabytes: ep_node_bytes. */
+OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
+                          const OrtNode *fused);
+/* Legal on a zeroed record and twice. */
+void ep_record_free(ep_record *record);
+
+bool ep_is_context_node(const epctx_node *node);
+/* A string attribute of any size, appended to `out`. */
+OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *name,
+                         epctx_buffer *out);
+/* Names of the node's inputs (outputs) in `arena`. */
+OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
+                         const char ***names, size_t *count);
+
+/* --------------------------------------------------------------- session.c */
+
+struct ep_options {
+    const OrtApi *ort;
+    const OrtKeyValuePairs *pairs;
+    char prefix[160]; /* "ep.<name>." */
+};
+
+typedef struct ep_factory {
+    OrtEpFactory ort; /* first: ORT's pointer is ours */
+    ep_api api;
+    const ep_device *device;
+    const OrtLogger *logger;
+    OrtHardwareDevice *virtual_npu; /* owned; NULL unless the application allows virtual devices */
+} ep_factory;
+
+typedef struct ep_session {
+    OrtEp ort; /* first */
+    ep_factory *factory;
+    const ep_api *api;
+    const OrtLogger *logger;
+    epctx_backend backend;
+    bool backend_open;
+    OrtKeyValuePairs *config; /* a copy: ORT's options are gone after CreateEp */
+    bool generate;            /* ep.context_enable */
+    bool embed;               /* ep.context_embed_mode */
+    bool compile_only;        /* session.compile_only: nobody will run this session, so its context
+                                 may be for hardware that is elsewhere */
+    const char *context_path; /* ep.context_file_path, "" when not set; borrowed from config */
+    const char *prefix;       /* ep.context_node_name_prefix */
+    epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
+    epctx_error refusal_text;
+    char compatibility[256];
+} ep_session;
+
+OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
+                             const OrtLogger *logger, ep_session **out);
+void ep_session_release(ep_session *session);
+
+/* "epctx=1;source=...;sdk=...;arch=...": what ORT stores in a compiled model for us. */
+epctx_status ep_compatibility_write(const epctx_backend *backend, char *out, size_t capacity,
+                                    epctx_error *error);
+ep_verdict ep_compatibility_read(const ep_device *device, const epctx_backend *backend,
+                                 const char *text);
+
+/* --------------------------------------------------------------- context.c */
+
+/* A loaded context binary, shared by the kernels of its graphs. ORT calls Compile and
+ * ReleaseNodeComputeInfos of one session from one thread: a plain counter does. */
+typedef struct ep_context {
+    const ep_session *session;
+    size_t references;
+    epctx_buffer bytes;    /* compiled or embedded; or */
+    epctx_mapping mapping; /* a file */
+    char *path;            /* of that file, canonical */
+    void *handle;          /* of the backend */
+} ep_context;
+
+void ep_context_drop(ep_context *context); /* NULL is fine */
+
+/* Ordinary graphs: compiles all of them into one context binary. */
+OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                             size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
+/* Graphs of one EPContext node each: loads the binaries they refer to. */
+OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                          size_t count, OrtNodeComputeInfo **infos);
+
+/* ---------------------------------------------------------------- kernel.c */
+
+/* A fused node that cannot run: for sessions that only compile. */
+OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out);
+/* `inputs` and `outputs` are the boundary's value names in the order of the context's graph; ORT's
+ * order is that of `fused`. Takes a reference of `context`. */
+OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,
+                            size_t input_count, const char *const *outputs, size_t output_count,
+                            const OrtNode *fused, OrtNodeComputeInfo **out);
+void ep_kernel_release(OrtNodeComputeInfo *info);
+
+#endif

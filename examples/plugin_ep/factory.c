@@ -1,0 +1,251 @@
+/* factory.c - what the library exports, and the factory ORT gets from it. */
+#include "ep.h"
+
+#include <stdio.h>
+
+/* The export list of this library: nothing else is visible. */
+#if defined(_WIN32)
+#define EP_EXPORT __declspec(dllexport)
+#else
+#define EP_EXPORT __attribute__((visibility("default")))
+#endif
+
+EP_EXPORT OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *base,
+                                       const OrtLogger *logger, OrtEpFactory **factories,
+                                       size_t max_factories, size_t *count);
+EP_EXPORT OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);
+
+static ep_factory *factory_of(OrtEpFactory *self)
+{
+    return (ep_factory *)(void *)self;
+}
+
+static const ep_factory *const_factory_of(const OrtEpFactory *self)
+{
+    return (const ep_factory *)(const void *)self;
+}
+
+static const char *ORT_API_CALL get_name(const OrtEpFactory *self)
+{
+    return const_factory_of(self)->device->ep_name;
+}
+
+static const char *ORT_API_CALL get_vendor(const OrtEpFactory *self)
+{
+    return const_factory_of(self)->device->vendor;
+}
+
+static uint32_t ORT_API_CALL get_vendor_id(const OrtEpFactory *self)
+{
+    return const_factory_of(self)->device->vendor_id;
+}
+
+static const char *ORT_API_CALL get_version(const OrtEpFactory *self)
+{
+    return const_factory_of(self)->device->version;
+}
+
+/* ----------------------------------------------------------------- devices */
+
+static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *device,
+                             OrtEpDevice **out, size_t max, size_t *count)
+{
+    if (*count == max) return NULL;
+    /* No default options: ORT would let them overwrite what the application set before. No
+     * allocator either: the EP reads and writes ordinary memory. */
+    EP_TRY(factory->api.ep->CreateEpDevice(&factory->ort, device, NULL, NULL, &out[*count]));
+    ++*count;
+    return NULL;
+}
+
+static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **status)
+{
+    OrtKeyValuePairs *pairs = NULL;
+    const char *value;
+    bool allowed;
+    *status = factory->api.ep->GetEnvConfigEntries(&pairs);
+    if (*status) return false;
+    value = factory->api.ort->GetKeyValue(pairs, "allow_virtual_devices");
+    allowed = value && strcmp(value, "1") == 0;
+    factory->api.ort->ReleaseKeyValuePairs(pairs);
+    return allowed;
+}
+
+/* An NPU that exists only on paper, for applications that ask for one (PREFER_NPU) on a machine
+ * without it. Kept until the factory goes: ORT does not own it. */
+static OrtStatus *make_virtual_npu(ep_factory *factory)
+{
+    const ep_api *api = &factory->api;
+    OrtKeyValuePairs *metadata = NULL;
+    OrtStatus *status;
+    if (factory->virtual_npu) return NULL;
+    api->ort->CreateKeyValuePairs(&metadata);
+    if (!metadata) return ep_no_memory(api);
+    api->ort->AddKeyValuePair(metadata, "is_virtual", "1");
+    status =
+        api->ep->CreateHardwareDevice(OrtHardwareDeviceType_NPU, factory->device->vendor_id, 0,
+                                      factory->device->vendor, metadata, &factory->virtual_npu);
+    api->ort->ReleaseKeyValuePairs(metadata);
+    return status;
+}
+
+static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
+                                                     const OrtHardwareDevice *const *devices,
+                                                     size_t device_count, OrtEpDevice **out,
+                                                     size_t max, size_t *count)
+{
+    ep_factory *factory = factory_of(self);
+    OrtStatus *status = NULL;
+    size_t i;
+    *count = 0;
+    for (i = 0; i < device_count; i++) {
+        if (factory->api.ort->HardwareDevice_Type(devices[i]) == OrtHardwareDeviceType_CPU) {
+            EP_TRY(add_device(factory, devices[i], out, max, count));
+        }
+    }
+    if (virtual_devices_allowed(factory, &status)) {
+        EP_TRY(make_virtual_npu(factory));
+        EP_TRY(add_device(factory, factory->virtual_npu, out, max, count));
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- sessions */
+
+static OrtStatus *ORT_API_CALL create_ep(OrtEpFactory *self,
+                                         const OrtHardwareDevice *const *devices,
+                                         const OrtKeyValuePairs *const *metadata,
+                                         size_t device_count, const OrtSessionOptions *options,
+                                         const OrtLogger *logger, OrtEp **out)
+{
+    ep_session *session = NULL;
+    (void)devices;
+    (void)metadata;
+    *out = NULL;
+    if (device_count == 0) {
+        return ep_fail(&factory_of(self)->api, EPCTX_ERR_ARG, "no device was chosen");
+    }
+    EP_TRY(ep_session_create(factory_of(self), options, logger, &session));
+    *out = &session->ort;
+    return NULL;
+}
+
+static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep)
+{
+    (void)self;
+    ep_session_release((ep_session *)(void *)ep);
+}
+
+/* ----------------------------------------------------------- compatibility */
+
+static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
+                                        size_t device_count, const char *text,
+                                        OrtCompiledModelCompatibility *out)
+{
+    ep_factory *factory = factory_of(self);
+    epctx_backend backend;
+    epctx_error error;
+    (void)devices;
+    (void)device_count;
+    memset(&backend, 0, sizeof backend);
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
+    *out = (OrtCompiledModelCompatibility)ep_compatibility_read(factory->device, &backend,
+                                                                text ? text : "");
+    factory->device->close_fn(&backend);
+    return NULL;
+}
+
+/* ------------------------------------------------------------- data, streams */
+
+/* Optional by the headers, called by ORT 1.30 without a look. */
+static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
+{
+    (void)self;
+    *out = NULL;
+    return NULL;
+}
+
+static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *self)
+{
+    (void)self;
+    return false;
+}
+
+/* ----------------------------------------------------------------- exports */
+
+/* "1.30.0" -> 30. Asking GetApi for too new a version makes it print to stderr. */
+static uint32_t runtime_api(const OrtApiBase *base)
+{
+    unsigned major = 0, minor = 0;
+    if (sscanf(base->GetVersionString(), "%u.%u", &major, &minor) != 2 || major != 1) {
+        return ORT_API_VERSION;
+    }
+    return minor < ORT_API_VERSION ? minor : ORT_API_VERSION;
+}
+
+/* For the error message alone: any table of functions can make a status. */
+static OrtStatus *too_old(const OrtApiBase *base, const ep_device *device)
+{
+    char text[256];
+    const OrtApi *ort = NULL;
+    uint32_t version;
+    for (version = runtime_api(base); version > 0 && !ort; version--)
+        ort = base->GetApi(version);
+    if (!ort) return NULL;
+    snprintf(text, sizeof text,
+             "%s needs ONNX Runtime 1.%d or newer (OrtEpApi::CreateHardwareDevice, "
+             "GetTensorElementTypeAndShapeDataReference); this is %s",
+             device->ep_name, EP_OLDEST_API, base->GetVersionString());
+    return ort->CreateStatus(ORT_NOT_IMPLEMENTED, text);
+}
+
+OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *base,
+                             const OrtLogger *logger, OrtEpFactory **factories,
+                             size_t max_factories, size_t *count)
+{
+    const ep_device *device = ep_device_get();
+    const uint32_t version = runtime_api(base);
+    ep_factory *factory;
+    ep_api api;
+    (void)registration_name; /* the application's choice; the EP's name is its own */
+    *count = 0;
+    api.version = version;
+    api.ort = version >= EP_OLDEST_API ? base->GetApi(version) : NULL;
+    if (!api.ort) return too_old(base, device);
+    api.ep = api.ort->GetEpApi();
+    api.editor = api.ort->GetModelEditorApi();
+    if (!api.ep || !api.editor) {
+        return api.ort->CreateStatus(
+            ORT_NOT_IMPLEMENTED, "this build of ONNX Runtime has no plugin EPs (minimal build)");
+    }
+    if (max_factories == 0) return ep_fail(&api, EPCTX_ERR_ARG, "no room for a factory");
+    factory = (ep_factory *)calloc(1, sizeof *factory);
+    if (!factory) return ep_no_memory(&api);
+    factory->api = api;
+    factory->device = device;
+    factory->logger = logger;
+    factory->ort.ort_version_supported = version;
+    factory->ort.GetName = get_name;
+    factory->ort.GetVendor = get_vendor;
+    factory->ort.GetVendorId = get_vendor_id;
+    factory->ort.GetVersion = get_version;
+    factory->ort.GetSupportedDevices = get_supported_devices;
+    factory->ort.CreateEp = create_ep;
+    factory->ort.ReleaseEp = release_ep;
+    factory->ort.ValidateCompiledModelCompatibilityInfo = validate;
+    factory->ort.CreateDataTransfer = create_data_transfer;
+    factory->ort.IsStreamAware = is_stream_aware;
+    factories[0] = &factory->ort;
+    *count = 1;
+    return NULL;
+}
+
+OrtStatus *ReleaseEpFactory(OrtEpFactory *self)
+{
+    ep_factory *factory = factory_of(self);
+    if (!factory) return NULL;
+    if (factory->virtual_npu) factory->api.ep->ReleaseHardwareDevice(factory->virtual_npu);
+    free(factory);
+    return NULL;
+}

@@ -1,0 +1,518 @@
+/* graph.c - OrtGraph -> epctx_graph. Only what ORT hands out by value is copied: shapes, attribute
+ * lists, pointers. Weights are read where ORT keeps them. */
+#include "ep.h"
+
+/* ORT numbers the element types as onnx.proto does, but for the three newest. */
+static int32_t elem_type_of(ONNXTensorElementDataType type)
+{
+    switch (type) {
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT2:
+        return 25;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT2:
+        return 26;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E8M0:
+        return 24;
+    default:
+        return (int32_t)type;
+    }
+}
+
+static OrtStatus *get_memory(ep_record *record, size_t count, size_t size, void **out)
+{
+    *out = epctx_arena_array(&record->arena, count ? count : 1, size);
+    return *out ? NULL : ep_no_memory(record->api);
+}
+
+/* ------------------------------------------------------------------ values */
+
+static OrtStatus *read_value(ep_record *record, const OrtValueInfo *info, epctx_value *value)
+{
+    const OrtApi *ort = record->api->ort;
+    const OrtTypeInfo *type = NULL;
+    const OrtTensorTypeAndShapeInfo *tensor = NULL;
+    ONNXTensorElementDataType elem = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    const char *name = NULL;
+    size_t rank = 0;
+    void *dims;
+    EP_TRY(ort->GetValueInfoName(info, &name));
+    value->name = epctx_str_of(name);
+    value->rank = -1;
+    EP_TRY(ort->GetValueInfoTypeInfo(info, &type)); /* borrowed */
+    if (type) EP_TRY(ort->CastTypeInfoToTensorInfo(type, &tensor));
+    if (!tensor) return NULL; /* a sequence, a map, an optional: elem_type 0 */
+    EP_TRY(ort->GetTensorElementType(tensor, &elem));
+    value->elem_type = elem_type_of(elem);
+    if (!ort->TensorTypeAndShape_HasShape(tensor)) return NULL;
+    EP_TRY(ort->GetDimensionsCount(tensor, &rank));
+    EP_TRY(get_memory(record, rank, sizeof(int64_t), &dims));
+    EP_TRY(ort->GetDimensions(tensor, (int64_t *)dims, rank));
+    value->dims = (const int64_t *)dims;
+    value->rank = (int32_t)rank;
+    return NULL;
+}
+
+/* `tensor->name` is the caller's business. */
+static OrtStatus *read_tensor(ep_record *record, const OrtValue *value, epctx_tensor *tensor)
+{
+    static const uint8_t nothing[1] = {0};
+    const OrtApi *ort = record->api->ort;
+    ONNXTensorElementDataType elem = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    const int64_t *shape = NULL;
+    const void *data = NULL;
+    size_t rank = 0;
+    EP_TRY(ort->GetTensorElementTypeAndShapeDataReference(value, &elem, &shape, &rank));
+    tensor->elem_type = elem_type_of(elem);
+    tensor->rank = (int32_t)rank;
+    tensor->dims = shape;
+    if (elem == ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING) return NULL; /* no plain bytes: not loaded */
+    EP_TRY(ort->GetTensorSizeInBytes(value, &tensor->size));
+    EP_TRY(ort->GetTensorData(value, &data));
+    /* NULL would mean "not loaded". */
+    tensor->data = tensor->size ? (const uint8_t *)data : nothing;
+    return NULL;
+}
+
+/* ---------------------------------------------------- names of a node's ends */
+
+/* The ends of a node; an omitted optional one is NULL. */
+static OrtStatus *node_ends(const ep_api *api, const OrtNode *node, bool outputs,
+                            epctx_arena *arena, const OrtValueInfo ***ends, size_t *count)
+{
+    const OrtApi *ort = api->ort;
+    EP_TRY(outputs ? ort->Node_GetNumOutputs(node, count) : ort->Node_GetNumInputs(node, count));
+    *ends = (const OrtValueInfo **)epctx_arena_array(arena, *count + 1, sizeof **ends);
+    if (!*ends) return ep_no_memory(api);
+    if (*count == 0) return NULL;
+    return outputs ? ort->Node_GetOutputs(node, *ends, *count)
+                   : ort->Node_GetInputs(node, *ends, *count);
+}
+
+OrtStatus *ep_node_names(const ep_api *api, const OrtNode *node, bool outputs, epctx_arena *arena,
+                         const char ***names, size_t *count)
+{
+    const OrtValueInfo **ends;
+    size_t i;
+    EP_TRY(node_ends(api, node, outputs, arena, &ends, count));
+    *names = (const char **)epctx_arena_array(arena, *count + 1, sizeof **names);
+    if (!*names) return ep_no_memory(api);
+    for (i = 0; i < *count; i++) {
+        (*names)[i] = "";
+        if (ends[i]) EP_TRY(api->ort->GetValueInfoName(ends[i], &(*names)[i]));
+    }
+    return NULL;
+}
+
+static OrtStatus *read_names(ep_record *record, const OrtValueInfo **ends, size_t count,
+                             const epctx_str **out)
+{
+    void *memory;
+    epctx_str *names;
+    size_t i;
+    EP_TRY(get_memory(record, count, sizeof(epctx_str), &memory));
+    names = (epctx_str *)memory;
+    for (i = 0; i < count; i++) {
+        const char *name = "";
+        if (ends[i]) EP_TRY(record->api->ort->GetValueInfoName(ends[i], &name));
+        names[i] = epctx_str_of(name);
+    }
+    *out = names;
+    return NULL;
+}
+
+/* -------------------------------------------------------------- attributes */
+
+/* Size in bytes of an attribute's value. ORT answers a question for the size with an error unless
+ * the size is 0. */
+static OrtStatus *attr_size(const ep_api *api, const OrtOpAttr *attr, OrtOpAttrType type,
+                            size_t *size)
+{
+    OrtStatus *status;
+    *size = 0;
+    status = api->ort->ReadOpAttr(attr, type, NULL, 0, size);
+    if (!status) return NULL;
+    if (*size == 0) return status; /* a real failure, e.g. another type */
+    api->ort->ReleaseStatus(status);
+    return NULL;
+}
+
+static OrtStatus *attr_bytes(ep_record *record, const OrtOpAttr *attr, OrtOpAttrType type,
+                             void **data, size_t *size)
+{
+    EP_TRY(attr_size(record->api, attr, type, size));
+    EP_TRY(get_memory(record, *size + 1, 1, data));
+    if (*size == 0) return NULL;
+    return record->api->ort->ReadOpAttr(attr, type, *data, *size, size);
+}
+
+/* ORT joins the strings of a list with a zero byte after each. */
+static OrtStatus *split_strings(ep_record *record, const char *text, size_t size, epctx_attr *out)
+{
+    void *memory;
+    epctx_str *strings;
+    size_t i, start = 0, count = 0;
+    for (i = 0; i < size; i++)
+        count += text[i] == '\0';
+    EP_TRY(get_memory(record, count, sizeof(epctx_str), &memory));
+    strings = (epctx_str *)memory;
+    count = 0;
+    for (i = 0; i < size; i++) {
+        if (text[i]) continue;
+        strings[count].data = text + start;
+        strings[count].size = i - start;
+        count++;
+        start = i + 1;
+    }
+    out->strings = strings;
+    out->count = count;
+    return NULL;
+}
+
+/* ORT makes a new OrtValue of a tensor attribute; it lives as long as the record. */
+static OrtStatus *read_tensor_attr(ep_record *record, const OrtOpAttr *attr, epctx_attr *out)
+{
+    OrtValue *value = NULL;
+    void *memory;
+    epctx_tensor *tensor;
+    if (record->held_count == record->held_room) {
+        const size_t room = record->held_room ? 2 * record->held_room : 16;
+        OrtValue **held;
+        EP_TRY(get_memory(record, room, sizeof *held, &memory));
+        held = (OrtValue **)memory;
+        if (record->held_count) {
+            memcpy(held, record->held, record->held_count * sizeof *held);
+        }
+        record->held = held;
+        record->held_room = room;
+    }
+    EP_TRY(record->api->ort->OpAttr_GetTensorAttributeAsOrtValue(attr, &value));
+    if (!value) return NULL;
+    record->held[record->held_count++] = value;
+    EP_TRY(get_memory(record, 1, sizeof *tensor, &memory));
+    tensor = (epctx_tensor *)memory;
+    EP_TRY(read_tensor(record, value, tensor));
+    out->t = tensor;
+    return NULL;
+}
+
+static OrtStatus *read_attr(ep_record *record, const OrtOpAttr *attr, bool skip_payload,
+                            epctx_attr *out)
+{
+    const OrtApi *ort = record->api->ort;
+    OrtOpAttrType type = ORT_OP_ATTR_UNDEFINED;
+    const char *name = NULL;
+    void *data = NULL;
+    size_t size = 0;
+    EP_TRY(ort->OpAttr_GetName(attr, &name));
+    EP_TRY(ort->OpAttr_GetType(attr, &type));
+    out->name = epctx_str_of(name);
+    switch (type) {
+    case ORT_OP_ATTR_INT:
+        out->type = EPCTX_ATTR_INT;
+        return ort->ReadOpAttr(attr, type, &out->i, sizeof out->i, &size);
+    case ORT_OP_ATTR_FLOAT:
+        out->type = EPCTX_ATTR_FLOAT;
+        return ort->ReadOpAttr(attr, type, &out->f, sizeof out->f, &size);
+    case ORT_OP_ATTR_INTS:
+        out->type = EPCTX_ATTR_INTS;
+        EP_TRY(attr_bytes(record, attr, type, &data, &size));
+        out->ints = (const int64_t *)data;
+        out->count = size / sizeof(int64_t);
+        return NULL;
+    case ORT_OP_ATTR_FLOATS:
+        out->type = EPCTX_ATTR_FLOATS;
+        EP_TRY(attr_bytes(record, attr, type, &data, &size));
+        out->floats = (const float *)data;
+        out->count = size / sizeof(float);
+        return NULL;
+    case ORT_OP_ATTR_STRING:
+        out->type = EPCTX_ATTR_STRING;
+        if (skip_payload && strcmp(name, "ep_cache_context") == 0) return NULL;
+        EP_TRY(attr_bytes(record, attr, type, &data, &size));
+        out->s.data = (const char *)data;
+        out->s.size = size;
+        return NULL;
+    case ORT_OP_ATTR_STRINGS:
+        out->type = EPCTX_ATTR_STRINGS;
+        EP_TRY(attr_bytes(record, attr, type, &data, &size));
+        return split_strings(record, (const char *)data, size, out);
+    case ORT_OP_ATTR_TENSOR:
+        out->type = EPCTX_ATTR_TENSOR;
+        return read_tensor_attr(record, attr, out);
+    case ORT_OP_ATTR_GRAPH:
+        /* The body stays with ORT; what it captures is in the node's `captures`. */
+        out->type = EPCTX_ATTR_GRAPH;
+        return NULL;
+    default:
+        out->type = EPCTX_ATTR_UNDEFINED;
+        return NULL;
+    }
+}
+
+OrtStatus *ep_node_bytes(const ep_api *api, const OrtNode *node, const char *name,
+                         epctx_buffer *out)
+{
+    const OrtOpAttr *attr = NULL;
+    OrtStatus *status = api->ort->Node_GetAttributeByName(node, name, &attr);
+    const size_t start = out->size;
+    size_t size = 0;
+    if (status || !attr) {
+        if (status) api->ort->ReleaseStatus(status);
+        return ep_fail(api, EPCTX_ERR_GRAPH, "an EPContext node has no attribute '%s'", name);
+    }
+    EP_TRY(attr_size(api, attr, ORT_OP_ATTR_STRING, &size));
+    if (size == 0) return NULL;
+    if (epctx_buffer_append(out, NULL, size) != EPCTX_OK) return ep_no_memory(api);
+    return api->ort->ReadOpAttr(attr, ORT_OP_ATTR_STRING, out->data + start, size, &size);
+}
+
+/* ------------------------------------------------------------------- nodes */
+
+bool ep_is_context_node(const epctx_node *node)
+{
+    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
+}
+
+typedef struct opset {
+    const char **domains;
+    int64_t *versions;
+    size_t count;
+} opset;
+
+static OrtStatus *read_opsets(ep_record *record, const OrtGraph *graph, opset *out)
+{
+    const OrtApi *ort = record->api->ort;
+    void *domains, *versions;
+    EP_TRY(ort->Graph_GetNumOperatorSets(graph, &out->count));
+    EP_TRY(get_memory(record, out->count, sizeof(char *), &domains));
+    EP_TRY(get_memory(record, out->count, sizeof(int64_t), &versions));
+    out->domains = (const char **)domains;
+    out->versions = (int64_t *)versions;
+    return ort->Graph_GetOperatorSets(graph, out->domains, out->versions, out->count);
+}
+
+static bool is_onnx(const char *domain)
+{
+    return !*domain || strcmp(domain, "ai.onnx") == 0;
+}
+
+static OrtStatus *read_node(ep_record *record, const OrtNode *node, const opset *opsets,
+                            const OrtValueInfo ***inputs, const OrtValueInfo ***outputs,
+                            epctx_node *out)
+{
+    const OrtApi *ort = record->api->ort;
+    const OrtOpAttr **list;
+    const OrtValueInfo **captures;
+    epctx_attr *attrs;
+    const char *text = NULL;
+    void *memory;
+    size_t i;
+    EP_TRY(ort->Node_GetName(node, &text));
+    out->name = epctx_str_of(text);
+    EP_TRY(ort->Node_GetOperatorType(node, &text));
+    out->op_type = epctx_str_of(text);
+    EP_TRY(ort->Node_GetDomain(node, &text));
+    out->domain = epctx_str_of(is_onnx(text) ? "" : text);
+    for (i = 0; i < opsets->count; i++) {
+        if (strcmp(opsets->domains[i], text) == 0 || (is_onnx(opsets->domains[i]) && is_onnx(text)))
+            out->version = opsets->versions[i];
+    }
+    EP_TRY(node_ends(record->api, node, false, &record->arena, inputs, &out->input_count));
+    EP_TRY(node_ends(record->api, node, true, &record->arena, outputs, &out->output_count));
+    EP_TRY(read_names(record, *inputs, out->input_count, &out->inputs));
+    EP_TRY(read_names(record, *outputs, out->output_count, &out->outputs));
+    EP_TRY(ort->Node_GetNumImplicitInputs(node, &out->capture_count));
+    if (out->capture_count) {
+        EP_TRY(get_memory(record, out->capture_count, sizeof *captures, &memory));
+        captures = (const OrtValueInfo **)memory;
+        EP_TRY(ort->Node_GetImplicitInputs(node, captures, out->capture_count));
+        EP_TRY(read_names(record, captures, out->capture_count, &out->captures));
+    }
+    EP_TRY(ort->Node_GetNumAttributes(node, &out->attr_count));
+    if (!out->attr_count) return NULL;
+    EP_TRY(get_memory(record, out->attr_count, sizeof *list, &memory));
+    list = (const OrtOpAttr **)memory;
+    EP_TRY(ort->Node_GetAttributes(node, list, out->attr_count));
+    EP_TRY(get_memory(record, out->attr_count, sizeof *attrs, &memory));
+    attrs = (epctx_attr *)memory;
+    for (i = 0; i < out->attr_count; i++) {
+        EP_TRY(read_attr(record, list[i], ep_is_context_node(out), &attrs[i]));
+    }
+    out->attrs = attrs;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------- graph */
+
+/* What a value name stands for while a graph is read. */
+enum { FROM_INPUT = 1, FROM_NODE, FROM_CONSTANT };
+
+static OrtStatus *remember(ep_record *record, epctx_map *map, epctx_str name, uint32_t what)
+{
+    return ep_status(record->api, epctx_map_put(map, name, what), NULL);
+}
+
+/* The run-time inputs among `infos`: constants are left out, they come with their users. */
+static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, size_t count,
+                              size_t room, epctx_map *known, epctx_value **out)
+{
+    void *memory;
+    size_t i;
+    EP_TRY(get_memory(record, room, sizeof(epctx_value), &memory));
+    *out = (epctx_value *)memory;
+    record->graph.inputs = *out;
+    for (i = 0; i < count; i++) {
+        epctx_value *value = *out + record->graph.input_count;
+        bool constant = false;
+        if (!infos[i]) continue;
+        EP_TRY(record->api->ort->ValueInfo_IsConstantInitializer(infos[i], &constant));
+        if (constant) continue;
+        EP_TRY(read_value(record, infos[i], value));
+        if (epctx_map_get(known, value->name) != EPCTX_MAP_NONE) continue;
+        EP_TRY(remember(record, known, value->name, FROM_INPUT));
+        record->graph.input_count++;
+    }
+    return NULL;
+}
+
+/* A name that no input and no node of this graph explains: a constant, or (in the body of a
+ * control-flow node) a value of an outer graph, which is an input for us. */
+static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epctx_str name,
+                               epctx_map *known, epctx_value *inputs, epctx_tensor *tensors)
+{
+    const OrtApi *ort = record->api->ort;
+    bool constant = false;
+    EP_TRY(ort->ValueInfo_IsConstantInitializer(info, &constant));
+    if (constant) {
+        const OrtValue *value = NULL;
+        epctx_tensor *tensor = &tensors[record->graph.initializer_count];
+        EP_TRY(ort->ValueInfo_GetInitializerValue(info, &value)); /* borrowed */
+        if (!value) {
+            return ep_fail(record->api, EPCTX_ERR_GRAPH, "initializer '%s' has no value",
+                           name.data);
+        }
+        EP_TRY(read_tensor(record, value, tensor));
+        tensor->name = name;
+        record->graph.initializer_count++;
+        return remember(record, known, name, FROM_CONSTANT);
+    }
+    EP_TRY(read_value(record, info, &inputs[record->graph.input_count]));
+    record->graph.input_count++;
+    return remember(record, known, name, FROM_INPUT);
+}
+
+static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const OrtNode *fused)
+{
+    const ep_api *api = record->api;
+    const OrtApi *ort = api->ort;
+    epctx_graph *out = &record->graph;
+    const OrtValueInfo **ends, **outputs, ***node_inputs;
+    epctx_value *inputs, *values;
+    epctx_node *nodes;
+    epctx_tensor *tensors;
+    epctx_map known;
+    opset opsets = {NULL, NULL, 0};
+    const char *text = NULL;
+    void *memory;
+    size_t i, k, count, end_count, slots = 0;
+
+    EP_TRY(ort->Graph_GetName(graph, &text));
+    out->name = epctx_str_of(text);
+    EP_TRY(ort->Graph_GetModelPath(graph, &text));
+    record->model_path = text ? text : "";
+    epctx_map_init(&known, &record->arena);
+
+    /* Nodes, in ORT's topological order. */
+    EP_TRY(read_opsets(record, graph, &opsets));
+    EP_TRY(ort->Graph_GetNumNodes(graph, &count));
+    EP_TRY(get_memory(record, count, sizeof *record->nodes, &memory));
+    record->nodes = (const OrtNode **)memory;
+    if (count) EP_TRY(ort->Graph_GetNodes(graph, record->nodes, count));
+    EP_TRY(get_memory(record, count, sizeof *nodes, &memory));
+    nodes = (epctx_node *)memory;
+    out->nodes = nodes;
+    out->node_count = count;
+    EP_TRY(get_memory(record, count, sizeof *node_inputs, &memory));
+    node_inputs = (const OrtValueInfo ***)memory;
+    for (i = 0; i < count; i++) {
+        EP_TRY(read_node(record, record->nodes[i], &opsets, &node_inputs[i], &ends, &nodes[i]));
+        nodes[i].id = (uint32_t)i;
+        slots += nodes[i].output_count;
+    }
+    EP_TRY(get_memory(record, slots, sizeof *values, &memory));
+    values = (epctx_value *)memory;
+    out->values = values;
+    for (i = 0, slots = 0; i < count; i++) {
+        slots += nodes[i].input_count;
+        EP_TRY(node_ends(api, record->nodes[i], true, &record->arena, &ends, &end_count));
+        for (k = 0; k < end_count; k++) {
+            if (!ends[k]) continue;
+            EP_TRY(read_value(record, ends[k], &values[out->value_count]));
+            if (values[out->value_count].name.size == 0) continue;
+            EP_TRY(remember(record, &known, values[out->value_count].name, FROM_NODE));
+            out->value_count++;
+        }
+    }
+
+    /* The boundary. */
+    if (fused) {
+        EP_TRY(node_ends(api, fused, false, &record->arena, &ends, &end_count));
+    } else {
+        EP_TRY(ort->Graph_GetNumInputs(graph, &end_count));
+        EP_TRY(get_memory(record, end_count, sizeof *ends, &memory));
+        ends = (const OrtValueInfo **)memory;
+        if (end_count) EP_TRY(ort->Graph_GetInputs(graph, ends, end_count));
+    }
+    EP_TRY(read_inputs(record, ends, end_count, end_count + slots, &known, &inputs));
+    if (fused) {
+        EP_TRY(node_ends(api, fused, true, &record->arena, &outputs, &end_count));
+    } else {
+        EP_TRY(ort->Graph_GetNumOutputs(graph, &end_count));
+        EP_TRY(get_memory(record, end_count, sizeof *outputs, &memory));
+        outputs = (const OrtValueInfo **)memory;
+        if (end_count) EP_TRY(ort->Graph_GetOutputs(graph, outputs, end_count));
+    }
+    EP_TRY(get_memory(record, end_count, sizeof *values, &memory));
+    values = (epctx_value *)memory;
+    out->outputs = values;
+    for (i = 0; i < end_count; i++) {
+        if (!outputs[i]) continue;
+        EP_TRY(read_value(record, outputs[i], &values[out->output_count]));
+        out->output_count++;
+    }
+
+    /* Constants, found through the nodes that use them: a graph view lists too many, the body of a
+     * control-flow node too few. */
+    EP_TRY(get_memory(record, slots, sizeof *tensors, &memory));
+    tensors = (epctx_tensor *)memory;
+    out->initializers = tensors;
+    for (i = 0; i < count; i++) {
+        for (k = 0; k < nodes[i].input_count; k++) {
+            const epctx_str name = nodes[i].inputs[k];
+            if (name.size == 0 || epctx_map_get(&known, name) != EPCTX_MAP_NONE) continue;
+            EP_TRY(read_unknown(record, node_inputs[i][k], name, &known, inputs, tensors));
+        }
+    }
+    return NULL;
+}
+
+OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,
+                          const OrtNode *fused)
+{
+    OrtStatus *status;
+    memset(record, 0, sizeof *record);
+    record->api = api;
+    record->model_path = "";
+    epctx_arena_init(&record->arena, NULL);
+    status = read_graph(record, graph, fused);
+    if (status) ep_record_free(record);
+    return status;
+}
+
+void ep_record_free(ep_record *record)
+{
+    size_t i;
+    for (i = 0; i < record->held_count; i++)
+        record->api->ort->ReleaseValue(record->held[i]);
+    record->held_count = 0;
+    epctx_arena_free(&record->arena);
+}

@@ -1,0 +1,304 @@
+/* kernel.c - one fused node. ORT's tensors go to the backend as they are; the only memory of ours
+ * is the backend's scratch, which concurrent calls must not share. */
+#include "ep.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { POOL_SIZE = 8 };
+#define SCRATCH_ALIGNMENT 64u
+
+typedef struct ep_kernel {
+    OrtNodeComputeInfo ort; /* first */
+    const ep_api *api;
+    ep_context *context;
+    void *graph;
+    epctx_graph_info info;
+    uint32_t *slots; /* for each input, then each output of the graph: its place in ORT's list */
+    size_t ort_input_count, ort_output_count;
+    /* One block per running call: argument lists and scratch. A call takes a block out of the pool
+     * or makes one, and puts it back, or frees it when the pool is full. */
+    size_t block_size, scratch_offset;
+    _Atomic(void *) pool[POOL_SIZE];
+} ep_kernel;
+
+static void *take_block(ep_kernel *kernel)
+{
+    size_t i;
+    for (i = 0; i < POOL_SIZE; i++) {
+        void *block = atomic_load_explicit(&kernel->pool[i], memory_order_relaxed);
+        if (!block) continue;
+        block = atomic_exchange_explicit(&kernel->pool[i], NULL, memory_order_acquire);
+        if (block) return block;
+    }
+    return malloc(kernel->block_size);
+}
+
+static void give_block(ep_kernel *kernel, void *block)
+{
+    size_t i;
+    for (i = 0; i < POOL_SIZE; i++) {
+        void *empty = NULL;
+        if (atomic_compare_exchange_strong_explicit(&kernel->pool[i], &empty, block,
+                                                    memory_order_release, memory_order_relaxed)) {
+            return;
+        }
+    }
+    free(block);
+}
+
+/* "float32[1,3,?]" */
+static void describe(char *out, size_t size, int32_t elem_type, const int64_t *dims, size_t rank)
+{
+    size_t used = (size_t)snprintf(out, size, "%s[", epctx_elem_name(elem_type)), i;
+    for (i = 0; i < rank && used + 1 < size; i++) {
+        const char *comma = i ? "," : "";
+        const int n = dims[i] < 0 ? snprintf(out + used, size - used, "%s?", comma)
+                                  : snprintf(out + used, size - used, "%s%" PRId64, comma, dims[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (used + 1 < size) snprintf(out + used, size - used, "]");
+}
+
+static OrtStatus *wrong_input(const ep_kernel *kernel, const epctx_value *want, int32_t elem,
+                              const int64_t *shape, size_t rank)
+{
+    char expected[160], found[160];
+    describe(expected, sizeof expected, want->elem_type, want->dims,
+             want->rank > 0 ? (size_t)want->rank : 0);
+    describe(found, sizeof found, elem, shape, rank);
+    return ep_fail(kernel->api, EPCTX_ERR_ARG,
+                   "input '%.*s' of graph '%.*s': expected %s, found %s", (int)want->name.size,
+                   want->name.data, (int)kernel->info.name.size, kernel->info.name.data, expected,
+                   found);
+}
+
+static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_context,
+                              epctx_span *inputs)
+{
+    const OrtApi *ort = kernel->api->ort;
+    size_t i, count = 0;
+    /* KernelContext_GetInput past the end answers OK and NULL. */
+    EP_TRY(ort->KernelContext_GetInputCount(ort_context, &count));
+    if (count < kernel->ort_input_count) {
+        return ep_fail(kernel->api, EPCTX_ERR_BACKEND,
+                       "the node has %zu inputs where %zu were compiled", count,
+                       kernel->ort_input_count);
+    }
+    for (i = 0; i < kernel->info.input_count; i++) {
+        const epctx_value *want = &kernel->info.inputs[i];
+        const OrtValue *value = NULL;
+        const int64_t *shape = NULL;
+        const void *data = NULL;
+        ONNXTensorElementDataType elem = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+        size_t rank = 0, size = 0;
+        EP_TRY(ort->KernelContext_GetInput(ort_context, kernel->slots[i], &value));
+        if (!value) {
+            return ep_fail(kernel->api, EPCTX_ERR_ARG, "input '%.*s' is missing",
+                           (int)want->name.size, want->name.data);
+        }
+        EP_TRY(ort->GetTensorElementTypeAndShapeDataReference(value, &elem, &shape, &rank));
+        if ((int32_t)elem != want->elem_type || rank != (size_t)want->rank ||
+            (rank && memcmp(shape, want->dims, rank * sizeof *shape) != 0)) {
+            return wrong_input(kernel, want, (int32_t)elem, shape, rank);
+        }
+        EP_TRY(ort->GetTensorData(value, &data));
+        EP_TRY(ort->GetTensorSizeInBytes(value, &size));
+        inputs[i].data = (const uint8_t *)data;
+        inputs[i].size = size;
+    }
+    return NULL;
+}
+
+static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
+                               epctx_memory *outputs)
+{
+    const OrtApi *ort = kernel->api->ort;
+    const uint32_t *slots = kernel->slots + kernel->info.input_count;
+    size_t i;
+    for (i = 0; i < kernel->info.output_count; i++) {
+        const epctx_value *have = &kernel->info.outputs[i];
+        OrtValue *value = NULL;
+        EP_TRY(ort->KernelContext_GetOutput(ort_context, slots[i], have->dims, (size_t)have->rank,
+                                            &value));
+        if (!value) {
+            return ep_fail(kernel->api, EPCTX_ERR_BACKEND, "output '%.*s' is missing",
+                           (int)have->name.size, have->name.data);
+        }
+        EP_TRY(ort->GetTensorMutableData(value, &outputs[i].data));
+        EP_TRY(ort->GetTensorSizeInBytes(value, &outputs[i].size));
+    }
+    return NULL;
+}
+
+static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, void *block)
+{
+    const epctx_backend *backend = &kernel->context->session->backend;
+    epctx_span *inputs = (epctx_span *)block;
+    epctx_memory *outputs = (epctx_memory *)(void *)(inputs + kernel->info.input_count);
+    uint8_t *scratch = (uint8_t *)block + kernel->scratch_offset;
+    epctx_error error;
+    scratch += (SCRATCH_ALIGNMENT - (uintptr_t)scratch % SCRATCH_ALIGNMENT) % SCRATCH_ALIGNMENT;
+    EP_TRY(bind_inputs(kernel, ort_context, inputs));
+    EP_TRY(bind_outputs(kernel, ort_context, outputs));
+    epctx_error_clear(&error);
+    return ep_status(kernel->api,
+                     backend->run_fn(backend->self, kernel->graph, inputs, outputs, scratch,
+                                     kernel->info.scratch_size, &error),
+                     &error);
+}
+
+static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
+                                       OrtKernelContext *ort_context)
+{
+    ep_kernel *kernel = (ep_kernel *)(void *)self;
+    OrtStatus *status;
+    void *block;
+    (void)state;
+    if (!kernel->graph) {
+        return ep_fail(kernel->api, EPCTX_ERR_UNSUPPORTED, "this session only compiles");
+    }
+    block = take_block(kernel);
+    if (!block) return ep_no_memory(kernel->api);
+    status = compute_in(kernel, ort_context, block);
+    give_block(kernel, block);
+    return status;
+}
+
+/* Everything was prepared in Compile, where an error still reaches the application with its text;
+ * from here only ORT_FAIL would. ORT wants a state that is not NULL. */
+static OrtStatus *ORT_API_CALL create_state(OrtNodeComputeInfo *self,
+                                            OrtNodeComputeContext *compute_context, void **state)
+{
+    (void)compute_context;
+    *state = self;
+    return NULL;
+}
+
+static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state)
+{
+    (void)self;
+    (void)state;
+}
+
+/* ----------------------------------------------------------------- making one */
+
+/* Fills slots[i] with the place of wanted[i] among ORT's names: by value name, because the fused
+ * node of a reloaded model need not keep the order of the EPContext node. */
+static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_t value_count,
+                             const char *const *wanted, size_t wanted_count,
+                             const char *const *names, size_t name_count, const char *what,
+                             uint32_t *slots)
+{
+    size_t i, k;
+    if (value_count != wanted_count) {
+        return ep_fail(api, EPCTX_ERR_CONTEXT, "the context's graph has %zu %ss, the node has %zu",
+                       value_count, what, wanted_count);
+    }
+    for (i = 0; i < wanted_count; i++) {
+        const epctx_value *value = &values[i];
+        int32_t d;
+        for (k = 0; k < name_count && strcmp(wanted[i], names[k]) != 0; k++) {
+        }
+        if (k == name_count) {
+            return ep_fail(api, EPCTX_ERR_CONTEXT, "%s '%s' is not at the fused node", what,
+                           wanted[i]);
+        }
+        slots[i] = (uint32_t)k;
+        for (d = 0; d < value->rank && value->dims[d] >= 0; d++) {
+        }
+        if (value->rank < 0 || d != value->rank || value->elem_type <= 0) {
+            return ep_fail(api, EPCTX_ERR_CONTEXT,
+                           "%s '%s' of the context's graph has no static type and shape", what,
+                           wanted[i]);
+        }
+    }
+    return NULL;
+}
+
+static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t input_count,
+                       const char *const *outputs, size_t output_count, const OrtNode *fused,
+                       epctx_arena *arena)
+{
+    const ep_api *api = kernel->api;
+    const epctx_backend *backend = &kernel->context->session->backend;
+    const epctx_graph_info *info = &kernel->info;
+    const char **names;
+    epctx_error error;
+    size_t arguments;
+    epctx_error_clear(&error);
+    EP_TRY(ep_load_status(
+        api, backend->info_fn(backend->self, kernel->graph, &kernel->info, &error), &error));
+    kernel->slots =
+        (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
+    if (!kernel->slots) return ep_no_memory(api);
+    EP_TRY(ep_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
+    EP_TRY(find_slots(api, info->inputs, info->input_count, inputs, input_count,
+                      (const char *const *)names, kernel->ort_input_count, "input", kernel->slots));
+    EP_TRY(ep_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
+    EP_TRY(find_slots(api, info->outputs, info->output_count, outputs, output_count,
+                      (const char *const *)names, kernel->ort_output_count, "output",
+                      kernel->slots + info->input_count));
+    arguments = info->input_count * sizeof(epctx_span) + info->output_count * sizeof(epctx_memory);
+    kernel->scratch_offset = arguments;
+    if (info->scratch_size > SIZE_MAX - arguments - SCRATCH_ALIGNMENT) return ep_no_memory(api);
+    kernel->block_size = arguments + info->scratch_size + SCRATCH_ALIGNMENT;
+    return NULL;
+}
+
+/* With a reference of `context`. */
+static ep_kernel *kernel_new(ep_context *context)
+{
+    ep_kernel *kernel = (ep_kernel *)calloc(1, sizeof *kernel);
+    if (!kernel) return NULL;
+    kernel->api = context->session->api;
+    kernel->ort.ort_version_supported = kernel->api->version;
+    kernel->ort.CreateState = create_state;
+    kernel->ort.Compute = compute;
+    kernel->ort.ReleaseState = release_state;
+    kernel->context = context;
+    context->references++;
+    return kernel;
+}
+
+OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out)
+{
+    ep_kernel *kernel = kernel_new(context);
+    if (!kernel) return ep_no_memory(context->session->api);
+    *out = &kernel->ort;
+    return NULL;
+}
+
+OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,
+                            size_t input_count, const char *const *outputs, size_t output_count,
+                            const OrtNode *fused, OrtNodeComputeInfo **out)
+{
+    ep_kernel *kernel = kernel_new(context);
+    OrtStatus *status;
+    epctx_arena arena;
+    if (!kernel) return ep_no_memory(context->session->api);
+    kernel->graph = graph;
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, NULL);
+    status = fill(kernel, inputs, input_count, outputs, output_count, fused, &arena);
+    epctx_arena_free(&arena);
+    if (status) {
+        ep_kernel_release(&kernel->ort);
+        return status;
+    }
+    *out = &kernel->ort;
+    return NULL;
+}
+
+void ep_kernel_release(OrtNodeComputeInfo *info)
+{
+    ep_kernel *kernel = (ep_kernel *)(void *)info;
+    size_t i;
+    if (!kernel) return;
+    for (i = 0; i < POOL_SIZE; i++)
+        free(atomic_load(&kernel->pool[i]));
+    free(kernel->slots);
+    ep_context_drop(kernel->context);
+    free(kernel);
+}

@@ -1,0 +1,590 @@
+/* session.c - one EP instance per session: its options, the nodes it claims, and Compile. */
+#include "ep.h"
+
+#include <stdio.h>
+
+/* ----------------------------------------------------------------- options */
+
+const char *ep_option_get(const ep_options *options, const char *key)
+{
+    char full[256];
+    const int length = options ? snprintf(full, sizeof full, "%s%s", options->prefix, key) : -1;
+    if (length < 0 || (size_t)length >= sizeof full) return NULL;
+    return options->ort->GetKeyValue(options->pairs, full);
+}
+
+/* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
+static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
+                         const char *ep_name)
+{
+    size_t i;
+    options->ort = api->ort;
+    options->pairs = pairs;
+    snprintf(options->prefix, sizeof options->prefix, "ep.%s.", ep_name);
+    for (i = 0; options->prefix[i]; i++) {
+        const char c = options->prefix[i];
+        if (c >= 'A' && c <= 'Z') options->prefix[i] = (char)(c - 'A' + 'a');
+    }
+}
+
+static OrtStatus *get_flag(const ep_session *session, const char *key, bool *out)
+{
+    const char *value = session->api->ort->GetKeyValue(session->config, key);
+    *out = value && strcmp(value, "1") == 0;
+    if (!value || *out || strcmp(value, "0") == 0) return NULL;
+    return ep_fail(session->api, EPCTX_ERR_ARG, "session option %s: expected 0 or 1, found '%s'",
+                   key, value);
+}
+
+static const char *get_text(const ep_session *session, const char *key)
+{
+    const char *value = session->api->ort->GetKeyValue(session->config, key);
+    return value ? value : "";
+}
+
+static OrtStatus *read_options(ep_session *session)
+{
+    bool share = false;
+    EP_TRY(get_flag(session, "ep.context_enable", &session->generate));
+    EP_TRY(get_flag(session, "ep.context_embed_mode", &session->embed));
+    EP_TRY(get_flag(session, "ep.share_ep_contexts", &share));
+    EP_TRY(get_flag(session, "session.compile_only", &session->compile_only));
+    session->context_path = get_text(session, "ep.context_file_path");
+    session->prefix = get_text(session, "ep.context_node_name_prefix");
+    if (session->generate && share) {
+        /* Ignoring it would write binaries that look right and share nothing. */
+        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED,
+                       "ep.share_ep_contexts while a context model is generated: this EP does not "
+                       "share context binaries between models");
+    }
+    return NULL;
+}
+
+/* -------------------------------------------------------------- capability */
+
+/* Names whose value does not depend on the run: initializers and what is made of them. */
+static OrtStatus *find_constants(const ep_record *record, epctx_map *constants, epctx_arena *arena,
+                                 uint8_t *constant_node)
+{
+    const epctx_graph *graph = &record->graph;
+    size_t i, k;
+    epctx_map_init(constants, arena);
+    for (i = 0; i < graph->initializer_count; i++) {
+        if (epctx_map_put(constants, graph->initializers[i].name, 1) != EPCTX_OK) {
+            return ep_no_memory(record->api);
+        }
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < node->input_count; k++) {
+            if (node->inputs[k].size &&
+                epctx_map_get(constants, node->inputs[k]) == EPCTX_MAP_NONE) {
+                break;
+            }
+        }
+        constant_node[i] = k == node->input_count && node->capture_count == 0;
+        for (k = 0; constant_node[i] && k < node->output_count; k++) {
+            if (node->outputs[k].size &&
+                epctx_map_put(constants, node->outputs[k], 1) != EPCTX_OK) {
+                return ep_no_memory(record->api);
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Groups of nodes: owner[i] is the group of node i, or one of these. */
+#define NOBODY  UINT32_MAX
+#define SEVERAL (UINT32_MAX - 1)
+
+static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_arena *arena,
+                        uint32_t *owner, size_t *group_count)
+{
+    epctx_partition *parts = NULL;
+    epctx_error error;
+    size_t p, i;
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(
+        record->api,
+        epctx_partition_graph(&record->graph, take, arena, &parts, group_count, &error), &error));
+    for (i = 0; i < record->graph.node_count; i++)
+        owner[i] = NOBODY;
+    for (p = 0; p < *group_count; p++) {
+        for (i = 0; i < parts[p].node_count; i++) {
+            uint32_t *slot = &owner[parts[p].nodes[i]];
+            /* A constant node that several partitions use would be copied into each; ORT cannot
+             * copy a node, so it stays outside and is an input for all of them. */
+            *slot = *slot == NOBODY ? (uint32_t)p : SEVERAL;
+        }
+    }
+    return NULL;
+}
+
+/* The nodes of one group, in order. */
+static size_t members(const ep_record *record, const uint32_t *owner, size_t which,
+                      const OrtNode **out, uint32_t *positions)
+{
+    size_t i, count = 0;
+    for (i = 0; i < record->graph.node_count; i++) {
+        if (owner[i] != which) continue;
+        out[count] = record->nodes[i];
+        positions[count++] = (uint32_t)i;
+    }
+    return count;
+}
+
+/* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
+static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const OrtNode **nodes,
+                              const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+{
+    const ep_api *api = session->api;
+    OrtGraph *view = NULL;
+    ep_record record;
+    OrtStatus *status;
+    uint8_t *again;
+    size_t i;
+    EP_TRY(api->ort->Graph_GetGraphView(graph, nodes, count, &view));
+    status = ep_record_read(&record, api, view, NULL);
+    if (!status) {
+        epctx_error error;
+        epctx_error_clear(&error);
+        again = (uint8_t *)epctx_arena_array(&record.arena, count + 1, 1);
+        status = again ? ep_status(api,
+                                   session->backend.capability_fn(session->backend.self,
+                                                                  &record.graph, again, &error),
+                                   &error)
+                       : ep_no_memory(api);
+        for (i = 0; !status && i < record.graph.node_count; i++) {
+            size_t k;
+            for (k = 0; k < count && nodes[k] != record.nodes[i]; k++) {
+            }
+            if (again[i] || k == count) continue;
+            take[positions[k]] = 0;
+            *changed = true;
+        }
+        ep_record_free(&record);
+    }
+    api->ort->ReleaseGraph(view);
+    return status;
+}
+
+/* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
+ * are written twice, and a body cannot refer to an initializer of the main graph. Such a model
+ * would not load again, so Compile refuses. True: found it. */
+static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
+                                     bool *found)
+{
+    const OrtApi *ort = api->ort;
+    const OrtGraph **bodies;
+    const OrtValueInfo **captures;
+    size_t body_count = 0, count = 0, i, k;
+    EP_TRY(ort->Node_GetNumSubgraphs(node, &body_count));
+    if (body_count == 0) return NULL;
+    bodies = (const OrtGraph **)epctx_arena_array(arena, body_count, sizeof *bodies);
+    if (!bodies) return ep_no_memory(api);
+    EP_TRY(ort->Node_GetSubgraphs(node, bodies, body_count, NULL));
+    for (i = 0; i < body_count && !*found; i++) {
+        const OrtNode **nodes;
+        EP_TRY(ort->Graph_GetNumInitializers(bodies[i], &count));
+        *found = count > 0;
+        EP_TRY(ort->Graph_GetNumNodes(bodies[i], &count));
+        nodes = (const OrtNode **)epctx_arena_array(arena, count + 1, sizeof *nodes);
+        if (!nodes) return ep_no_memory(api);
+        if (count) EP_TRY(ort->Graph_GetNodes(bodies[i], nodes, count));
+        for (k = 0; k < count && !*found; k++) {
+            EP_TRY(body_has_constants(api, nodes[k], arena, found));
+        }
+    }
+    EP_TRY(ort->Node_GetNumImplicitInputs(node, &count));
+    captures = (const OrtValueInfo **)epctx_arena_array(arena, count + 1, sizeof *captures);
+    if (!captures) return ep_no_memory(api);
+    if (count) EP_TRY(ort->Node_GetImplicitInputs(node, captures, count));
+    for (i = 0; i < count && !*found; i++) {
+        EP_TRY(ort->ValueInfo_IsConstantInitializer(captures[i], found));
+    }
+    return NULL;
+}
+
+/* While a context model is generated: leaves to the CPU what ORT could not write, and notes what it
+ * would write wrongly whatever we do. */
+static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *record,
+                                     epctx_arena *arena, uint8_t *take)
+{
+    const epctx_graph *graph = &record->graph;
+    epctx_map captured;
+    size_t i, k;
+    bool found = false;
+    epctx_map_init(&captured, arena);
+    for (i = 0; i < graph->node_count; i++) {
+        for (k = 0; k < graph->nodes[i].capture_count; k++) {
+            if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK) {
+                return ep_no_memory(session->api);
+            }
+        }
+        if (found) continue;
+        EP_TRY(body_has_constants(session->api, record->nodes[i], arena, &found));
+        if (!found) continue;
+        epctx_error_clear(&session->refusal_text);
+        session->refusal = epctx_fail(
+            &session->refusal_text, EPCTX_ERR_UNSUPPORTED,
+            "a body of node '%S' (%S) uses constants, and ONNX Runtime writes a context model with "
+            "such a body wrongly: generate it with epctx compile",
+            &graph->nodes[i].name, &graph->nodes[i].op_type);
+    }
+    /* A value that only a body uses gets no type in the written model. */
+    for (i = 0; i < graph->node_count; i++) {
+        for (k = 0; k < graph->nodes[i].output_count; k++) {
+            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) != EPCTX_MAP_NONE) take[i] = 0;
+        }
+    }
+    return NULL;
+}
+
+/* For the user who wonders why a node is on the CPU: session log level 1 (INFO) and below. */
+static OrtStatus *log_refusals(const ep_session *session, const epctx_graph *graph,
+                               const uint8_t *take)
+{
+    const ep_api *api = session->api;
+    const epctx_backend *backend = &session->backend;
+    OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
+    size_t i;
+    if (!backend->explain_fn) return NULL;
+    EP_TRY(api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
+    if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
+    for (i = 0; i < graph->node_count; i++) {
+        const epctx_node *node = &graph->nodes[i];
+        epctx_error error;
+        char text[900];
+        if (take[i]) continue;
+        epctx_error_clear(&error);
+        if (backend->explain_fn(backend->self, graph, i, &error) == EPCTX_OK) continue;
+        snprintf(text, sizeof text, "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
+                 node->op_type.data, (int)node->name.size, node->name.data, error.message);
+        EP_TRY(api->ort->Logger_LogMessage(session->logger, ORT_LOGGING_LEVEL_INFO, text, ORT_FILE,
+                                           __LINE__, "GetCapability"));
+    }
+    return NULL;
+}
+
+static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
+                                 const OrtGraph *graph, OrtEpGraphSupportInfo *info,
+                                 epctx_arena *arena)
+{
+    const ep_api *api = session->api;
+    const size_t node_count = record->graph.node_count;
+    uint8_t *take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
+    uint8_t *constant = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
+    uint32_t *owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *owner);
+    uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
+    const OrtNode **nodes =
+        (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
+    OrtNodeFusionOptions options;
+    epctx_map constants;
+    epctx_error error;
+    size_t i, p, count, group_count = 0;
+    bool changed, bypass;
+    ep_options ep;
+    const char *text;
+    if (!take || !constant || !owner || !positions || !nodes) return ep_no_memory(api);
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(
+        api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
+        &error));
+    EP_TRY(log_refusals(session, &record->graph, take));
+    for (i = 0; i < node_count; i++) {
+        const char *taken_by = NULL;
+        EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
+        if (taken_by && *taken_by) take[i] = 0;
+    }
+    options_init(&ep, api, session->config, session->factory->device->ep_name);
+    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
+    bypass = text && strcmp(text, "1") == 0;
+    if (session->generate && !bypass) EP_TRY(avoid_control_flow(session, record, arena, take));
+    EP_TRY(find_constants(record, &constants, arena, constant));
+    do {
+        changed = false;
+        EP_TRY(group(record, take, arena, owner, &group_count));
+        for (p = 0; p < group_count; p++) {
+            bool check = false;
+            count = members(record, owner, p, nodes, positions);
+            /* With a constant node in play ORT's cut may differ from the one the backend judged:
+             * the constant stays outside, or its value leaves the group. */
+            for (i = 0; i < node_count; i++) {
+                check |= constant[i] && (owner[i] == p || owner[i] == SEVERAL);
+            }
+            if (check && count) {
+                EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
+            }
+        }
+    } while (changed);
+    memset(&options, 0, sizeof options);
+    options.ort_version_supported = api->version;
+    options.drop_constant_initializers = true; /* compile_fn copies them into the binary */
+    for (p = 0; p < group_count; p++) {
+        count = members(record, owner, p, nodes, positions);
+        if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
+    }
+    return NULL;
+}
+
+static bool is_ours(const ep_session *session, const epctx_node *node)
+{
+    const epctx_attr *source = epctx_node_attr(node, "source");
+    return source && source->type == EPCTX_ATTR_STRING &&
+           epctx_str_is(source->s, session->backend.source);
+}
+
+/* In a model with EPContext nodes ours are claimed, each alone, and nothing else. */
+static OrtStatus *claim_contexts(ep_session *session, const ep_record *record,
+                                 OrtEpGraphSupportInfo *info, bool *compiled)
+{
+    OrtNodeFusionOptions options;
+    size_t i;
+    memset(&options, 0, sizeof options);
+    options.ort_version_supported = session->api->version;
+    /* Weights may be inputs of an EPContext node: they must stay. */
+    options.drop_constant_initializers = false;
+    for (i = 0; i < record->graph.node_count; i++) {
+        if (!ep_is_context_node(&record->graph.nodes[i])) continue;
+        *compiled = true;
+        if (!is_ours(session, &record->graph.nodes[i])) continue;
+        EP_TRY(session->api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &record->nodes[i], 1,
+                                                                   &options));
+    }
+    return NULL;
+}
+
+/* Is the model of this body compiled for us? Its main graph, where the EPContext nodes are, is not
+ * there yet when ORT asks about a body; the model's metadata is. Without this a body of a context
+ * model would be compiled at every load, and session.disable_model_compile=1 would refuse it. */
+static OrtStatus *is_compiled_model(const ep_session *session, const OrtGraph *graph, bool *out)
+{
+    const OrtApi *ort = session->api->ort;
+    OrtModelMetadata *metadata = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtStatus *status;
+    char key[256], *value = NULL;
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", session->factory->device->ep_name);
+    EP_TRY(ort->GetAllocatorWithDefaultOptions(&allocator));
+    EP_TRY(ort->Graph_GetModelMetadata(graph, &metadata));
+    status = ort->ModelMetadataLookupCustomMetadataMap(metadata, allocator, key, &value);
+    ort->ReleaseModelMetadata(metadata);
+    if (value) {
+        *out = true;
+        allocator->Free(allocator, value);
+    }
+    return status;
+}
+
+static OrtStatus *ORT_API_CALL get_capability(OrtEp *self, const OrtGraph *graph,
+                                              OrtEpGraphSupportInfo *info)
+{
+    ep_session *session = (ep_session *)(void *)self;
+    const OrtNode *parent = NULL;
+    ep_record record;
+    OrtStatus *status;
+    bool compiled = false;
+    EP_TRY(session->api->ort->Graph_GetParentNode(graph, &parent));
+    /* ORT cannot write an EPContext node into the body of a control-flow node. */
+    if (parent && (session->generate || session->api->version < EP_BODIES_API)) return NULL;
+    if (parent) EP_TRY(is_compiled_model(session, graph, &compiled));
+    if (compiled) return NULL;
+    EP_TRY(ep_record_read(&record, session->api, graph, NULL));
+    status = claim_contexts(session, &record, info, &compiled);
+    if (!status && !compiled) {
+        status = claim_ordinary(session, &record, graph, info, &record.arena);
+    }
+    ep_record_free(&record);
+    return status;
+}
+
+/* ----------------------------------------------------------------- Compile */
+
+/* A fused graph is one EPContext node or a group of ordinary nodes. */
+static OrtStatus *is_context_graph(const ep_api *api, const OrtGraph *graph, bool *out)
+{
+    const OrtNode *node = NULL;
+    const char *op_type = NULL, *domain = NULL;
+    size_t count = 0;
+    *out = false;
+    EP_TRY(api->ort->Graph_GetNumNodes(graph, &count));
+    if (count != 1) return NULL;
+    EP_TRY(api->ort->Graph_GetNodes(graph, &node, 1));
+    EP_TRY(api->ort->Node_GetOperatorType(node, &op_type));
+    EP_TRY(api->ort->Node_GetDomain(node, &domain));
+    *out = strcmp(op_type, EPCTX_OP_TYPE) == 0 && strcmp(domain, EPCTX_DOMAIN) == 0;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
+                                       const OrtNode **fused_nodes, size_t count,
+                                       OrtNodeComputeInfo **infos, OrtNode **context_nodes)
+{
+    ep_session *session = (ep_session *)(void *)self;
+    const ep_api *api = session->api;
+    size_t i;
+    bool context = false, other = false;
+    if (count == 0) return NULL;
+    for (i = 0; i < count; i++) {
+        bool is = false;
+        infos[i] = NULL;
+        if (session->generate) context_nodes[i] = NULL;
+        EP_TRY(is_context_graph(api, graphs[i], &is));
+        context |= is;
+        other |= !is;
+    }
+    if (context && other) {
+        return ep_fail(api, EPCTX_ERR_BACKEND, "EPContext nodes and ordinary nodes in one Compile");
+    }
+    if (context && session->generate) {
+        return ep_fail(api, EPCTX_ERR_GRAPH,
+                       "the model is compiled already: it has EPContext nodes of %s, and "
+                       "ep.context_enable=1 asks for a new context model; give the original model",
+                       session->backend.source);
+    }
+    if (context) return ep_load_graphs(session, graphs, fused_nodes, count, infos);
+    EP_TRY(ep_status(api, session->refusal, &session->refusal_text));
+    return ep_compile_graphs(session, graphs, fused_nodes, count, infos, context_nodes);
+}
+
+static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
+{
+    size_t i;
+    (void)self;
+    for (i = 0; i < count; i++)
+        ep_kernel_release(infos[i]);
+}
+
+/* ------------------------------------------------------------ compatibility */
+
+/* The string must not be cut: it would name another version. */
+epctx_status ep_compatibility_write(const epctx_backend *backend, char *out, size_t capacity,
+                                    epctx_error *error)
+{
+    const int length = snprintf(out, capacity, "epctx=1;source=%s;sdk=%s;arch=%s", backend->source,
+                                backend->sdk_version, backend->hardware_architecture);
+    if (length >= 0 && (size_t)length < capacity) return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_LIMIT, "the compatibility string of %s is too long",
+                      backend->source);
+}
+
+/* The value of `key=` in "a=1;b=2". */
+static epctx_str part(const char *text, const char *key)
+{
+    const size_t length = strlen(key);
+    epctx_str value = {"", 0};
+    for (;;) {
+        const size_t size = strcspn(text, ";");
+        if (size > length && strncmp(text, key, length) == 0 && text[length] == '=') {
+            value.data = text + length + 1;
+            value.size = size - length - 1;
+            return value;
+        }
+        if (!text[size]) return value;
+        text += size + 1;
+    }
+}
+
+static epctx_str major_of(epctx_str version)
+{
+    size_t i;
+    for (i = 0; i < version.size && version.data[i] != '.'; i++) {
+    }
+    version.size = i;
+    return version;
+}
+
+ep_verdict ep_compatibility_read(const ep_device *device, const epctx_backend *backend,
+                                 const char *text)
+{
+    const epctx_str sdk = part(text, "sdk"), architecture = part(text, "arch");
+    if (!epctx_str_is(part(text, "epctx"), "1") ||
+        !epctx_str_is(part(text, "source"), backend->source)) {
+        return EP_NOT_APPLICABLE;
+    }
+    if (device->compatible_fn) return device->compatible_fn(backend, sdk, architecture);
+    if (!epctx_str_is(architecture, backend->hardware_architecture) ||
+        !epctx_str_eq(major_of(sdk), major_of(epctx_str_of(backend->sdk_version)))) {
+        return EP_UNSUPPORTED;
+    }
+    return epctx_str_is(sdk, backend->sdk_version) ? EP_OPTIMAL : EP_PREFER_RECOMPILATION;
+}
+
+static const char *ORT_API_CALL get_compatibility(OrtEp *self, const OrtGraph *graph)
+{
+    (void)graph;
+    return ((ep_session *)(void *)self)->compatibility; /* NULL would crash ORT */
+}
+
+/* ----------------------------------------------------------------- session */
+
+static const char *ORT_API_CALL get_name(const OrtEp *self)
+{
+    return ((const ep_session *)(const void *)self)->factory->device->ep_name;
+}
+
+/* run_fn is called with scratch of its own each time. */
+static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
+{
+    (void)self;
+    *supported = true;
+    return NULL;
+}
+
+static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
+{
+    const ep_api *api = session->api;
+    const ep_device *device = session->factory->device;
+    ep_options ep;
+    epctx_error error;
+    epctx_status status;
+    EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
+    EP_TRY(read_options(session));
+    options_init(&ep, api, session->config, device->ep_name);
+    epctx_error_clear(&error);
+    status = device->open_fn(&ep, &session->backend, &error);
+    session->backend_open = status == EPCTX_OK;
+    if (status == EPCTX_OK && session->backend.version != EPCTX_BACKEND_VERSION) {
+        status = epctx_fail(&error, EPCTX_ERR_CONFIG, "backend version %u, expected %u",
+                            (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    if (status == EPCTX_OK) {
+        status = ep_compatibility_write(&session->backend, session->compatibility,
+                                        sizeof session->compatibility, &error);
+    }
+    return ep_status(api, status, &error);
+}
+
+OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
+                             const OrtLogger *logger, ep_session **out)
+{
+    /* calloc: ORT takes every member that is not set for "default". */
+    ep_session *session = (ep_session *)calloc(1, sizeof *session);
+    OrtStatus *status;
+    if (!session) return ep_no_memory(&factory->api);
+    session->factory = factory;
+    session->api = &factory->api;
+    session->logger = logger;
+    session->ort.ort_version_supported = factory->api.version;
+    session->ort.GetName = get_name;
+    session->ort.GetCapability = get_capability;
+    session->ort.Compile = compile;
+    session->ort.ReleaseNodeComputeInfos = release_infos;
+    session->ort.GetCompiledModelCompatibilityInfo = get_compatibility;
+    session->ort.IsConcurrentRunSupported = is_concurrent;
+    status = session_open(session, options);
+    if (status) {
+        ep_session_release(session);
+        return status;
+    }
+    *out = session;
+    return NULL;
+}
+
+void ep_session_release(ep_session *session)
+{
+    if (!session) return;
+    if (session->backend_open) session->factory->device->close_fn(&session->backend);
+    if (session->config) session->api->ort->ReleaseKeyValuePairs(session->config);
+    free(session);
+}

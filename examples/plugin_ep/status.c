@@ -1,0 +1,53 @@
+/* status.c - errors of epctx.h as OrtStatus: the code ORT knows and the text we wrote. */
+#include "ep.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static OrtStatus *make(const ep_api *api, OrtErrorCode code, epctx_status status,
+                       const epctx_error *error)
+{
+    const char *text = error ? error->message : "";
+    return api->ort->CreateStatus(code, *text ? text : epctx_status_text(status));
+}
+
+OrtStatus *ep_status(const ep_api *api, epctx_status status, const epctx_error *error)
+{
+    if (status == EPCTX_OK) return NULL;
+    return make(api, (OrtErrorCode)epctx_status_to_ort(status), status, error);
+}
+
+OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_error *error)
+{
+    if (status == EPCTX_OK) return NULL;
+    return make(api, ORT_INVALID_GRAPH, status, error);
+}
+
+OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...)
+{
+    char text[640];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return api->ort->CreateStatus((OrtErrorCode)epctx_status_to_ort(status), text);
+}
+
+OrtStatus *ep_no_memory(const ep_api *api)
+{
+    return ep_status(api, EPCTX_ERR_NOMEM, NULL);
+}
+
+epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error)
+{
+    OrtErrorCode code;
+    epctx_status mine;
+    if (!status) return EPCTX_OK;
+    code = api->ort->GetErrorCode(status);
+    mine = code == ORT_INVALID_GRAPH     ? EPCTX_ERR_GRAPH
+           : code == ORT_NOT_IMPLEMENTED ? EPCTX_ERR_UNSUPPORTED
+                                         : EPCTX_ERR_BACKEND;
+    mine = epctx_fail(error, mine, "%s", api->ort->GetErrorMessage(status));
+    api->ort->ReleaseStatus(status);
+    return mine;
+}

@@ -1,0 +1,535 @@
+/*
+ * An application of ONNX Runtime's public C API, reduced to what tests need: load the library,
+ * register a plugin EP, make sessions from a path or from memory, compile, run with made-up inputs,
+ * compare outputs. Functions answer true on success; otherwise ort_code and ort_text hold the code
+ * and message ORT gave.
+ */
+#ifndef ORT_DRIVER_H
+#define ORT_DRIVER_H
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <onnxruntime_c_api.h>
+
+#if defined(__GNUC__)
+#define ORT_UNUSED __attribute__((unused))
+#else
+#define ORT_UNUSED
+#endif
+
+static const OrtApiBase *ort_base;
+static const OrtApi *ort;
+static uint32_t ort_version; /* of that table: functions that came later are not in it */
+static const OrtCompileApi *ort_compile;
+static OrtEnv *ort_env;
+static int ort_code;
+static char ort_text[4096];
+static char ort_log[1 << 16]; /* warnings and errors since ort_log_clear() */
+
+/* Takes the status. */
+static bool ort_ok(OrtStatus *status)
+{
+    ort_code = 0;
+    ort_text[0] = '\0';
+    if (!status) return true;
+    ort_code = (int)ort->GetErrorCode(status);
+    snprintf(ort_text, sizeof ort_text, "%s", ort->GetErrorMessage(status));
+    ort->ReleaseStatus(status);
+    return false;
+}
+
+ORT_UNUSED static void ort_log_clear(void)
+{
+    ort_log[0] = '\0';
+}
+
+static void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *category,
+                                    const char *logid, const char *code, const char *message)
+{
+    const size_t used = strlen(ort_log);
+    (void)param, (void)severity, (void)category, (void)logid, (void)code;
+    snprintf(ort_log + used, sizeof ort_log - used, "%s\n", message);
+}
+
+/* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */
+static bool ort_library(char *out, size_t size)
+{
+    const char *set = getenv("EPCTX_ORT_LIBRARY");
+    FILE *pipe;
+    char *slash;
+    if (set) return (size_t)snprintf(out, size, "%s", set) < size;
+    pipe = popen("sh tests/deps.sh where ort", "r");
+    if (!pipe) return false;
+    if (!fgets(out, (int)size, pipe)) out[0] = '\0';
+    pclose(pipe);
+    slash = strrchr(out, '/');
+    if (!slash) return false;
+    return (size_t)snprintf(slash + 1, size - (size_t)(slash + 1 - out), "libonnxruntime.so.1") <
+           size;
+}
+
+/* An exported function of a library, without a cast between pointer kinds. */
+static bool ort_symbol(void *library, const char *name, void *function, size_t size)
+{
+    void *symbol = dlsym(library, name);
+    if (symbol) memcpy(function, &symbol, size);
+    return symbol != NULL;
+}
+
+static bool ort_open(bool virtual_devices)
+{
+    const OrtApiBase *(*get_base)(void) = NULL;
+    OrtEnvCreationOptions options;
+    OrtKeyValuePairs *config = NULL;
+    char path[4096];
+    void *library;
+    bool ok;
+    /* Before the library initializes; later is too late. */
+    setenv("ORT_DISABLE_TELEMETRY", "1", 1);
+    if (!ort_library(path, sizeof path)) {
+        snprintf(ort_text, sizeof ort_text, "no ONNX Runtime: tests/deps.sh demo");
+        return false;
+    }
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library || !ort_symbol(library, "OrtGetApiBase", &get_base, sizeof get_base)) {
+        snprintf(ort_text, sizeof ort_text, "%s", dlerror());
+        return false;
+    }
+    ort_base = get_base();
+    /* "1.24.3" -> 24: asking for too new a table makes ORT print to stderr. */
+    if (sscanf(ort_base->GetVersionString(), "1.%u", &ort_version) != 1) ort_version = 0;
+    if (ort_version > ORT_API_VERSION) ort_version = ORT_API_VERSION;
+    ort = ort_base->GetApi(ort_version);
+    if (!ort || ort_version < 22) {
+        snprintf(ort_text, sizeof ort_text, "this driver needs ONNX Runtime 1.22, this is %s",
+                 ort_base->GetVersionString());
+        return false;
+    }
+    if (ort_version < 24) { /* good for one thing: what a plugin says that needs more */
+        return ort_ok(ort->CreateEnvWithCustomLogger(ort_logger, NULL, ORT_LOGGING_LEVEL_WARNING,
+                                                     "epctx", &ort_env));
+    }
+    ort_compile = ort->GetCompileApi();
+    memset(&options, 0, sizeof options);
+    options.version = ort_version;
+    options.logging_severity_level = ORT_LOGGING_LEVEL_WARNING;
+    options.log_id = "epctx";
+    options.custom_logging_function = ort_logger;
+    ort->CreateKeyValuePairs(&config);
+    if (virtual_devices) ort->AddKeyValuePair(config, "allow_virtual_devices", "1");
+    options.config_entries = config;
+    ok = ort_ok(ort->CreateEnvWithOptions(&options, &ort_env));
+    ort->ReleaseKeyValuePairs(config);
+    return ok;
+}
+
+/* ---------------------------------------------------------------- sessions */
+
+/* The device of the EP called `name` with hardware of `type`, or NULL. */
+static const OrtEpDevice *ort_device(const char *name, OrtHardwareDeviceType type)
+{
+    const OrtEpDevice *const *devices = NULL;
+    size_t count = 0, i;
+    if (!ort_ok(ort->GetEpDevices(ort_env, &devices, &count))) return NULL;
+    for (i = 0; i < count; i++) {
+        if (strcmp(ort->EpDevice_EpName(devices[i]), name) == 0 &&
+            ort->HardwareDevice_Type(ort->EpDevice_Device(devices[i])) == type) {
+            return devices[i];
+        }
+    }
+    return NULL;
+}
+
+/* What a session is made of; everything optional. Lists are key, value, ..., NULL. */
+typedef struct ort_spec {
+    const char *ep;   /* EP to append, NULL: CPU only */
+    const char *path; /* model, or */
+    const void *data;
+    size_t size;
+    const char *const *config;  /* session config entries */
+    const char *const *options; /* EP options */
+    bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
+    bool prefer_npu;            /* policy instead of the device */
+    bool plain;                 /* the graph as it is: no optimization by ORT */
+} ort_spec;
+
+/* Free dimensions that become 1 in every session. */
+static char ort_free_dims[8][64];
+static size_t ort_free_count;
+
+static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
+{
+    const char *keys[16], *values[16];
+    size_t count = 0, i;
+    bool ok = ort_ok(ort->CreateSessionOptions(out));
+    for (i = 0; ok && spec->config && spec->config[i]; i += 2) {
+        ok = ort_ok(ort->AddSessionConfigEntry(*out, spec->config[i], spec->config[i + 1]));
+    }
+    if (ok) {
+        ok = ort_ok(
+            ort->AddSessionConfigEntry(*out, "session.record_ep_graph_assignment_info", "1"));
+    }
+    /* One thread: the tests run beside each other, and times are compared. */
+    if (ok) ok = ort_ok(ort->SetIntraOpNumThreads(*out, 1));
+    for (i = 0; ok && i < ort_free_count; i++) {
+        ok = ort_ok(ort->AddFreeDimensionOverrideByName(*out, ort_free_dims[i], 1));
+    }
+    if (ok && spec->plain) {
+        ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));
+    }
+    if (!ok || !spec->ep) return ok;
+    if (!spec->allow_cpu) {
+        ok = ort_ok(ort->AddSessionConfigEntry(*out, "session.disable_cpu_ep_fallback", "1"));
+    }
+    if (ok && spec->prefer_npu) {
+        return ort_ok(ort->SessionOptionsSetEpSelectionPolicy(
+            *out, OrtExecutionProviderDevicePolicy_PREFER_NPU));
+    }
+    if (ok) {
+        const OrtEpDevice *device = ort_device(spec->ep, OrtHardwareDeviceType_CPU);
+        if (!device) {
+            snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
+            return false;
+        }
+        for (i = 0; spec->options && spec->options[i] && count < 16; i += 2, count++) {
+            keys[count] = spec->options[i];
+            values[count] = spec->options[i + 1];
+        }
+        ok = ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(*out, ort_env, &device, 1, keys,
+                                                                  values, count));
+    }
+    return ok;
+}
+
+static bool ort_session(const ort_spec *spec, OrtSession **out)
+{
+    OrtSessionOptions *options = NULL;
+    bool ok = ort_options(spec, &options);
+    *out = NULL;
+    if (ok) {
+        ok = spec->path ? ort_ok(ort->CreateSession(ort_env, spec->path, options, out))
+                        : ort_ok(ort->CreateSessionFromArray(ort_env, spec->data, spec->size,
+                                                             options, out));
+    }
+    if (options) ort->ReleaseSessionOptions(options);
+    return ok;
+}
+
+/* How many nodes of the session's model run on the EP; SIZE_MAX on an error. */
+ORT_UNUSED static size_t ort_assigned(const OrtSession *session, const char *ep)
+{
+    const OrtEpAssignedSubgraph *const *graphs = NULL;
+    const OrtEpAssignedNode *const *nodes = NULL;
+    const char *name = NULL;
+    size_t graph_count = 0, count = 0, total = 0, i;
+    if (!ort_ok(ort->Session_GetEpGraphAssignmentInfo(session, &graphs, &graph_count))) {
+        return SIZE_MAX;
+    }
+    for (i = 0; i < graph_count; i++) {
+        if (!ort_ok(ort->EpAssignedSubgraph_GetEpName(graphs[i], &name)) ||
+            !ort_ok(ort->EpAssignedSubgraph_GetNodes(graphs[i], &nodes, &count))) {
+            return SIZE_MAX;
+        }
+        if (strcmp(name, ep) == 0) total += count;
+    }
+    return total;
+}
+
+/* --------------------------------------------------------------------- run */
+
+enum { ORT_MAX_VALUES = 32 };
+
+/* Values of a model's inputs or outputs. */
+typedef struct ort_values {
+    size_t count;
+    char *names[ORT_MAX_VALUES];
+    OrtValue *values[ORT_MAX_VALUES];
+} ort_values;
+
+static void ort_values_free(ort_values *v)
+{
+    OrtAllocator *allocator = NULL;
+    size_t i;
+    if (!ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator))) return;
+    for (i = 0; i < v->count; i++) {
+        if (v->names[i]) allocator->Free(allocator, v->names[i]);
+        if (v->values[i]) ort->ReleaseValue(v->values[i]);
+    }
+    memset(v, 0, sizeof *v);
+}
+
+/* The same for the same seed: small numbers around zero, for integers 0..3. */
+static void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed)
+{
+    uint32_t state = seed * 2654435761u + 12345u;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        switch (type) {
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
+            ((float *)data)[i] = (float)(state >> 16) / 32768.0f - 1.0f;
+            break;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
+            ((int64_t *)data)[i] = state >> 30;
+            break;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
+            ((int32_t *)data)[i] = (int32_t)(state >> 30);
+            break;
+        case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
+            ((uint8_t *)data)[i] = (uint8_t)(state >> 31);
+            break;
+        default:
+            ((uint8_t *)data)[i] = (uint8_t)(state >> 24);
+            break;
+        }
+    }
+}
+
+static size_t ort_elem_size(ONNXTensorElementDataType type)
+{
+    switch (type) {
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
+        return 4;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
+        return 8;
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8:
+    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator *allocator,
+                           uint32_t seed, ort_values *out)
+{
+    OrtTypeInfo *info = NULL;
+    const OrtTensorTypeAndShapeInfo *tensor = NULL;
+    ONNXTensorElementDataType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
+    int64_t dims[16];
+    size_t rank = 0, count = 1, i;
+    void *data = NULL;
+    bool ok = ort_ok(ort->SessionGetInputName(session, index, allocator, &out->names[index])) &&
+              ort_ok(ort->SessionGetInputTypeInfo(session, index, &info)) &&
+              ort_ok(ort->CastTypeInfoToTensorInfo(info, &tensor)) && tensor &&
+              ort_ok(ort->GetTensorElementType(tensor, &type)) &&
+              ort_ok(ort->GetDimensionsCount(tensor, &rank)) && rank <= 16 &&
+              ort_ok(ort->GetDimensions(tensor, dims, rank));
+    if (info) ort->ReleaseTypeInfo(info);
+    for (i = 0; ok && i < rank; i++) {
+        if (dims[i] < 0) dims[i] = 1;
+        count *= (size_t)dims[i];
+    }
+    if (ok && ort_elem_size(type) == 0) {
+        snprintf(ort_text, sizeof ort_text, "input %zu has a type the driver cannot fill", index);
+        return false;
+    }
+    ok = ok &&
+         ort_ok(ort->CreateTensorAsOrtValue(allocator, dims, rank, type, &out->values[index])) &&
+         ort_ok(ort->GetTensorMutableData(out->values[index], &data));
+    if (ok) ort_fill(data, count, type, seed + (uint32_t)index);
+    return ok;
+}
+
+/* Runs on inputs made from `seed`; the caller frees `outputs`. */
+static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
+{
+    OrtAllocator *allocator = NULL;
+    ort_values inputs;
+    size_t count = 0, i;
+    bool ok = ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+              ort_ok(ort->SessionGetInputCount(session, &count)) && count <= ORT_MAX_VALUES;
+    memset(&inputs, 0, sizeof inputs);
+    memset(outputs, 0, sizeof *outputs);
+    for (i = 0; ok && i < count; i++) {
+        inputs.count = i + 1;
+        ok = ort_make_input(session, i, allocator, seed, &inputs);
+    }
+    ok = ok && ort_ok(ort->SessionGetOutputCount(session, &count)) && count <= ORT_MAX_VALUES;
+    for (i = 0; ok && i < count; i++) {
+        outputs->count = i + 1;
+        ok = ort_ok(ort->SessionGetOutputName(session, i, allocator, &outputs->names[i]));
+    }
+    if (ok) {
+        ok = ort_ok(ort->Run(session, NULL, (const char *const *)inputs.names,
+                             (const OrtValue *const *)inputs.values, inputs.count,
+                             (const char *const *)outputs->names, outputs->count, outputs->values));
+    }
+    if (!ok) {
+        const int code = ort_code;
+        char text[sizeof ort_text];
+        memcpy(text, ort_text, sizeof text);
+        ort_values_free(&inputs);
+        ort_values_free(outputs);
+        ort_code = code;
+        memcpy(ort_text, text, sizeof text);
+        return false;
+    }
+    ort_values_free(&inputs);
+    return true;
+}
+
+/* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
+ * number in a hundred may also be off by up to a twelfth of it, and integers by 1: in a quantized
+ * model a rounding that falls the other way moves a value by a whole step. ORT's CPU EP differs that
+ * much from itself between optimization levels. */
+static double ort_relative;
+
+/* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5). */
+static bool ort_same(const ort_values *a, const ort_values *b)
+{
+    size_t i, k;
+    double largest;
+    size_t outliers;
+    if (a->count != b->count) {
+        snprintf(ort_text, sizeof ort_text, "%zu outputs, expected %zu", a->count, b->count);
+        return false;
+    }
+    for (i = 0; i < a->count; i++) {
+        ONNXTensorElementDataType type_a, type_b;
+        const int64_t *shape_a = NULL, *shape_b = NULL;
+        size_t rank_a = 0, rank_b = 0, size_a = 0, size_b = 0;
+        const void *data_a = NULL, *data_b = NULL;
+        if (!ort_ok(ort->GetTensorElementTypeAndShapeDataReference(a->values[i], &type_a, &shape_a,
+                                                                   &rank_a)) ||
+            !ort_ok(ort->GetTensorElementTypeAndShapeDataReference(b->values[i], &type_b, &shape_b,
+                                                                   &rank_b)) ||
+            !ort_ok(ort->GetTensorSizeInBytes(a->values[i], &size_a)) ||
+            !ort_ok(ort->GetTensorSizeInBytes(b->values[i], &size_b)) ||
+            !ort_ok(ort->GetTensorData(a->values[i], &data_a)) ||
+            !ort_ok(ort->GetTensorData(b->values[i], &data_b))) {
+            return false;
+        }
+        if (strcmp(a->names[i], b->names[i]) != 0 || type_a != type_b || rank_a != rank_b ||
+            size_a != size_b || (rank_a && memcmp(shape_a, shape_b, rank_a * sizeof *shape_a))) {
+            snprintf(ort_text, sizeof ort_text, "output %s differs from %s in type or shape",
+                     a->names[i], b->names[i]);
+            return false;
+        }
+        if (ort_relative > 0 && (type_a == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 ||
+                                 type_a == ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8)) {
+            for (k = 0; k < size_a; k++) {
+                const int step = ((const uint8_t *)data_a)[k] - ((const uint8_t *)data_b)[k];
+                if (step >= -1 && step <= 1) continue;
+                snprintf(ort_text, sizeof ort_text, "output %s[%zu] differs by %d", a->names[i], k,
+                         step);
+                return false;
+            }
+            continue;
+        }
+        if (type_a != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT) {
+            if (size_a && memcmp(data_a, data_b, size_a) != 0) {
+                snprintf(ort_text, sizeof ort_text, "output %s differs", a->names[i]);
+                return false;
+            }
+            continue;
+        }
+        outliers = 0;
+        for (k = 0, largest = 0; k < size_a / sizeof(float); k++) {
+            const double size = fabs((double)((const float *)data_b)[k]);
+            if (size > largest) largest = size;
+        }
+        for (k = 0; k < size_a / sizeof(float); k++) {
+            const double got = (double)((const float *)data_a)[k];
+            const double want = (double)((const float *)data_b)[k];
+            if (fabs(got - want) <= 1e-5 + 1e-3 * fabs(want) + ort_relative * largest ||
+                (isnan(got) && isnan(want)) || !(got < want || got > want)) {
+                continue;
+            }
+            if (ort_relative > 0 && fabs(got - want) <= largest / 12 &&
+                ++outliers <= size_a / sizeof(float) / 100) {
+                continue;
+            }
+            snprintf(ort_text, sizeof ort_text, "output %s[%zu]: expected %.9g, found %.9g",
+                     a->names[i], k, want, got);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ----------------------------------------------------------------- compile */
+
+/* Where OrtCompileApi puts the model: a path, or memory (freed by the caller with free()). */
+typedef struct ort_output {
+    const char *path;
+    bool to_function; /* through a write function instead of ORT's buffer */
+    bool embed;
+    const char *folder, *name; /* SetEpContextBinaryInformation */
+    const char *initializers;  /* SetOutputModelExternalInitializersFile */
+    uint32_t flags;
+    void *data; /* result */
+    size_t size;
+} ort_output;
+
+static OrtStatus *ORT_API_CALL ort_write(void *state, const void *buffer, size_t size)
+{
+    ort_output *out = (ort_output *)state;
+    uint8_t *more = (uint8_t *)realloc(out->data, out->size + size + 1);
+    if (!more) return ort->CreateStatus(ORT_FAIL, "no memory");
+    memcpy(more + out->size, buffer, size);
+    out->data = more;
+    out->size += size;
+    return NULL;
+}
+
+ORT_UNUSED static bool ort_compile_model(const ort_spec *spec, ort_output *out)
+{
+    OrtSessionOptions *options = NULL;
+    OrtModelCompilationOptions *mo = NULL;
+    OrtAllocator *allocator = NULL;
+    void *buffer = NULL;
+    size_t size = 0;
+    bool ok =
+        ort_options(spec, &options) && ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+        ort_ok(ort_compile->CreateModelCompilationOptionsFromSessionOptions(ort_env, options, &mo));
+    if (options) ort->ReleaseSessionOptions(options);
+    if (ok) {
+        ok = spec->path
+                 ? ort_ok(ort_compile->ModelCompilationOptions_SetInputModelPath(mo, spec->path))
+                 : ort_ok(ort_compile->ModelCompilationOptions_SetInputModelFromBuffer(
+                       mo, spec->data, spec->size));
+    }
+    if (ok && out->path) {
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelPath(mo, out->path));
+    } else if (ok && out->to_function) {
+        ok = ort_ok(
+            ort_compile->ModelCompilationOptions_SetOutputModelWriteFunc(mo, ort_write, out));
+    } else if (ok) {
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelBuffer(mo, allocator,
+                                                                              &buffer, &size));
+    }
+    if (ok) {
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetEpContextEmbedMode(mo, out->embed));
+    }
+    if (ok && out->folder) {
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetEpContextBinaryInformation(
+            mo, out->folder, out->name));
+    }
+    if (ok && out->initializers) {
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetOutputModelExternalInitializersFile(
+            mo, out->initializers, 0));
+    }
+    if (ok && out->flags) {
+        ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));
+    }
+    ok = ok && ort_ok(ort_compile->CompileModel(ort_env, mo));
+    if (ok && buffer) {
+        out->data = malloc(size ? size : 1);
+        if (out->data) memcpy(out->data, buffer, size);
+        out->size = size;
+        allocator->Free(allocator, buffer);
+    }
+    if (mo) ort_compile->ReleaseModelCompilationOptions(mo);
+    return ok;
+}
+
+#endif

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Real models, whole: compiled with no node left behind, run, and every output
+# held against ONNX Runtime. They come from EPCTX_TEST_MODELS.
+set -u
+cd "$(dirname "$0")/.."
+epctx=$PWD/build/epctx
+demo=$PWD/examples/demo
+work=$PWD/build/models
+models=${EPCTX_TEST_MODELS:-}/onnx
+status=0
+
+# What the reference NPU runs completely. A name leaves this list only when its
+# operators leave epctx_npu.h.
+whole="blazeface_front_128 burn_mnist dtln_2 espcn_subpixel_float light_resnet50 light_shufflenet
+       light_squeezenet mlpt_ic_fp32 mlpt_vww_fp32 mnist_8 ort_cnn_mnist_pytorch
+       ortex_ultraface_rfb320"
+
+if ! [ -d "$models" ]; then
+    echo "skip real models: EPCTX_TEST_MODELS is not set to a folder of models"
+    exit 0
+fi
+ORT_BINDING=$(tests/deps.sh where ort)
+export ORT_BINDING
+export ORT_DISABLE_TELEMETRY=1
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+
+# check NAME: the last line of the log says what is wrong
+check() {
+    mkdir "$1" &&
+        "$epctx" compile --require-all "$models/$1.onnx" -o "$1/m_ctx.onnx" &&
+        "$epctx" run "$1/m_ctx.onnx" --seed 1 --dump "$1/npu" &&
+        node "$demo/ort_run.js" "$models/$1.onnx" "$1/npu" "$1/ort" --threads 1 &&
+        node "$demo/compare.js" "$1/ort" "$1/npu"
+}
+
+for name in $whole; do
+    if ! [ -e "$models/$name.onnx" ]; then
+        echo "skip $name: not among the models"
+    elif check "$name" >"$name.log" 2>&1; then
+        echo "ok $name"
+    else
+        echo "FAIL $name: expected the outputs of ONNX Runtime, found: $(tail -n 1 "$name.log")"
+        status=1
+    fi
+done
+exit $status

@@ -1,0 +1,404 @@
+/*
+ * Loading context binaries: what is damaged, foreign or truncated gives a
+ * clear error, and what is accepted runs without leaving its memory (the
+ * sanitized build watches).
+ */
+#include "test.h"
+
+#include "npu_graph.h"
+
+#define META_SUM 112 /* offset of the directory's checksum */
+
+static uint64_t u64(const uint8_t *p)
+{
+    uint64_t v = 0;
+    int i;
+    for (i = 8; i > 0; i--)
+        v = v << 8 | p[i - 1];
+    return v;
+}
+
+/* So that damage gets past the checksum. */
+static void correct_sum(uint8_t *blob, size_t size)
+{
+    const uint64_t strings = u64(blob + 72), bytes = u64(blob + 80);
+    uint64_t sum;
+    int i;
+    if (strings < EPCTX_NPU_HEADER_SIZE || strings > size || bytes > size - strings) return;
+    memset(blob + META_SUM, 0, 8);
+    sum = epctx_hash(blob, EPCTX_NPU_HEADER_SIZE, 0);
+    sum = epctx_hash(blob + EPCTX_NPU_HEADER_SIZE, (size_t)strings - EPCTX_NPU_HEADER_SIZE, sum);
+    sum = epctx_hash(blob + strings, (size_t)bytes, sum);
+    for (i = 0; i < 8; i++)
+        blob[META_SUM + i] = (uint8_t)(sum >> (8 * i));
+}
+
+/* A blob with a packed, a gathered, a moved and a broadcast operand. x [1,2,4,4], y [1,3]. */
+static epctx_buffer small_blob(void)
+{
+    static const int64_t x[4] = {1, 2, 4, 4}, w[4] = {3, 2, 3, 3}, m[2] = {3, 3}, c[1] = {3};
+    static const int64_t pads[4] = {1, 1, 1, 1};
+    graph_builder b;
+    epctx_buffer blob;
+    epctx_error error;
+    float data[64];
+    gb_randomize(data, 64, 5);
+    gb_init(&b);
+    gb_input(&b, "x", 1, 4, x);
+    gb_floats(&b, "w", 4, w, data);
+    gb_floats(&b, "m", 2, m, data + 8);
+    gb_floats(&b, "c", 1, c, data + 20);
+    gb_node(&b, "Conv", 11, "x,w,c", "a");
+    gb_attr_ints(&b, "pads", 4, pads);
+    gb_node(&b, "Relu", 14, "a", "r");
+    gb_node(&b, "GlobalAveragePool", 1, "r", "g");
+    gb_node(&b, "Flatten", 13, "g", "f");
+    gb_node(&b, "MatMul", 13, "f,m", "t");
+    gb_node(&b, "Sub", 14, "t,c", "u");
+    gb_node(&b, "Softmax", 13, "u", "y");
+    gb_output(&b, "y");
+    epctx_error_clear(&error);
+    if (gb_compile(&b, NULL, &blob, &error) != EPCTX_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        abort();
+    }
+    gb_free(&b);
+    return blob;
+}
+
+static epctx_status try_blob(const uint8_t *data, size_t size, epctx_error *error)
+{
+    float x[32], y[3];
+    const void *in[1];
+    void *out[1];
+    uint8_t *copy = (uint8_t *)malloc(size + 1); /* exact, for the sanitizer */
+    epctx_npu_context context;
+    epctx_span span;
+    epctx_status status;
+    void *memory;
+    size_t need;
+    memcpy(copy, data, size);
+    span.data = copy;
+    span.size = size;
+    gb_randomize(x, 32, 1);
+    in[0] = x;
+    out[0] = y;
+    status = epctx_npu_load_size(span, &need, error);
+    if (status == EPCTX_OK) {
+        memory = malloc(need + 1);
+        status = epctx_npu_load(&context, span, memory, need, error);
+        /* run only what kept its boundary; more is the fuzzer's work */
+        if (status == EPCTX_OK && context.graph_count == 1 &&
+            context.graphs[0].info.input_count == 1 && context.graphs[0].info.output_count == 1 &&
+            context.graphs[0].info.scratch_size < 1 << 20) {
+            const epctx_graph_info *info = &context.graphs[0].info;
+            epctx_span input;
+            epctx_memory output;
+            void *scratch = gb_aligned(info->scratch_size);
+            input.data = (const uint8_t *)in[0];
+            input.size = sizeof x;
+            output.data = out[0];
+            output.size = sizeof y;
+            status = epctx_npu_run(&context.graphs[0], &input, &output, scratch, info->scratch_size,
+                                   error);
+            free(scratch);
+        }
+        free(memory);
+    }
+    free(copy);
+    return status;
+}
+
+TEST(runs)
+{
+    epctx_buffer blob = small_blob();
+    epctx_error error;
+    CHECK(try_blob(blob.data, blob.size, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(blob.size < 4096, "the small blob has %zu bytes", blob.size);
+    epctx_buffer_free(&blob);
+}
+
+TEST(truncated)
+{
+    epctx_buffer blob = small_blob();
+    epctx_error error;
+    size_t size;
+    for (size = 0; size < blob.size; size++) {
+        epctx_status status = try_blob(blob.data, size, &error);
+        CHECK(status == EPCTX_ERR_CONTEXT, "%zu bytes: status %d, %s", size, (int)status,
+              error.message);
+        CHECK(error.message[0] != '\0', "%zu bytes: no message", size);
+    }
+    epctx_buffer_free(&blob);
+}
+
+/* Every byte outside the weights is under a checksum or compared by itself. */
+TEST(flipped)
+{
+    epctx_buffer blob = small_blob();
+    const size_t weights = (size_t)u64(blob.data + 88);
+    const size_t end = (size_t)(u64(blob.data + 72) + u64(blob.data + 80));
+    epctx_error error;
+    size_t i;
+    int bit;
+    for (i = 0; i < end; i++) {
+        for (bit = 0; bit < 8; bit++) {
+            epctx_status status;
+            if (i >= 120 && i < 128) continue; /* checksum of the weights: looked at on demand */
+            blob.data[i] = (uint8_t)(blob.data[i] ^ 1 << bit);
+            status = try_blob(blob.data, blob.size, &error);
+            blob.data[i] = (uint8_t)(blob.data[i] ^ 1 << bit);
+            CHECK(status == EPCTX_ERR_CONTEXT || status == EPCTX_ERR_VERSION,
+                  "byte %zu, bit %d: status %d, %s", i, bit, (int)status, error.message);
+        }
+    }
+    CHECK_TRUE(weights >= end);
+    epctx_buffer_free(&blob);
+}
+
+/* The same behind a corrected checksum: refused with a message, or run. */
+TEST(forged)
+{
+    epctx_buffer blob = small_blob();
+    uint8_t *copy = (uint8_t *)malloc(blob.size);
+    const uint8_t values[4] = {0x00, 0x7f, 0x80, 0xff};
+    epctx_error error;
+    size_t i, j;
+    for (i = 0; i < blob.size; i++) {
+        for (j = 0; j < 12; j++) {
+            epctx_status status;
+            memcpy(copy, blob.data, blob.size);
+            if (j < 8)
+                copy[i] = (uint8_t)(copy[i] ^ 1 << j);
+            else
+                copy[i] = values[j - 8];
+            correct_sum(copy, blob.size);
+            epctx_error_clear(&error);
+            status = try_blob(copy, blob.size, &error);
+            CHECK(status == EPCTX_OK || error.message[0] != '\0', "byte %zu: no message", i);
+        }
+    }
+    free(copy);
+    epctx_buffer_free(&blob);
+}
+
+static void expect(const epctx_buffer *blob, size_t at, const char *bytes, size_t size,
+                   epctx_error *error, epctx_status *status)
+{
+    uint8_t *copy = (uint8_t *)malloc(blob->size);
+    memcpy(copy, blob->data, blob->size);
+    memcpy(copy + at, bytes, size);
+    correct_sum(copy, blob->size);
+    *status = try_blob(copy, blob->size, error);
+    free(copy);
+}
+
+TEST(foreign)
+{
+    epctx_buffer blob = small_blob();
+    epctx_error error;
+    epctx_status status;
+    expect(&blob, 0, "GIF89a..", 8, &error, &status);
+    CHECK_INT(status, EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "EPCTXNPU");
+    CHECK_HAS(error.message, "GIF89a");
+    expect(&blob, 8, "\x02\0\0\0", 4, &error, &status);
+    CHECK_INT(status, EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "expected format version 1, found 2");
+    expect(&blob, 16, "9.8.7\0", 6, &error, &status);
+    CHECK_INT(status, EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "9.8.7");
+    CHECK_HAS(error.message, EPCTX_NPU_SDK_VERSION);
+    expect(&blob, 32, "x86-64-v4", 10, &error, &status);
+    CHECK_INT(status, EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "x86-64-v4");
+    CHECK_HAS(error.message, "generic");
+    epctx_buffer_free(&blob);
+}
+
+TEST(weights_checksum)
+{
+    epctx_buffer blob = small_blob();
+    epctx_npu_context context;
+    epctx_error error;
+    epctx_span span;
+    size_t need;
+    void *memory;
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_INT(epctx_npu_load_size(span, &need, &error), EPCTX_OK);
+    memory = malloc(need);
+    CHECK_INT(epctx_npu_load(&context, span, memory, need, &error), EPCTX_OK);
+    CHECK_INT(epctx_npu_check_weights(&context, &error), EPCTX_OK);
+    blob.data[blob.size - 1] ^= 1;
+    CHECK_INT(epctx_npu_check_weights(&context, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "checksum");
+    free(memory);
+    epctx_buffer_free(&blob);
+}
+
+/* Embedded in a model, a binary starts at any address. */
+TEST(any_address)
+{
+    epctx_buffer blob = small_blob();
+    uint8_t *copy = (uint8_t *)gb_aligned(blob.size + 64);
+    float x[32], first[3], y[3];
+    const void *in[1];
+    void *out[1];
+    epctx_error error;
+    epctx_span span;
+    size_t at;
+    gb_randomize(x, 32, 1);
+    in[0] = x;
+    span.size = blob.size;
+    for (at = 0; at < 64; at++) {
+        memcpy(copy + at, blob.data, blob.size);
+        span.data = copy + at;
+        out[0] = at ? y : first;
+        CHECK(gb_run_blob(span, in, out, &error) == EPCTX_OK, "at %zu: %s", at, error.message);
+        if (at) CHECK_MEM(y, sizeof y, first, sizeof first);
+    }
+    free(copy);
+    epctx_buffer_free(&blob);
+}
+
+TEST(memory)
+{
+    epctx_buffer blob = small_blob();
+    epctx_npu_context context;
+    epctx_error error;
+    epctx_span span;
+    size_t need, size;
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_INT(epctx_npu_load_size(span, &need, &error), EPCTX_OK);
+    for (size = 0; size < need; size += 97) {
+        void *memory = malloc(size + 1);
+        CHECK_INT(epctx_npu_load(&context, span, memory, size, &error), EPCTX_ERR_NOMEM);
+        CHECK_TRUE(context.graph_count == 0);
+        free(memory);
+    }
+    epctx_buffer_free(&blob);
+}
+
+TEST(arguments)
+{
+    epctx_buffer blob = small_blob();
+    epctx_npu_context context;
+    const epctx_npu_graph *graph;
+    epctx_error error;
+    epctx_span span, input;
+    epctx_memory output;
+    float x[40], y[3];
+    size_t need;
+    void *memory, *scratch;
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_INT(epctx_npu_load_size(span, &need, &error), EPCTX_OK);
+    memory = malloc(need);
+    CHECK_INT(epctx_npu_load(&context, span, memory, need, &error), EPCTX_OK);
+    CHECK_INT(epctx_npu_find(&context, epctx_str_of("other"), 0, &graph, &error),
+              EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "other");
+    CHECK_INT(epctx_npu_find(&context, epctx_str_of("main"), 8, &graph, &error), EPCTX_ERR_VERSION);
+    CHECK_INT(epctx_npu_find(&context, epctx_str_of("main"), 7, &graph, &error), EPCTX_OK);
+    scratch = gb_aligned(graph->info.scratch_size);
+    gb_randomize(x, 40, 1);
+    input.data = (const uint8_t *)x;
+    input.size = 124;
+    output.data = y;
+    output.size = sizeof y;
+    CHECK_INT(epctx_npu_run(graph, &input, &output, scratch, graph->info.scratch_size, &error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "expected 128 bytes, found 124");
+    input.size = 128;
+    input.data += 2;
+    CHECK_INT(epctx_npu_run(graph, &input, &output, scratch, graph->info.scratch_size, &error),
+              EPCTX_ERR_ARG);
+    input.data += 2;
+    CHECK_INT(epctx_npu_run(graph, &input, &output, scratch, graph->info.scratch_size, &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_npu_run(graph, &input, &output, scratch, graph->info.scratch_size - 1, &error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_npu_run(graph, &input, &output, (uint8_t *)scratch + 4,
+                            graph->info.scratch_size, &error),
+              EPCTX_ERR_ARG);
+    free(scratch);
+    free(memory);
+    epctx_buffer_free(&blob);
+}
+
+/* Two graphs in one context share equal weights; names must differ. */
+TEST(two_graphs)
+{
+    static const int64_t x[2] = {1, 20}, w[2] = {20, 30};
+    float data[600];
+    graph_builder b;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_buffer blob;
+    epctx_error error;
+    epctx_npu_blob info;
+    epctx_span span;
+    void *build, *context, *graph;
+    size_t first;
+    gb_randomize(data, 600, 3);
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, x);
+    gb_floats(&b, "w", 2, w, data);
+    gb_node(&b, "MatMul", 13, "x,w", "y");
+    gb_output(&b, "y");
+    CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
+    CHECK_INT(backend.begin_fn(backend.self, &build, &error), EPCTX_OK);
+    CHECK_INT(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("a"), 1, &error),
+              EPCTX_OK);
+    first = (size_t)npu.stats.weight_size;
+    CHECK_TRUE(first >= 2400);
+    CHECK_INT(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("a"), 1, &error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("b"), 2, &error),
+              EPCTX_OK);
+    CHECK_UINT(npu.stats.weight_size, 0);
+    CHECK_UINT(npu.stats.weight_saved, first);
+    epctx_buffer_init(&blob, NULL);
+    CHECK_INT(backend.finish_fn(backend.self, build, &blob, &error), EPCTX_OK);
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_INT(epctx_npu_peek(span, &info, &error), EPCTX_OK);
+    CHECK_INT(info.graph_count, 2);
+    CHECK_INT(info.weight_count, 1);
+    CHECK_STR(info.architecture, "generic");
+    CHECK_INT(backend.load_fn(backend.self, span, &context, &error), EPCTX_OK);
+    CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of("b"), 2, &graph, &error),
+              EPCTX_OK);
+    CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of("b"), 1, &graph, &error),
+              EPCTX_ERR_VERSION);
+    backend.unload_fn(backend.self, context);
+    /* the second name made equal to the first */
+    {
+        const uint64_t strings = u64(blob.data + 72);
+        size_t i;
+        for (i = 0; i < u64(blob.data + 80); i++)
+            if (blob.data[strings + i] == 'b') blob.data[strings + i] = 'a';
+        correct_sum(blob.data, blob.size);
+        CHECK_INT(backend.load_fn(backend.self, span, &context, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, "two graphs");
+    }
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(runs);
+    RUN(truncated);
+    RUN(flipped);
+    RUN(forged);
+    RUN(foreign);
+    RUN(weights_checksum);
+    RUN(any_address);
+    RUN(memory);
+    RUN(arguments);
+    RUN(two_graphs);
+    return test_end();
+}

@@ -1,0 +1,602 @@
+/*
+ * The compiler of epctx_npu.h: folding, fusion, memory plan, determinism,
+ * refusals. Includes the implementation to look into the plan.
+ */
+#define EPCTX_NPU_IMPLEMENTATION
+#include "npu_graph.h"
+
+#include "test.h"
+
+/* Compiles; the result of the case is in `stats`, `error`. */
+static epctx_status compile(const graph_builder *b, epctx_npu_stats *stats, epctx_error *error)
+{
+    epctx_buffer blob;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = gb_compile(b, stats, &blob, error);
+    epctx_buffer_free(&blob);
+    return status;
+}
+
+static const int64_t image[4] = {1, 2, 6, 6}, weights[4] = {3, 2, 3, 3}, three[1] = {3};
+static float numbers[4096];
+
+/* x -> Conv -> t */
+static void add_conv(graph_builder *b)
+{
+    gb_init(b);
+    gb_input(b, "x", 1, 4, image);
+    gb_floats(b, "w", 4, weights, numbers);
+    gb_floats(b, "c", 1, three, numbers + 100);
+    gb_node(b, "Conv", 11, "x,w", "t");
+}
+
+/* -- folding -- */
+
+TEST(folds_shape_arithmetic)
+{
+    /* the usual exporter's Flatten: Shape, Gather, Unsqueeze, Concat, Reshape */
+    const int64_t zero[1] = {0}, minus[1] = {-1};
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    add_conv(&b);
+    gb_constant(&b, "i0", EPCTX_ONNX_INT64, 0, NULL, zero);
+    gb_ints(&b, "zero", 1, zero);
+    gb_ints(&b, "minus", 1, minus);
+    gb_node(&b, "Shape", 15, "t", "s");
+    gb_node(&b, "Gather", 13, "s,i0", "n");
+    gb_node(&b, "Unsqueeze", 13, "n,zero", "u");
+    gb_node(&b, "Concat", 13, "u,minus", "d");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "Reshape", 14, "t,d", "y");
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 1);
+    CHECK_INT(stats.nodes, 6);
+    gb_free(&b);
+}
+
+TEST(folds_constants)
+{
+    const float a[3] = {1, 2, 3}, c[3] = {0.5f, 0.25f, 8};
+    const float want[3] = {sqrtf(1.5f), sqrtf(2.25f), sqrtf(11)};
+    float x[3] = {0, 0, 0}, y[3];
+    const void *in[1];
+    void *out[1];
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, three);
+    gb_floats(&b, "a", 1, three, a);
+    gb_floats(&b, "b", 1, three, c);
+    gb_node(&b, "Add", 14, "a,b", "s");
+    gb_node(&b, "Sqrt", 13, "s", "q");
+    gb_node(&b, "Add", 14, "x,q", "y");
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 1);
+    CHECK_INT(stats.folded, 2);
+    in[0] = x;
+    out[0] = y;
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, want, sizeof want);
+    gb_free(&b);
+}
+
+TEST(folds_integers)
+{
+    const int64_t a[2] = {7, -7}, c[1] = {2}, dims[1] = {2};
+    const int64_t want[8] = {9, -5, 5, -9, 14, -14, 3, -3};
+    int64_t y[8];
+    float x[1] = {0}, z[1];
+    const int64_t one[1] = {1};
+    const void *in[1];
+    void *out[2];
+    graph_builder b;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, one);
+    gb_constant(&b, "a", EPCTX_ONNX_INT64, 1, dims, a);
+    gb_constant(&b, "c", EPCTX_ONNX_INT64, 0, NULL, c);
+    gb_node(&b, "Add", 14, "a,c", "p");
+    gb_node(&b, "Sub", 14, "a,c", "q");
+    gb_node(&b, "Mul", 14, "a,c", "r");
+    gb_node(&b, "Div", 14, "a,c", "s");
+    gb_node(&b, "Concat", 13, "p,q,r,s", "y");
+    gb_attr_int(&b, "axis", 0);
+    gb_node(&b, "Neg", 13, "x", "z");
+    gb_output(&b, "y");
+    gb_output(&b, "z");
+    in[0] = x;
+    out[0] = y;
+    out[1] = z;
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, want, sizeof want);
+    gb_free(&b);
+}
+
+/* -- fusion -- */
+
+TEST(fuses_conv_norm_relu)
+{
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    add_conv(&b);
+    gb_node(&b, "BatchNormalization", 15, "t,c,c,c,v", "n");
+    gb_floats(&b, "v", 1, three, numbers + 200);
+    gb_node(&b, "Relu", 14, "n", "y");
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 1);
+    CHECK_INT(stats.fused, 2);
+    gb_free(&b);
+}
+
+TEST(fuses_matmul_bias_activation)
+{
+    const int64_t x[3] = {2, 3, 8}, w[2] = {8, 5}, c[1] = {5};
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 3, x);
+    gb_floats(&b, "w", 2, w, numbers);
+    gb_floats(&b, "c", 1, c, numbers + 50);
+    gb_node(&b, "MatMul", 13, "x,w", "t");
+    gb_node(&b, "Add", 14, "c,t", "u");
+    gb_node(&b, "Sigmoid", 13, "u", "y");
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 1);
+    gb_free(&b);
+}
+
+/* A value that somebody else sees must stay what it is. */
+TEST(keeps_values_with_other_uses)
+{
+    int other_output;
+    for (other_output = 0; other_output < 2; other_output++) {
+        float x[72], t[48], y[48];
+        const void *in[1];
+        void *out[2];
+        graph_builder b;
+        epctx_npu_stats stats;
+        epctx_error error;
+        int i;
+        add_conv(&b);
+        gb_node(&b, "Relu", 14, "t", "r");
+        if (other_output) {
+            gb_node(&b, "Identity", 14, "r", "y");
+            gb_output(&b, "t");
+        } else {
+            gb_node(&b, "Sub", 14, "r,t", "y");
+        }
+        gb_output(&b, "y");
+        CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_INT(stats.fused, 0);
+        gb_randomize(x, 72, 9);
+        in[0] = x;
+        out[0] = other_output ? t : y;
+        out[1] = y;
+        CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+        for (i = 0; i < 48; i++) {
+            if (other_output)
+                CHECK_TRUE(y[i] == (t[i] < 0 ? 0 : t[i]));
+            else
+                CHECK_TRUE(y[i] >= 0);
+        }
+        gb_free(&b);
+    }
+}
+
+/* -- boundaries -- */
+
+TEST(outputs_of_every_kind)
+{
+    /* an input, a constant, the same value twice, a reshaped one */
+    const int64_t dims[2] = {2, 3}, flat[1] = {6};
+    float x[6] = {1, -2, 3, -4, 5, -6}, y[5][6];
+    const float want[6] = {1, 0, 3, 0, 5, 0};
+    const void *in[1];
+    void *out[5];
+    graph_builder b;
+    epctx_error error;
+    int i;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, dims);
+    gb_floats(&b, "k", 2, dims, want);
+    gb_ints(&b, "flat", 1, flat);
+    gb_node(&b, "Relu", 14, "x", "r");
+    gb_node(&b, "Identity", 14, "r", "i");
+    gb_node(&b, "Reshape", 14, "r,flat", "f");
+    gb_output(&b, "x");
+    gb_output(&b, "k");
+    gb_output(&b, "r");
+    gb_output(&b, "i");
+    gb_output(&b, "f");
+    in[0] = x;
+    for (i = 0; i < 5; i++)
+        out[i] = y[i];
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y[0], sizeof x, x, sizeof x);
+    for (i = 1; i < 5; i++)
+        CHECK_MEM(y[i], sizeof want, want, sizeof want);
+    gb_free(&b);
+}
+
+TEST(drops_dead_nodes)
+{
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    add_conv(&b);
+    gb_node(&b, "Exp", 13, "x", "unused");
+    gb_node(&b, "Exp", 13, "unused", "unused_too");
+    gb_output(&b, "t");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 1);
+    gb_free(&b);
+}
+
+/* -- memory plan -- */
+
+/* Random graphs with long and short lives. */
+static void random_graph(graph_builder *b, uint32_t seed, int nodes)
+{
+    static char names[GB_MAX][16];
+    static int64_t rows[GB_MAX];
+    int count = 1, i;
+    const int64_t dims[2] = {8, 16};
+    gb_init(b);
+    gb_input(b, "x", 1, 2, dims);
+    strcpy(names[0], "x");
+    rows[0] = 8;
+    for (i = 0; i < nodes; i++) {
+        char inputs[32];
+        int a, c;
+        (void)gb_random(&seed);
+        a = count - 1 - (int)((seed >> 16) % (uint32_t)(count < 6 ? count : 6));
+        (void)gb_random(&seed);
+        c = (int)((seed >> 16) % (uint32_t)count);
+        snprintf(names[count], sizeof names[0], "v%d", i);
+        if (rows[a] == rows[c] && (seed & 0x1000000)) {
+            snprintf(inputs, sizeof inputs, "%s,%s", names[a], names[c]);
+            gb_node(b, "Mul", 14, inputs, names[count]);
+            rows[count] = rows[a];
+        } else if (rows[a] + rows[c] < 100) {
+            snprintf(inputs, sizeof inputs, "%s,%s", names[a], names[c]);
+            gb_node(b, "Concat", 13, inputs, names[count]);
+            gb_attr_int(b, "axis", 0);
+            rows[count] = rows[a] + rows[c];
+        } else {
+            gb_node(b, "ReduceMax", 13, names[a], names[count]);
+            gb_attr_ints(b, "axes", 1, (const int64_t[]){0});
+            rows[count] = 1;
+        }
+        count++;
+    }
+    gb_output(b, names[count - 1]);
+}
+
+TEST(plan_has_no_overlaps)
+{
+    uint32_t seed;
+    size_t i, j, placed = 0;
+    for (seed = 1; seed <= 200; seed++) {
+        graph_builder b;
+        epctx_arena arena;
+        epctx_error error;
+        epctx_npu__compiler c;
+        random_graph(&b, seed, 40);
+        memset(&arena, 0, sizeof arena);
+        epctx_arena_init(&arena, NULL);
+        epctx_error_clear(&error);
+        c = epctx_npu__compiler_of(&b.graph, epctx_npu_arch_list(&i), &arena, &error);
+        CHECK(epctx_npu__compile_graph(&c) == EPCTX_OK, "seed %u: %s", (unsigned)seed,
+              error.message);
+        for (i = 0; i < c.buffer_count; i++) {
+            const epctx_npu__buffer *x = &c.buffers[i];
+            if (!epctx_npu__in_scratch(x)) continue;
+            placed++;
+            CHECK_TRUE(x->offset % 64 == 0 && x->offset + x->bytes <= c.stats.scratch_size);
+            for (j = 0; j < i; j++) {
+                const epctx_npu__buffer *y = &c.buffers[j];
+                const bool together =
+                    epctx_npu__in_scratch(y) && x->first <= y->last && y->first <= x->last;
+                CHECK(!together || x->offset + x->bytes <= y->offset ||
+                          y->offset + y->bytes <= x->offset,
+                      "seed %u: buffers %zu and %zu overlap", (unsigned)seed, i, j);
+            }
+        }
+        CHECK_TRUE(c.stats.scratch_size >= c.stats.scratch_live);
+        epctx_arena_free(&arena);
+        gb_free(&b);
+    }
+    CHECK_TRUE(placed > 1000);
+}
+
+TEST(plan_is_tight)
+{
+    uint64_t scratch = 0, live = 0;
+    uint32_t seed;
+    for (seed = 1; seed <= 200; seed++) {
+        graph_builder b;
+        epctx_npu_stats stats;
+        epctx_error error;
+        random_graph(&b, seed, 40);
+        CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+        scratch += stats.scratch_size;
+        live += stats.scratch_live;
+        gb_free(&b);
+    }
+    CHECK(scratch <= live + live / 20, "scratch %llu, largest live sets %llu",
+          (unsigned long long)scratch, (unsigned long long)live);
+}
+
+/* -- determinism -- */
+
+static void everything(graph_builder *b)
+{
+    const int64_t pads[8] = {0, 0, 1, 0, 0, 0, 0, 2}, two[2] = {2, 2};
+    add_conv(b);
+    gb_floats(b, "v", 1, three, numbers + 200);
+    gb_ints(b, "pads", 8, pads);
+    gb_node(b, "BatchNormalization", 15, "t,c,c,c,v", "n");
+    gb_node(b, "Tanh", 13, "n", "h");
+    gb_node(b, "BatchNormalization", 15, "h,c,c,c,v", "m");
+    gb_node(b, "Pad", 13, "m,pads", "p");
+    gb_node(b, "MaxPool", 12, "p", "q");
+    gb_attr_ints(b, "kernel_shape", 2, two);
+    gb_node(b, "Transpose", 13, "q", "r");
+    gb_node(b, "Div", 14, "c,v", "f");
+    gb_node(b, "Sqrt", 13, "v", "g");
+    gb_node(b, "Mul", 14, "f,g", "k");
+    gb_node(b, "Flatten", 13, "r", "z");
+    gb_node(b, "Gemm", 13, "z,z,k1", "y");
+    gb_floats(b, "k1", 0, NULL, numbers + 7);
+    gb_attr_int(b, "transB", 1);
+    gb_attr_float(b, "beta", 0.3f);
+    gb_output(b, "y");
+    gb_output(b, "k");
+}
+
+/* The value is pinned: every compiler, word size and byte order must give it. */
+TEST(same_bytes_everywhere)
+{
+    graph_builder b;
+    epctx_buffer first, second;
+    epctx_error error;
+    uint64_t hash;
+    everything(&b);
+    CHECK(gb_compile(&b, NULL, &first, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(gb_compile(&b, NULL, &second, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(second.data, second.size, first.data, first.size);
+    hash = epctx_hash(first.data, first.size, 0);
+    CHECK(hash == UINT64_C(0xd571d8db79031b01), "the blob's hash is %016llx",
+          (unsigned long long)hash);
+    epctx_buffer_free(&first);
+    epctx_buffer_free(&second);
+    gb_free(&b);
+}
+
+/* -- refusals -- */
+
+/* Compiling fails with `status` and a message that holds both texts; capability says the same. */
+static bool refused(graph_builder *b, epctx_status status, const char *node, const char *why,
+                    char *text)
+{
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_npu_stats stats;
+    epctx_error error;
+    uint8_t take[GB_MAX];
+    epctx_status found = compile(b, &stats, &error);
+    size_t taken = 0, i;
+    snprintf(text, 1200, "status %d, message \"%s\", expected \"%s\" and \"%s\"", (int)found,
+             error.message, node, why);
+    if (found != status || !strstr(error.message, node) || !strstr(error.message, why))
+        return false;
+    epctx_npu_init(&npu, NULL, &backend, &error);
+    if (backend.capability_fn(backend.self, &b->graph, take, &error) != EPCTX_OK) {
+        snprintf(text, 1200, "capability: %s", error.message);
+        return false;
+    }
+    for (i = 0; i < b->graph.node_count; i++) {
+        taken += take[i];
+        if (!take[i] && backend.explain_fn(backend.self, &b->graph, i, &error) == EPCTX_OK) {
+            snprintf(text, 1200, "node %zu is refused without a reason", i);
+            return false;
+        }
+    }
+    snprintf(text, 1200, "capability takes all nodes");
+    gb_free(b);
+    return taken < b->graph.node_count;
+}
+
+TEST(refuses)
+{
+    static const int64_t dynamic[4] = {-1, 2, 6, 6}, five[5] = {1, 2, 3, 3, 3};
+    static const int64_t bad_perm[4] = {0, 1, 2, 2}, big[4] = {7, 7, 7, 7};
+    graph_builder b;
+    char text[1200];
+#define REFUSED(status, node, why) CHECK(refused(&b, status, node, why, text), "%s", text)
+    add_conv(&b);
+    gb_node(&b, "Einsum", 12, "t", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "Einsum_01", "operator Einsum is not supported");
+    add_conv(&b);
+    gb_node(&b, "Relu", 99, "t", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "Relu_01", "opset 1..21, found 99");
+    gb_init(&b);
+    gb_input(&b, "x", 1, 4, dynamic);
+    gb_node(&b, "Relu", 14, "x", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "'x'", "fixed shape");
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_UINT8, 4, image);
+    gb_node(&b, "Relu", 14, "x", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "'x'", "float32");
+    gb_init(&b);
+    gb_input(&b, "x", 1, 5, five);
+    gb_floats(&b, "w", 5, five, numbers);
+    gb_node(&b, "Conv", 11, "x,w", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "Conv_00", "expected rank 3 or 4, found 5");
+    add_conv(&b);
+    gb_node(&b, "Transpose", 13, "t", "y");
+    gb_attr_ints(&b, "perm", 4, bad_perm);
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_GRAPH, "Transpose_01", "axis 2 stands twice");
+    add_conv(&b);
+    gb_ints(&b, "s", 4, big);
+    gb_node(&b, "Reshape", 14, "t,s", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_GRAPH, "Reshape_01", "48 elements, found 2401");
+    add_conv(&b);
+    gb_node(&b, "Relu", 14, "nothing", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_GRAPH, "Relu_01", "'nothing'");
+    add_conv(&b);
+    gb_node(&b, "BatchNormalization", 15, "t,c,c,c,c", "y");
+    gb_attr_int(&b, "training_mode", 1);
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "BatchNormalization_01", "inference");
+    add_conv(&b);
+    gb_node(&b, "Add", 14, "t,c", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_GRAPH, "Add_01", "cannot be broadcast");
+    add_conv(&b);
+    gb_input(&b, "s", EPCTX_ONNX_INT64, 1, three);
+    gb_node(&b, "Reshape", 14, "t,s", "y");
+    gb_output(&b, "y");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "Reshape_01", "must be a constant");
+    add_conv(&b);
+    gb_attr_text(&b, "auto_pad", "SOMETIMES");
+    gb_output(&b, "t");
+    REFUSED(EPCTX_ERR_GRAPH, "Conv_00", "auto_pad");
+#undef REFUSED
+}
+
+TEST(architectures)
+{
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_npu_opts opts;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.architecture = "x86-64-v4";
+    CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "x86-64-v4");
+    opts.architecture = "z80";
+    CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "z80");
+    opts.architecture = "generic";
+    CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_OK);
+    CHECK_STR(backend.hardware_architecture, "generic");
+    CHECK_STR(backend.source, "EpctxNpuExecutionProvider");
+}
+
+/* -- memory -- */
+
+typedef struct counter {
+    int until; /* allocations that succeed */
+    int live;
+} counter;
+
+static void *counted_alloc(void *user, size_t size)
+{
+    counter *c = (counter *)user;
+    void *p;
+    if (c->until-- <= 0) return NULL;
+    p = malloc(size);
+    c->live += p != NULL;
+    return p;
+}
+
+static void counted_free(void *user, void *memory)
+{
+    if (memory) ((counter *)user)->live--;
+    free(memory);
+}
+
+TEST(every_allocation_may_fail)
+{
+    int limit;
+    for (limit = 0; limit < 10000; limit++) {
+        graph_builder b;
+        counter count;
+        epctx_allocator allocator;
+        epctx_npu npu;
+        epctx_backend backend;
+        epctx_npu_opts opts;
+        epctx_buffer out;
+        epctx_error error;
+        epctx_status status;
+        uint8_t take[GB_MAX];
+        void *build = NULL, *context = NULL;
+        everything(&b);
+        count.until = limit;
+        count.live = 0;
+        allocator.user = &count;
+        allocator.alloc_fn = counted_alloc;
+        allocator.free_fn = counted_free;
+        memset(&opts, 0, sizeof opts);
+        opts.allocator = &allocator;
+        CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_OK);
+        epctx_buffer_init(&out, &allocator);
+        status = backend.capability_fn(backend.self, &b.graph, take, &error);
+        if (status == EPCTX_OK) status = backend.begin_fn(backend.self, &build, &error);
+        if (status == EPCTX_OK) {
+            status =
+                backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("m"), 1, &error);
+            if (status == EPCTX_OK)
+                status = backend.finish_fn(backend.self, build, &out, &error);
+            else
+                backend.discard_fn(backend.self, build);
+        }
+        if (status == EPCTX_OK) {
+            epctx_span span;
+            span.data = out.data;
+            span.size = out.size;
+            status = backend.load_fn(backend.self, span, &context, &error);
+            backend.unload_fn(backend.self, context);
+        }
+        epctx_buffer_free(&out);
+        gb_free(&b);
+        CHECK(count.live == 0, "%d allocations: %d are left", limit, count.live);
+        if (status == EPCTX_OK) break;
+        CHECK(status == EPCTX_ERR_NOMEM && error.message[0], "%d allocations: status %d, \"%s\"",
+              limit, (int)status, error.message);
+    }
+    CHECK_TRUE(limit > 5 && limit < 10000);
+}
+
+int main(int argc, char **argv)
+{
+    uint32_t state = 77;
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        numbers[i] = gb_random(&state);
+    for (i = 200; i < 203; i++)
+        numbers[i] = numbers[i] * 0.5f + 1.0f; /* variances */
+    RUN(folds_shape_arithmetic);
+    RUN(folds_constants);
+    RUN(folds_integers);
+    RUN(fuses_conv_norm_relu);
+    RUN(fuses_matmul_bias_activation);
+    RUN(keeps_values_with_other_uses);
+    RUN(outputs_of_every_kind);
+    RUN(drops_dead_nodes);
+    RUN(plan_has_no_overlaps);
+    RUN(plan_is_tight);
+    RUN(same_bytes_everywhere);
+    RUN(refuses);
+    RUN(architectures);
+    RUN(every_allocation_may_fail);
+    return test_end();
+}

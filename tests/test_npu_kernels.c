@@ -1,0 +1,1122 @@
+/*
+ * Every kernel of epctx_npu.h, through the compiler, against references in
+ * double that are written from the operators' definitions and share nothing
+ * with it.
+ */
+#include "test.h"
+
+#include "npu_graph.h"
+
+#define TEXT 1200 /* room for a description and an error message */
+
+static uint32_t seed;
+
+/* 0 .. n-1 */
+static int64_t pick(int64_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int64_t)((uint64_t)(seed >> 8) * (uint64_t)n >> 24);
+}
+
+static float *floats(graph_builder *b, size_t count)
+{
+    float *f = (float *)gb_alloc(b, count * sizeof *f);
+    gb_randomize(f, count, (uint32_t)pick(1 << 20));
+    return f;
+}
+
+/* Largest |got - want| relative to the largest |want|. */
+static double difference(const float *got, const double *want, size_t count)
+{
+    double worst = 0, top = 1e-30;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const double d = fabs((double)got[i] - want[i]);
+        if (!(d <= worst)) worst = d;
+        if (fabs(want[i]) > top) top = fabs(want[i]);
+    }
+    return worst / top;
+}
+
+/* -- sliding windows -- */
+
+typedef struct window {
+    int64_t in[2], out[2], k[2], s[2], d[2], before[2], after[2];
+} window;
+
+static bool window_random(window *w, bool ceil, bool pad_small)
+{
+    int i;
+    for (i = 0; i < 2; i++) {
+        int64_t reach, room;
+        w->in[i] = 1 + pick(i ? 40 : 9);
+        w->k[i] = 1 + pick(5);
+        w->s[i] = 1 + pick(3);
+        w->d[i] = 1 + pick(3);
+        reach = (w->k[i] - 1) * w->d[i] + 1;
+        w->before[i] = pick(pad_small ? w->k[i] : 6);
+        w->after[i] = pick(pad_small ? w->k[i] : 6);
+        room = w->in[i] + w->before[i] + w->after[i] - reach;
+        if (room < 0) return false;
+        w->out[i] = room / w->s[i] + 1;
+        if (ceil && room % w->s[i] && w->out[i] * w->s[i] < w->in[i] + w->before[i]) w->out[i]++;
+    }
+    return true;
+}
+
+static void window_attrs(graph_builder *b, const window *w)
+{
+    int64_t pads[4];
+    pads[0] = w->before[0];
+    pads[1] = w->before[1];
+    pads[2] = w->after[0];
+    pads[3] = w->after[1];
+    gb_attr_ints(b, "kernel_shape", 2, w->k);
+    gb_attr_ints(b, "strides", 2, w->s);
+    gb_attr_ints(b, "dilations", 2, w->d);
+    gb_attr_ints(b, "pads", 4, pads);
+}
+
+static void conv_reference(const window *w, const float *x, const float *k, const float *bias,
+                           int64_t n, int64_t c, int64_t m, int64_t groups, double *y)
+{
+    const int64_t cg = c / groups, mg = m / groups;
+    int64_t i, o, oy, ox, ic, ky, kx;
+    for (i = 0; i < n; i++)
+        for (o = 0; o < m; o++)
+            for (oy = 0; oy < w->out[0]; oy++)
+                for (ox = 0; ox < w->out[1]; ox++) {
+                    double sum = bias ? bias[o] : 0;
+                    for (ic = 0; ic < cg; ic++)
+                        for (ky = 0; ky < w->k[0]; ky++)
+                            for (kx = 0; kx < w->k[1]; kx++) {
+                                int64_t iy = oy * w->s[0] + ky * w->d[0] - w->before[0];
+                                int64_t ix = ox * w->s[1] + kx * w->d[1] - w->before[1];
+                                int64_t in = i * c + o / mg * cg + ic;
+                                if (iy < 0 || ix < 0 || iy >= w->in[0] || ix >= w->in[1]) continue;
+                                sum += (double)x[(in * w->in[0] + iy) * w->in[1] + ix] *
+                                       k[((o * cg + ic) * w->k[0] + ky) * w->k[1] + kx];
+                            }
+                    *y++ = sum;
+                }
+}
+
+/* One random convolution; `constant` weights are packed while compiling, others while running. */
+static double conv_case(bool constant, bool depthwise, char *text)
+{
+    graph_builder b;
+    window w;
+    epctx_error error;
+    int64_t groups = depthwise ? 2 + pick(4) : 1 + pick(3);
+    int64_t cg = depthwise ? 1 : 1 + pick(6), mg = 1 + pick(depthwise ? 3 : 9), n = 1 + pick(2);
+    int64_t c = cg * groups, m = mg * groups, xs[4], ws[4];
+    const bool has_bias = pick(3) > 0, relu = pick(2) > 0;
+    const void *inputs[3];
+    void *outputs[1];
+    float *x, *k, *bias;
+    double *want, worst;
+    size_t count, i;
+    while (!window_random(&w, false, false)) {
+    }
+    gb_init(&b);
+    xs[0] = n;
+    xs[1] = c;
+    xs[2] = w.in[0];
+    xs[3] = w.in[1];
+    ws[0] = m;
+    ws[1] = cg;
+    ws[2] = w.k[0];
+    ws[3] = w.k[1];
+    x = floats(&b, gb_count(4, xs));
+    k = floats(&b, gb_count(4, ws));
+    bias = floats(&b, (size_t)m);
+    gb_input(&b, "x", 1, 4, xs);
+    if (constant) {
+        gb_floats(&b, "w", 4, ws, k);
+        gb_floats(&b, "b", 1, &m, bias);
+    } else {
+        gb_input(&b, "w", 1, 4, ws);
+        if (has_bias) gb_input(&b, "b", 1, 1, &m);
+    }
+    gb_node(&b, "Conv", 11, has_bias ? "x,w,b" : "x,w", relu ? "t" : "y");
+    gb_attr_int(&b, "group", groups);
+    window_attrs(&b, &w);
+    if (relu) gb_node(&b, "Relu", 14, "t", "y");
+    gb_output(&b, "y");
+    count = (size_t)(n * m * w.out[0] * w.out[1]);
+    want = (double *)gb_alloc(&b, count * sizeof *want);
+    conv_reference(&w, x, k, has_bias ? bias : NULL, n, c, m, groups, want);
+    for (i = 0; relu && i < count; i++)
+        want[i] = want[i] < 0 ? 0 : want[i];
+    inputs[0] = x;
+    inputs[1] = k;
+    inputs[2] = bias;
+    outputs[0] = gb_alloc(&b, count * 4);
+    epctx_error_clear(&error);
+    worst = gb_run(&b, inputs, outputs, &error) == EPCTX_OK
+                ? difference((const float *)outputs[0], want, count)
+                : 1e9;
+    snprintf(text, TEXT, "x %dx%dx%dx%d w %dx%dx%dx%d groups %d stride %d,%d dilation %d,%d: %s",
+             (int)n, (int)c, (int)xs[2], (int)xs[3], (int)m, (int)cg, (int)ws[2], (int)ws[3],
+             (int)groups, (int)w.s[0], (int)w.s[1], (int)w.d[0], (int)w.d[1], error.message);
+    gb_free(&b);
+    return worst;
+}
+
+TEST(conv)
+{
+    char text[TEXT];
+    int i;
+    seed = 1;
+    for (i = 0; i < 400; i++) {
+        double d = conv_case(i % 4 != 3, i % 3 == 2, text);
+        CHECK(d < 3e-6, "case %d, %s: differs by %g", i, text, d);
+    }
+}
+
+TEST(conv_one_dimension)
+{
+    graph_builder b;
+    const int64_t xs[3] = {1, 2, 5}, ws[3] = {1, 2, 3}, one[1] = {1}, pads[2] = {1, 1};
+    const float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, w[6] = {1, 0, -1, 2, 1, 0};
+    const float want[5] = {4, 17, 20, 23, 32};
+    float y[5];
+    const void *in[1];
+    void *out[1];
+    epctx_error error;
+    in[0] = x;
+    out[0] = y;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 3, xs);
+    gb_floats(&b, "w", 3, ws, w);
+    gb_node(&b, "Conv", 11, "x,w", "y");
+    gb_attr_ints(&b, "pads", 2, pads);
+    gb_attr_ints(&b, "strides", 1, one);
+    gb_output(&b, "y");
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, want, sizeof want);
+    gb_free(&b);
+}
+
+static void pool_reference(const window *w, const float *x, int64_t planes, bool average,
+                           bool padded, double *y)
+{
+    int64_t p, oy, ox, ky, kx;
+    for (p = 0; p < planes; p++)
+        for (oy = 0; oy < w->out[0]; oy++)
+            for (ox = 0; ox < w->out[1]; ox++) {
+                double sum = 0, top = -INFINITY;
+                int64_t count = 0;
+                for (ky = 0; ky < w->k[0]; ky++)
+                    for (kx = 0; kx < w->k[1]; kx++) {
+                        int64_t iy = oy * w->s[0] + ky * w->d[0] - w->before[0];
+                        int64_t ix = ox * w->s[1] + kx * w->d[1] - w->before[1];
+                        double v;
+                        if (iy < 0 || ix < 0 || iy >= w->in[0] || ix >= w->in[1]) {
+                            count += padded && iy < w->in[0] + w->after[0] &&
+                                     ix < w->in[1] + w->after[1];
+                            continue;
+                        }
+                        v = x[(p * w->in[0] + iy) * w->in[1] + ix];
+                        sum += v;
+                        top = v > top ? v : top;
+                        count++;
+                    }
+                *y++ = average ? (count ? sum / (double)count : 0) : top;
+            }
+}
+
+static double pool_case(char *text)
+{
+    graph_builder b;
+    window w;
+    epctx_error error;
+    const bool average = pick(2) > 0, ceil = pick(2) > 0, padded = average && pick(2) > 0;
+    int64_t xs[4];
+    const void *inputs[1];
+    void *outputs[1];
+    float *x;
+    double *want, worst;
+    size_t count;
+    while (!window_random(&w, ceil, true)) {
+    }
+    gb_init(&b);
+    xs[0] = 1 + pick(2);
+    xs[1] = 1 + pick(3);
+    xs[2] = w.in[0];
+    xs[3] = w.in[1];
+    x = floats(&b, gb_count(4, xs));
+    gb_input(&b, "x", 1, 4, xs);
+    gb_node(&b, average ? "AveragePool" : "MaxPool", 19, "x", "y");
+    window_attrs(&b, &w);
+    gb_attr_int(&b, "ceil_mode", ceil);
+    if (average) gb_attr_int(&b, "count_include_pad", padded);
+    gb_output(&b, "y");
+    count = (size_t)(xs[0] * xs[1] * w.out[0] * w.out[1]);
+    want = (double *)gb_alloc(&b, count * sizeof *want);
+    pool_reference(&w, x, xs[0] * xs[1], average, padded, want);
+    inputs[0] = x;
+    outputs[0] = gb_alloc(&b, count * 4);
+    epctx_error_clear(&error);
+    worst = 1e9;
+    if (gb_run(&b, inputs, outputs, &error) == EPCTX_OK) {
+        size_t i;
+        for (i = 0; i < count; i++) { /* a window of nothing but padding: both are -infinity */
+            if (isinf(want[i]) && ((const float *)outputs[0])[i] == want[i])
+                ((float *)outputs[0])[i] = 0, want[i] = 0;
+        }
+        worst = difference((const float *)outputs[0], want, count);
+    }
+    snprintf(text, TEXT, "%s %dx%d kernel %dx%d stride %d,%d dilation %d,%d ceil %d padded %d: %s",
+             average ? "average" : "max", (int)xs[2], (int)xs[3], (int)w.k[0], (int)w.k[1],
+             (int)w.s[0], (int)w.s[1], (int)w.d[0], (int)w.d[1], ceil, padded, error.message);
+    gb_free(&b);
+    return worst;
+}
+
+TEST(pool)
+{
+    char text[TEXT];
+    int i;
+    seed = 2;
+    for (i = 0; i < 400; i++) {
+        double d = pool_case(text);
+        CHECK(d < 2e-6, "case %d, %s: differs by %g", i, text, d);
+    }
+}
+
+/* -- matrices -- */
+
+static double gemm_case(char *text)
+{
+    graph_builder b;
+    epctx_error error;
+    const bool ta = pick(2) > 0, tb = pick(2) > 0, constant = pick(3) > 0;
+    const int64_t m = 1 + pick(9), n = 1 + pick(40), k = 1 + pick(30), kind = pick(6);
+    const float alpha = pick(2) ? 1.0f : 0.5f, beta = pick(2) ? 1.0f : -2.0f;
+    int64_t as[2], bs[2], cs[2], i, j, l;
+    const void *inputs[3];
+    void *outputs[1];
+    float *a, *w, *c;
+    double *want, worst;
+    gb_init(&b);
+    as[0] = ta ? k : m;
+    as[1] = ta ? m : k;
+    bs[0] = tb ? n : k;
+    bs[1] = tb ? k : n;
+    cs[0] = kind == 1 || kind == 3 ? 1 : m;
+    cs[1] = kind == 2 || kind == 3 ? 1 : n;
+    a = floats(&b, (size_t)(m * k));
+    w = floats(&b, (size_t)(n * k));
+    c = floats(&b, (size_t)(cs[0] * cs[1]));
+    gb_input(&b, "a", 1, 2, as);
+    if (constant) {
+        gb_floats(&b, "b", 2, bs, w);
+        gb_floats(&b, "c", 2, cs, c);
+    } else {
+        gb_input(&b, "b", 1, 2, bs);
+        if (kind) gb_input(&b, "c", 1, 2, cs);
+    }
+    gb_node(&b, "Gemm", 13, kind ? "a,b,c" : "a,b", "y");
+    gb_attr_int(&b, "transA", ta);
+    gb_attr_int(&b, "transB", tb);
+    gb_attr_float(&b, "alpha", alpha);
+    gb_attr_float(&b, "beta", beta);
+    gb_output(&b, "y");
+    want = (double *)gb_alloc(&b, (size_t)(m * n) * sizeof *want);
+    for (i = 0; i < m; i++)
+        for (j = 0; j < n; j++) {
+            double sum = 0;
+            for (l = 0; l < k; l++)
+                sum += (double)a[ta ? l * m + i : i * k + l] * w[tb ? j * k + l : l * n + j];
+            sum *= alpha;
+            if (kind) sum += (double)beta * c[(cs[0] > 1 ? i : 0) * cs[1] + (cs[1] > 1 ? j : 0)];
+            want[i * n + j] = sum;
+        }
+    inputs[0] = a;
+    inputs[1] = w;
+    inputs[2] = c;
+    outputs[0] = gb_alloc(&b, (size_t)(m * n) * 4);
+    epctx_error_clear(&error);
+    worst = gb_run(&b, inputs, outputs, &error) == EPCTX_OK
+                ? difference((const float *)outputs[0], want, (size_t)(m * n))
+                : 1e9;
+    snprintf(text, TEXT, "m %d n %d k %d transA %d transB %d constant %d C %d: %s", (int)m, (int)n,
+             (int)k, ta, tb, constant, (int)kind, error.message);
+    gb_free(&b);
+    return worst;
+}
+
+TEST(gemm)
+{
+    char text[TEXT];
+    int i;
+    seed = 3;
+    for (i = 0; i < 400; i++) {
+        double d = gemm_case(text);
+        CHECK(d < 3e-6, "case %d, %s: differs by %g", i, text, d);
+    }
+}
+
+/* Position in an operand of rank `rank` (its dims at the end of the result's) for result index
+ * `at`; broadcast dimensions count as 0. */
+static size_t broadcast_at(int rank, const int64_t *dims, int out_rank, const int64_t *at)
+{
+    size_t p = 0;
+    int i;
+    for (i = 0; i < rank; i++)
+        p = p * (size_t)dims[i] + (size_t)(dims[i] == 1 ? 0 : at[out_rank - rank + i]);
+    return p;
+}
+
+static bool next_index(int rank, const int64_t *dims, int64_t *at)
+{
+    int i;
+    for (i = rank - 1; i >= 0; i--) {
+        if (++at[i] < dims[i]) return true;
+        at[i] = 0;
+    }
+    return false;
+}
+
+static double matmul_case(char *text)
+{
+    graph_builder b;
+    epctx_error error;
+    const int ra = (int)(1 + pick(4)), rb = (int)(1 + pick(4));
+    const int64_t m = 1 + pick(6), n = 1 + pick(20), k = 1 + pick(9);
+    int64_t batch[2], as[4], bs[4], out[4], at[4] = {0}, l;
+    int i, batches = (ra > rb ? ra : rb) - 2;
+    const bool constant = pick(2) > 0;
+    const void *inputs[2];
+    void *outputs[1];
+    float *a, *w;
+    double *want, worst;
+    size_t count = 0, total;
+    if (batches < 0) batches = 0;
+    gb_init(&b);
+    for (i = 0; i < 2; i++)
+        batch[i] = 1 + pick(3);
+    for (i = 0; i < ra - 2; i++)
+        as[i] = pick(2) ? batch[2 - (ra - 2) + i] : 1;
+    for (i = 0; i < rb - 2; i++)
+        bs[i] = pick(2) ? batch[2 - (rb - 2) + i] : 1;
+    if (ra > 1) as[ra - 2] = m;
+    as[ra - 1] = k;
+    if (rb > 1) bs[rb - 1] = n;
+    bs[rb > 1 ? rb - 2 : 0] = k;
+    a = floats(&b, gb_count(ra, as));
+    w = floats(&b, gb_count(rb, bs));
+    gb_input(&b, "a", 1, ra, as);
+    if (constant)
+        gb_floats(&b, "b", rb, bs, w);
+    else
+        gb_input(&b, "b", 1, rb, bs);
+    gb_node(&b, "MatMul", 13, "a,b", "y");
+    gb_output(&b, "y");
+    for (i = 0; i < batches; i++) {
+        int64_t x = i - batches + ra - 2 >= 0 ? as[i - batches + ra - 2] : 1;
+        int64_t y = i - batches + rb - 2 >= 0 ? bs[i - batches + rb - 2] : 1;
+        out[i] = x > y ? x : y;
+    }
+    out[batches] = ra > 1 ? m : 1;
+    out[batches + 1] = rb > 1 ? n : 1;
+    total = gb_count(batches + 2, out);
+    want = (double *)gb_alloc(&b, total * sizeof *want);
+    do {
+        const size_t pa = broadcast_at(ra > 2 ? ra - 2 : 0, as, batches, at);
+        const size_t pb = broadcast_at(rb > 2 ? rb - 2 : 0, bs, batches, at);
+        const int64_t row = at[batches], column = at[batches + 1];
+        double sum = 0;
+        for (l = 0; l < k; l++)
+            sum += (double)a[((int64_t)pa * out[batches] + row) * k + l] *
+                   w[((int64_t)pb * k + l) * out[batches + 1] + column];
+        want[count++] = sum;
+    } while (next_index(batches + 2, out, at));
+    inputs[0] = a;
+    inputs[1] = w;
+    outputs[0] = gb_alloc(&b, total * 4);
+    epctx_error_clear(&error);
+    worst = gb_run(&b, inputs, outputs, &error) == EPCTX_OK
+                ? difference((const float *)outputs[0], want, total)
+                : 1e9;
+    snprintf(text, TEXT, "ranks %d %d m %d n %d k %d constant %d: %s", ra, rb, (int)m, (int)n,
+             (int)k, constant, error.message);
+    gb_free(&b);
+    return worst;
+}
+
+TEST(matmul)
+{
+    char text[TEXT];
+    int i;
+    seed = 4;
+    for (i = 0; i < 400; i++) {
+        double d = matmul_case(text);
+        CHECK(d < 3e-6, "case %d, %s: differs by %g", i, text, d);
+    }
+}
+
+/* -- element by element -- */
+
+static double binary_of(const char *op, double a, double b)
+{
+    switch (op[0] == 'M' ? op[1] : op[0]) {
+    case 'A':
+        return a + b;
+    case 'S':
+        return a - b;
+    case 'u':
+        return a * b;
+    case 'D':
+        return a / b;
+    case 'i':
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
+    }
+}
+
+static double binary_case(char *text)
+{
+    static const char *const ops[6] = {"Add", "Sub", "Mul", "Div", "Min", "Max"};
+    const char *op = ops[pick(6)];
+    graph_builder b;
+    epctx_error error;
+    const int rank = (int)(1 + pick(5)), ra = (int)(1 + pick(rank)), rb = rank;
+    int64_t out[8], as[8], bs[8], at[8] = {0};
+    const bool swap = pick(2) > 0, constant = pick(2) > 0;
+    const void *inputs[2];
+    void *outputs[1];
+    float *a, *w;
+    double *want, worst;
+    size_t count = 0, total;
+    int i;
+    gb_init(&b);
+    for (i = 0; i < rank; i++)
+        out[i] = 1 + pick(6);
+    for (i = 0; i < ra; i++)
+        as[i] = pick(3) ? out[rank - ra + i] : 1;
+    for (i = 0; i < rank; i++) {
+        bs[i] = pick(3) || i < rank - ra ? out[i] : 1;
+        if (i >= rank - ra && as[i - rank + ra] == 1 && bs[i] == 1) out[i] = 1;
+    }
+    a = floats(&b, gb_count(ra, as));
+    w = floats(&b, gb_count(rb, bs));
+    gb_input(&b, "a", 1, ra, as);
+    if (constant)
+        gb_floats(&b, "b", rb, bs, w);
+    else
+        gb_input(&b, "b", 1, rb, bs);
+    gb_node(&b, op, 14, swap ? "b,a" : "a,b", "y");
+    gb_output(&b, "y");
+    total = gb_count(rank, out);
+    want = (double *)gb_alloc(&b, total * sizeof *want);
+    do {
+        double x = a[broadcast_at(ra, as, rank, at)], y = w[broadcast_at(rb, bs, rank, at)];
+        want[count++] = swap ? binary_of(op, y, x) : binary_of(op, x, y);
+    } while (next_index(rank, out, at));
+    inputs[0] = a;
+    inputs[1] = w;
+    outputs[0] = gb_alloc(&b, total * 4);
+    epctx_error_clear(&error);
+    worst = gb_run(&b, inputs, outputs, &error) == EPCTX_OK
+                ? difference((const float *)outputs[0], want, total)
+                : 1e9;
+    snprintf(text, TEXT, "%s, ranks %d %d, constant %d: %s", op, ra, rb, constant, error.message);
+    gb_free(&b);
+    return worst;
+}
+
+TEST(binary)
+{
+    char text[TEXT];
+    int i;
+    seed = 5;
+    for (i = 0; i < 600; i++) {
+        double d = binary_case(text);
+        CHECK(d < 2e-7, "case %d, %s: differs by %g", i, text, d);
+    }
+}
+
+typedef struct unary_case {
+    const char *op;
+    double (*fn)(double);
+    double low, high, ulps;
+} unary_case;
+
+static double ref_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double ref_relu(double x)
+{
+    return x > 0 ? x : 0;
+}
+
+static double ref_leaky(double x)
+{
+    return x > 0 ? x : x * (double)0.01f;
+}
+
+static double ref_hard_sigmoid(double x)
+{
+    const double v = (double)0.2f * x + 0.5;
+    return v < 0 ? 0 : v > 1 ? 1 : v;
+}
+
+static double ref_hard_swish(double x)
+{
+    const double v = x / 6 + 0.5;
+    return x * (v < 0 ? 0 : v > 1 ? 1 : v);
+}
+
+static double ref_elu(double x)
+{
+    return x > 0 ? x : exp(x) - 1;
+}
+
+static double ref_neg(double x)
+{
+    return -x;
+}
+
+/* Largest error in units of the last place of the right result (subnormals: of the smallest). */
+static double unary_worst(const unary_case *c, int count, epctx_error *error, float *where)
+{
+    graph_builder b;
+    const int64_t dims[1] = {count};
+    float *x, *y;
+    const void *inputs[1];
+    void *outputs[1];
+    double worst = 0;
+    int i, exponent;
+    gb_init(&b);
+    x = (float *)gb_alloc(&b, (size_t)count * 4);
+    y = (float *)gb_alloc(&b, (size_t)count * 4);
+    for (i = 0; i < count; i++)
+        x[i] = (float)(c->low + (c->high - c->low) * i / (count - 1));
+    gb_input(&b, "x", 1, 1, dims);
+    gb_node(&b, c->op, 14, "x", "y");
+    gb_output(&b, "y");
+    inputs[0] = x;
+    outputs[0] = y;
+    if (gb_run(&b, inputs, outputs, error) != EPCTX_OK) {
+        gb_free(&b);
+        return 1e9;
+    }
+    for (i = 0; i < count; i++) {
+        const double want = c->fn((double)x[i]);
+        double ulps;
+        frexp(want, &exponent);
+        ulps = fabs(want - (double)y[i]) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
+        if (isinf((double)y[i]) && want > 3.40282356e38) ulps = 0;
+        if (!(ulps <= worst)) {
+            worst = ulps;
+            *where = x[i];
+        }
+    }
+    gb_free(&b);
+    return worst;
+}
+
+TEST(unary)
+{
+    static const unary_case cases[] = {
+        {"Exp", exp, -110, 95, 2},
+        {"Exp", exp, -1, 1, 2},
+        {"Tanh", tanh, -12, 12, 4},
+        {"Tanh", tanh, -0.5, 0.5, 4},
+        {"Tanh", tanh, -1e-4, 1e-4, 4},
+        {"Sigmoid", ref_sigmoid, -80, 80, 4},
+        {"Sigmoid", ref_sigmoid, -3, 3, 4},
+        {"Log", log, 1e-30, 3, 3},
+        {"Log", log, 0.99, 1.01, 3},
+        {"Log", log, 1e-40, 1e-37, 3},
+        {"Log", log, 1, 3e38, 3},
+        {"Sqrt", sqrt, 0, 5, 0.5000001},
+        {"Sqrt", sqrt, 1e-45, 1e-37, 0.5000001},
+        {"Sqrt", sqrt, 0, 3e38, 0.5000001},
+        {"Relu", ref_relu, -3, 3, 0},
+        {"LeakyRelu", ref_leaky, -3, 3, 1},
+        {"HardSigmoid", ref_hard_sigmoid, 0, 5, 8},
+        {"HardSwish", ref_hard_swish, 0, 5, 8},
+        {"Elu", ref_elu, 0, 5, 1},
+        {"Abs", fabs, -3, 3, 0},
+        {"Neg", ref_neg, -3, 3, 0},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_error error;
+        float where = 0;
+        double worst;
+        epctx_error_clear(&error);
+        worst = unary_worst(&cases[i], 200001, &error, &where);
+        CHECK(worst <= cases[i].ulps, "%s in %g..%g: %g ulps off at %.9g, expected at most %g %s",
+              cases[i].op, cases[i].low, cases[i].high, worst, (double)where, cases[i].ulps,
+              error.message);
+    }
+}
+
+TEST(unary_specials)
+{
+    static const char *const ops[5] = {"Exp", "Tanh", "Sigmoid", "Log", "Sqrt"};
+    static const double want[5][3] = {/* of -infinity, +infinity, -0 */
+                                      {0, INFINITY, 1},
+                                      {-1, 1, -0.0},
+                                      {0, 1, 0.5},
+                                      {NAN, INFINITY, -INFINITY},
+                                      {NAN, INFINITY, -0.0}};
+    const int64_t dims[1] = {4};
+    const float x[4] = {-INFINITY, INFINITY, -0.0f, NAN};
+    int i, j;
+    for (i = 0; i < 5; i++) {
+        graph_builder b;
+        epctx_error error;
+        float y[4];
+        const void *in[1];
+        void *out[1];
+        in[0] = x;
+        out[0] = y;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 1, dims);
+        gb_node(&b, ops[i], 13, "x", "y");
+        gb_output(&b, "y");
+        CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+        CHECK(isnan((double)y[3]), "%s(NaN) is %g", ops[i], (double)y[3]);
+        for (j = 0; j < 3; j++)
+            CHECK(isnan(want[i][j]) ? isnan((double)y[j])
+                                    : (double)y[j] == want[i][j] &&
+                                          !signbit((double)y[j]) == !signbit(want[i][j]),
+                  "%s(%g) is %g, expected %g", ops[i], (double)x[j], (double)y[j], want[i][j]);
+        gb_free(&b);
+    }
+}
+
+/* Runs a graph of one node "op" with input x of `dims`; the caller adds attributes in between. */
+static epctx_status run_one(graph_builder *b, const float *x, float *y, epctx_error *error)
+{
+    const void *in[1];
+    void *out[1];
+    in[0] = x;
+    out[0] = y;
+    epctx_error_clear(error);
+    gb_output(b, "y");
+    return gb_run(b, in, out, error);
+}
+
+TEST(softmax)
+{
+    int version, log_of, axis, i;
+    seed = 6;
+    for (version = 11; version <= 13; version += 2) {
+        for (log_of = 0; log_of < 2; log_of++) {
+            for (axis = -3; axis < 3; axis++) {
+                const int64_t dims[3] = {3, 4, 5};
+                const int at = axis < 0 ? axis + 3 : axis;
+                size_t outer = gb_count(at, dims), n = 1, inner = 1, o, j, k;
+                graph_builder b;
+                epctx_error error;
+                float *x, y[60];
+                double want[60];
+                for (i = at; i < 3; i++) {
+                    if (i == at || version < 13)
+                        n *= (size_t)dims[i];
+                    else
+                        inner *= (size_t)dims[i];
+                }
+                gb_init(&b);
+                x = floats(&b, 60);
+                for (i = 0; i < 60; i++)
+                    x[i] = x[i] * 20 + 500; /* exp would overflow without the shift */
+                gb_input(&b, "x", 1, 3, dims);
+                gb_node(&b, log_of ? "LogSoftmax" : "Softmax", version, "x", "y");
+                gb_attr_int(&b, "axis", axis);
+                for (o = 0; o < outer; o++)
+                    for (k = 0; k < inner; k++) {
+                        double sum = 0;
+                        for (j = 0; j < n; j++)
+                            sum += exp((double)x[(o * n + j) * inner + k] - 500);
+                        for (j = 0; j < n; j++) {
+                            double v = (double)x[(o * n + j) * inner + k] - 500;
+                            want[(o * n + j) * inner + k] = log_of ? v - log(sum) : exp(v) / sum;
+                        }
+                    }
+                CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+                CHECK(difference(y, want, 60) < 1e-6, "version %d log %d axis %d: differs by %g",
+                      version, log_of, axis, difference(y, want, 60));
+                gb_free(&b);
+            }
+        }
+    }
+}
+
+/* -- moving data -- */
+
+TEST(transpose)
+{
+    int i, c;
+    seed = 7;
+    for (c = 0; c < 300; c++) {
+        const int rank = (int)(1 + pick(6));
+        int64_t dims[6], perm[6], out[6], at[6] = {0};
+        graph_builder b;
+        epctx_error error;
+        float *x, *y;
+        size_t total, count = 0;
+        gb_init(&b);
+        for (i = 0; i < rank; i++) {
+            int64_t j = pick(i + 1);
+            dims[i] = 1 + pick(5);
+            perm[i] = perm[j];
+            perm[j] = i;
+        }
+        for (i = 0; i < rank; i++)
+            out[i] = dims[perm[i]];
+        total = gb_count(rank, dims);
+        x = floats(&b, total);
+        y = (float *)gb_alloc(&b, total * 4);
+        gb_input(&b, "x", 1, rank, dims);
+        gb_node(&b, "Transpose", 13, "x", "y");
+        gb_attr_ints(&b, "perm", (size_t)rank, perm);
+        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+        do {
+            int64_t in[6], p = 0;
+            for (i = 0; i < rank; i++)
+                in[perm[i]] = at[i];
+            for (i = 0; i < rank; i++)
+                p = p * dims[i] + in[i];
+            CHECK(y[count] == x[p], "case %d, element %zu", c, count);
+            count++;
+        } while (next_index(rank, out, at));
+        gb_free(&b);
+    }
+}
+
+TEST(slice)
+{
+    int c, i;
+    seed = 8;
+    for (c = 0; c < 300; c++) {
+        const int rank = (int)(1 + pick(4));
+        int64_t dims[4], starts[4], ends[4], axes[4], steps[4], out[4], at[4] = {0};
+        graph_builder b;
+        epctx_error error;
+        float *x, *y;
+        size_t total, count = 0;
+        gb_init(&b);
+        for (i = 0; i < rank; i++) {
+            int64_t first, number;
+            dims[i] = 1 + pick(7);
+            first = pick(dims[i]);
+            steps[i] = 1 + pick(3);
+            if (pick(2)) steps[i] = -steps[i];
+            number = (steps[i] > 0 ? dims[i] - 1 - first : first) / llabs(steps[i]) + 1;
+            out[i] = 1 + pick(number);
+            axes[i] = pick(2) ? i : i - rank;
+            starts[i] = pick(2) ? first : first - dims[i];
+            ends[i] = first + (out[i] - 1) * steps[i] + (steps[i] > 0 ? 1 : -1);
+            if (ends[i] < 0) ends[i] = -1000;
+            at[i] = 0;
+        }
+        total = gb_count(rank, out);
+        x = floats(&b, gb_count(rank, dims));
+        y = (float *)gb_alloc(&b, total * 4);
+        gb_input(&b, "x", 1, rank, dims);
+        gb_ints(&b, "s", rank, starts);
+        gb_ints(&b, "e", rank, ends);
+        gb_ints(&b, "a", rank, axes);
+        gb_ints(&b, "t", rank, steps);
+        gb_node(&b, "Slice", 13, "x,s,e,a,t", "y");
+        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "case %d: %s", c, error.message);
+        do {
+            int64_t p = 0;
+            for (i = 0; i < rank; i++) {
+                int64_t first = starts[i] < 0 ? starts[i] + dims[i] : starts[i];
+                p = p * dims[i] + first + at[i] * steps[i];
+            }
+            CHECK(y[count] == x[p], "case %d, element %zu", c, count);
+            count++;
+        } while (next_index(rank, out, at));
+        gb_free(&b);
+    }
+}
+
+static int64_t pad_source(const char *mode, int64_t i, int64_t size)
+{
+    if (i >= 0 && i < size) return i;
+    if (mode[0] == 'c') return -1;
+    if (mode[0] == 'e') return i < 0 ? 0 : size - 1;
+    return i < 0 ? -i : 2 * size - 2 - i;
+}
+
+TEST(pad)
+{
+    static const char *const modes[3] = {"constant", "edge", "reflect"};
+    int c, i;
+    seed = 9;
+    for (c = 0; c < 300; c++) {
+        const char *mode = modes[c % 3];
+        const int rank = (int)(1 + pick(4));
+        const float value = 0.75f;
+        int64_t dims[4], pads[8], out[4], at[4] = {0};
+        graph_builder b;
+        epctx_error error;
+        float *x, *y;
+        size_t count = 0;
+        gb_init(&b);
+        for (i = 0; i < rank; i++) {
+            dims[i] = 3 + pick(4);
+            pads[i] = mode[0] == 'c' ? pick(5) - 1 : pick(3);
+            pads[rank + i] = mode[0] == 'c' ? pick(5) - 1 : pick(3);
+            out[i] = dims[i] + pads[i] + pads[rank + i];
+        }
+        x = floats(&b, gb_count(rank, dims));
+        y = (float *)gb_alloc(&b, gb_count(rank, out) * 4);
+        gb_input(&b, "x", 1, rank, dims);
+        gb_ints(&b, "p", 2 * rank, pads);
+        gb_floats(&b, "v", 0, NULL, &value);
+        gb_node(&b, "Pad", 13, "x,p,v", "y");
+        gb_attr_text(&b, "mode", mode);
+        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "case %d: %s", c, error.message);
+        do {
+            int64_t p = 0;
+            bool border = false;
+            for (i = 0; i < rank; i++) {
+                int64_t from = pad_source(mode, at[i] - pads[i], dims[i]);
+                border = border || from < 0;
+                p = p * dims[i] + from;
+            }
+            CHECK(y[count] == (border ? value : x[p]), "case %d, %s, element %zu", c, mode, count);
+            count++;
+        } while (next_index(rank, out, at));
+        gb_free(&b);
+    }
+}
+
+TEST(concat)
+{
+    int c, i;
+    seed = 10;
+    for (c = 0; c < 200; c++) {
+        const int rank = (int)(1 + pick(4)), axis = (int)pick(rank);
+        int64_t dims[3][4], out[4], at[4] = {0};
+        const void *in[3];
+        void *outputs[1];
+        graph_builder b;
+        epctx_error error;
+        float *x[3];
+        size_t count = 0;
+        gb_init(&b);
+        for (i = 0; i < rank; i++)
+            out[i] = 1 + pick(5);
+        out[axis] = 0;
+        for (i = 0; i < 3; i++) {
+            memcpy(dims[i], out, sizeof out);
+            dims[i][axis] = 1 + pick(4);
+        }
+        for (i = 0; i < 3; i++) {
+            static const char *const names[3] = {"a", "b", "c"};
+            out[axis] += dims[i][axis];
+            x[i] = floats(&b, gb_count(rank, dims[i]));
+            if (i == 1)
+                gb_floats(&b, names[i], rank, dims[i], x[i]);
+            else
+                gb_input(&b, names[i], 1, rank, dims[i]);
+        }
+        in[0] = x[0];
+        in[1] = x[2];
+        outputs[0] = gb_alloc(&b, gb_count(rank, out) * 4);
+        gb_node(&b, "Concat", 13, "a,b,c", "y");
+        gb_attr_int(&b, "axis", axis - (pick(2) ? rank : 0));
+        gb_output(&b, "y");
+        epctx_error_clear(&error);
+        CHECK(gb_run(&b, in, outputs, &error) == EPCTX_OK, "case %d: %s", c, error.message);
+        do {
+            int64_t from[4], p = 0;
+            int part = 0;
+            memcpy(from, at, sizeof from);
+            while (from[axis] >= dims[part][axis])
+                from[axis] -= dims[part++][axis];
+            for (i = 0; i < rank; i++)
+                p = p * dims[part][i] + from[i];
+            CHECK(((const float *)outputs[0])[count] == x[part][p], "case %d, element %zu", c,
+                  count);
+            count++;
+        } while (next_index(rank, out, at));
+        gb_free(&b);
+    }
+}
+
+TEST(reduce)
+{
+    static const char *const ops[4] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"};
+    int c, i, k;
+    seed = 11;
+    for (c = 0; c < 200; c++) {
+        const int kind = c % 4, rank = (int)(1 + pick(5));
+        int64_t dims[5], at[5] = {0}, axes[5], kept[5], number = 0;
+        double sum[1024], low[1024], high[1024], want[1024], each = 1;
+        graph_builder b;
+        epctx_error error;
+        float *x, y[1024];
+        size_t count = 0, total;
+        gb_init(&b);
+        for (i = 0; i < rank; i++) {
+            dims[i] = 1 + pick(4);
+            kept[i] = dims[i];
+            if (pick(2)) {
+                axes[number++] = i;
+                kept[i] = 1;
+                each *= (double)dims[i];
+            }
+        }
+        if (number == 0) {
+            axes[number++] = 0;
+            each = (double)dims[0];
+            kept[0] = 1;
+        }
+        total = gb_count(rank, kept);
+        x = floats(&b, gb_count(rank, dims));
+        for (k = 0; k < 1024; k++) {
+            sum[k] = 0;
+            low[k] = 1e9;
+            high[k] = -1e9;
+        }
+        do {
+            const size_t p = broadcast_at(rank, kept, rank, at);
+            const double v = x[count++];
+            sum[p] += v;
+            low[p] = v < low[p] ? v : low[p];
+            high[p] = v > high[p] ? v : high[p];
+        } while (next_index(rank, dims, at));
+        for (k = 0; k < (int)total; k++)
+            want[k] = kind == 0 ? sum[k] : kind == 1 ? sum[k] / each : kind == 2 ? high[k] : low[k];
+        gb_input(&b, "x", 1, rank, dims);
+        gb_node(&b, ops[kind], 11, "x", "y");
+        gb_attr_ints(&b, "axes", (size_t)number, axes);
+        gb_attr_int(&b, "keepdims", pick(2));
+        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "case %d: %s", c, error.message);
+        CHECK(difference(y, want, total) < 1e-6, "case %d, %s: differs by %g", c, ops[kind],
+              difference(y, want, total));
+        gb_free(&b);
+    }
+}
+
+TEST(batch_normalization)
+{
+    int c, i;
+    seed = 12;
+    for (c = 0; c < 40; c++) { /* constant or from run time; alone, or behind a convolution */
+        const bool constant = c % 2 == 0, conv = c % 4 < 2;
+        const int64_t xs[4] = {2, 3, 4, 5}, ch[1] = {3}, ws[4] = {3, 3, 1, 1};
+        float *x, *p[4], y[120], w[9] = {1, 0, 0, 0, 2, 0, 0, 0, -1};
+        const void *in[5];
+        void *out[1];
+        double want[120];
+        graph_builder b;
+        epctx_error error;
+        gb_init(&b);
+        x = floats(&b, 120);
+        gb_input(&b, "x", 1, 4, xs);
+        in[0] = x;
+        for (i = 0; i < 4; i++) {
+            static const char *const names[4] = {"s", "b", "m", "v"};
+            p[i] = floats(&b, 3);
+            in[1 + i] = p[i];
+            if (i == 3) p[3][0] += 1.5f, p[3][1] += 1.5f, p[3][2] += 1.5f;
+            if (constant)
+                gb_floats(&b, names[i], 1, ch, p[i]);
+            else
+                gb_input(&b, names[i], 1, 1, ch);
+        }
+        gb_floats(&b, "w", 4, ws, w);
+        if (conv) gb_node(&b, "Conv", 11, "x,w", "t");
+        gb_node(&b, "BatchNormalization", 15, conv ? "t,s,b,m,v" : "x,s,b,m,v", "y");
+        gb_attr_float(&b, "epsilon", 0.01f);
+        gb_output(&b, "y");
+        for (i = 0; i < 120; i++) {
+            const int k = i / 20 % 3;
+            const double v = (double)x[i] * (conv ? (double)w[k * 4] : 1);
+            want[i] =
+                (v - (double)p[2][k]) / sqrt((double)p[3][k] + (double)0.01f) * (double)p[0][k] +
+                (double)p[1][k];
+        }
+        out[0] = y;
+        epctx_error_clear(&error);
+        CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "case %d: %s", c, error.message);
+        CHECK(difference(y, want, 120) < 1e-6, "case %d: differs by %g", c,
+              difference(y, want, 120));
+        gb_free(&b);
+    }
+}
+
+TEST(gather)
+{
+    const int64_t dims[2] = {3, 4}, two[1] = {2};
+    const float x[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
+                want[8] = {8, 9, 10, 11, 4, 5, 6, 7};
+    int64_t index[2] = {2, -2};
+    float y[8];
+    const void *in[2];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, dims);
+    gb_input(&b, "i", EPCTX_ONNX_INT64, 1, two);
+    gb_node(&b, "Gather", 13, "x,i", "y");
+    gb_output(&b, "y");
+    in[0] = x;
+    in[1] = index;
+    out[0] = y;
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, want, sizeof want);
+    index[1] = 3;
+    CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "Gather_00");
+    CHECK_HAS(error.message, "index 3");
+    index[1] = INT64_MIN;
+    CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
+    gb_free(&b);
+}
+
+TEST(cast)
+{
+    const int64_t dims[1] = {6};
+    const float x[6] = {1.9f, -1.9f, 0, 3e9f, NAN, 1e30f};
+    const int64_t want[6] = {1, -1, 0, 3000000000, INT64_MIN, INT64_MIN};
+    int64_t y[6];
+    graph_builder b;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_node(&b, "Cast", 13, "x", "y");
+    gb_attr_int(&b, "to", EPCTX_ONNX_INT64);
+    CHECK(run_one(&b, x, (float *)(void *)y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, want, sizeof want);
+    gb_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(conv);
+    RUN(conv_one_dimension);
+    RUN(pool);
+    RUN(gemm);
+    RUN(matmul);
+    RUN(binary);
+    RUN(unary);
+    RUN(unary_specials);
+    RUN(softmax);
+    RUN(transpose);
+    RUN(slice);
+    RUN(pad);
+    RUN(concat);
+    RUN(reduce);
+    RUN(batch_normalization);
+    RUN(gather);
+    RUN(cast);
+    return test_end();
+}

@@ -1,0 +1,2297 @@
+/*
+ * The plugin EP inside the unmodified ONNX Runtime, driven through ORT's public C API alone. Every
+ * case runs with the toy device (tests/ort/device_toy.c) and with the reference NPU: the same
+ * scaffolding on two backends. Outputs are compared with ORT's CPU EP while ours is absent, and the
+ * CPU fallback is disabled unless a case needs it.
+ */
+#define _GNU_SOURCE 1
+#include <ftw.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "epctx.h"
+#include "examples/plugin_ep/device.h"
+#include "ort/onnx_bytes.h"
+#include "ort/ort_driver.h"
+#include "test.h"
+#if defined(__has_include)
+#if __has_include("epctx_npu.h")
+#include "epctx_npu.h"
+#define HAVE_NPU 1
+#endif
+#endif
+
+typedef struct subject {
+    const char *label; /* of the cases */
+    const char *library;
+    const char *ep;         /* also the `source` of its nodes */
+    const char *short_name; /* [ep] in [model]_[ep].bin */
+} subject;
+
+static const subject subjects[] = {
+    {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy"},
+    {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
+};
+#define TOY (&subjects[0])
+static const subject *ep;      /* the one under test */
+static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
+static char folder[256];       /* for the files of the running case; empty at its start */
+
+/* ------------------------------------------------------------------- files */
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+static void clear_folder(void)
+{
+    if (*folder) nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    mkdir(folder, 0777);
+}
+
+/* "folder/name", valid until 64 further calls. */
+static const char *in_folder(const char *name)
+{
+    static char paths[64][512];
+    static unsigned next;
+    char *path = paths[next++ % 64];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static bool exists(const char *name)
+{
+    struct stat st;
+    return stat(in_folder(name), &st) == 0;
+}
+
+static bool save(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(in_folder(name), "wb");
+    const bool ok = file && fwrite(data, 1, size, file) == size;
+    return file && fclose(file) == 0 && ok;
+}
+
+static void *slurp(const char *name, size_t *size)
+{
+    FILE *file = fopen(in_folder(name), "rb");
+    uint8_t *data = (uint8_t *)malloc(1 << 24);
+    *size = 0;
+    if (!file || !data) {
+        if (file) fclose(file);
+        free(data);
+        return NULL;
+    }
+    *size = fread(data, 1, 1 << 24, file);
+    fclose(file);
+    return data;
+}
+
+static size_t count_files(void)
+{
+    char command[400], line[32] = "0";
+    FILE *pipe;
+    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
+    pipe = popen(command, "r");
+    if (!pipe) return SIZE_MAX;
+    if (!fgets(line, sizeof line, pipe)) line[0] = '\0';
+    pclose(pipe);
+    return (size_t)strtoul(line, NULL, 10);
+}
+
+/* "[stem]_[ep].bin" */
+static const char *binary_name(const char *stem)
+{
+    static char name[128];
+    snprintf(name, sizeof name, "%s_%s.bin", stem, ep->short_name);
+    return name;
+}
+
+/* ------------------------------------------------------------------ models */
+
+static const int64_t dims23[2] = {2, 3};
+
+static void weights(float *out, float start)
+{
+    int i;
+    for (i = 0; i < 6; i++)
+        out[i] = start + 0.25f * (float)i;
+}
+
+/* y = relu((x + w1) * w2) - x: one partition of four nodes. */
+static bool make_one(const char *name)
+{
+    onnx_model m;
+    float w[6];
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, -1);
+    onnx_floats(&m.graph, "w1", 2, dims23, w);
+    weights(w, 2);
+    onnx_floats(&m.graph, "w2", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "add", "x,w1", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "mul", "a,w2", "b", NULL);
+    onnx_node(&m.graph, "Relu", "", "relu", "b", "c", NULL);
+    onnx_node(&m.graph, "Sub", "", "sub", "c,x", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* Three partitions with an operator of com.microsoft between them, which no backend here knows. Two
+ * inputs, two outputs. */
+static void three_graph(onnx_model *m, bool external)
+{
+    float w[6];
+    onnx_input(&m->graph, "x", 2, dims23);
+    onnx_input(&m->graph, "z", 2, dims23);
+    weights(w, 1);
+    if (external) {
+        onnx_external(&m->graph, "w1", 2, dims23, "weights.bin", 0);
+        onnx_external(&m->graph, "w2", 2, dims23, "weights.bin", 24);
+    } else {
+        onnx_floats(&m->graph, "w1", 2, dims23, w);
+        weights(w, -2);
+        onnx_floats(&m->graph, "w2", 2, dims23, w);
+    }
+    weights(w, 0);
+    onnx_node(&m->graph, "Add", "", "p1", "x,w1", "a", NULL);
+    onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu1", "a,bias", "b", NULL);
+    onnx_node(&m->graph, "Mul", "", "p2", "b,w2", "c", NULL);
+    onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu2", "c,bias", "d", NULL);
+    onnx_node(&m->graph, "Sub", "", "p3", "d,z", "y", NULL);
+    onnx_node(&m->graph, "Relu", "", "p3b", "d", "y2", NULL);
+    onnx_floats(&m->graph, "bias", 1, dims23 + 1, w);
+    /* ORT infers the types in between, epctx.h believes the model. */
+    onnx_value(&m->graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "b", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "c", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "d", ONNX_FLOAT, 2, dims23);
+    onnx_output(&m->graph, "y", 2, dims23);
+    onnx_output(&m->graph, "y2", 2, dims23);
+    onnx_finish(m);
+}
+
+static bool make_three(const char *name)
+{
+    onnx_model m;
+    bool ok;
+    onnx_begin(&m);
+    three_graph(&m, false);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* ------------------------------------------------------------------ judging */
+
+/* Outputs of the model on the CPU EP. `plain`: as the model says, where an optimized quantized
+ * model computes in integers. */
+static bool cpu_outputs_of(const char *path, bool plain, ort_values *out)
+{
+    ort_spec spec;
+    OrtSession *session = NULL;
+    bool ok;
+    memset(&spec, 0, sizeof spec);
+    spec.path = path;
+    spec.plain = plain;
+    ok = ort_session(&spec, &session) && ort_run(session, 7, out);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+static bool cpu_outputs(const char *path, ort_values *out)
+{
+    return cpu_outputs_of(path, false, out);
+}
+
+/* `got` are the outputs of `model` on the CPU; of a deep model in one of two ways. */
+static bool as_on_cpu(const char *model, const ort_values *got)
+{
+    int plain;
+    bool same = false;
+    for (plain = 0; plain <= (ort_relative > 0) && !same; plain++) {
+        ort_values want;
+        memset(&want, 0, sizeof want);
+        same = cpu_outputs_of(model, plain, &want) && ort_same(got, &want);
+        if (want.count) {
+            char text[sizeof ort_text];
+            memcpy(text, ort_text, sizeof text);
+            ort_values_free(&want);
+            memcpy(ort_text, text, sizeof text);
+        }
+    }
+    return same;
+}
+
+/* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
+ * how many nodes of ours ran (0: something failed, see ort_text). */
+static size_t check_run(const ort_spec *spec, const char *model)
+{
+    OrtSession *session = NULL;
+    ort_values got;
+    size_t nodes = 0;
+    char text[sizeof ort_text];
+    memset(&got, 0, sizeof got);
+    if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
+        nodes = ort_assigned(session, ep->ep);
+        if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
+    }
+    memcpy(text, ort_text, sizeof text);
+    ort_values_free(&got);
+    if (session) ort->ReleaseSession(session);
+    memcpy(ort_text, text, sizeof text);
+    if (nodes != SIZE_MAX && nodes) snprintf(ort_text, sizeof ort_text, "%zu nodes ran", nodes);
+    return nodes == SIZE_MAX ? 0 : nodes;
+}
+
+static ort_spec spec_of(const char *path)
+{
+    ort_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.ep = ep->ep;
+    spec.path = path;
+    return spec;
+}
+
+/* Creates a session for its side effect. */
+static bool make_session(const ort_spec *spec)
+{
+    OrtSession *session = NULL;
+    const bool ok = ort_session(spec, &session);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+#define CHECK_ORT(call) CHECK(call, "%s: expected success, found %d: %s", #call, ort_code, ort_text)
+/* `call` fails with ORT's code `code` and a message that holds `text`. */
+#define CHECK_ORT_FAILS(call, code, text)                                                          \
+    do {                                                                                           \
+        CHECK(!(call), "%s: expected failure %d, found success", #call, (int)(code));              \
+        CHECK(ort_code == (int)(code) && strstr(ort_text, text),                                   \
+              "%s: expected %d with \"%s\", found %d: %s", #call, (int)(code), text, ort_code,     \
+              ort_text);                                                                           \
+    } while (0)
+
+/* The EPContext nodes of a model in the folder. */
+typedef struct nodes {
+    epctx_model model;
+    epctx_epnode list[8];
+    epctx_node_view views[8];
+    size_t count, others;
+} nodes;
+
+static bool read_nodes(const char *name, nodes *out)
+{
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view view;
+    memset(out, 0, sizeof *out);
+    epctx_error_clear(&error);
+    if (epctx_model_open_file(&out->model, in_folder(name), NULL, &error) != EPCTX_OK) {
+        snprintf(ort_text, sizeof ort_text, "%s", error.message);
+        return false;
+    }
+    it = epctx_graph_nodes(epctx_model_graph(&out->model));
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_is_epnode(&view)) {
+            out->others++;
+        } else if (out->count < 8) {
+            out->views[out->count] = view;
+            if (epctx_epnode_read(&view, &out->list[out->count++], &error) != EPCTX_OK) {
+                snprintf(ort_text, sizeof ort_text, "%s", error.message);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------- cases */
+
+static const char *const generate[] = {"ep.context_enable", "1", NULL};
+static const char *const generate_embed[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
+                                             NULL};
+
+TEST(jit)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    CHECK_INT(count_files(), 1);
+}
+
+TEST(generate_by_options)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    nodes n;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generate;
+    /* The session that generates is also good for running. */
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    CHECK_INT(count_files(), 3);
+    CHECK(exists("m_ctx.onnx") && exists(binary_name("m")), "expected m_ctx.onnx and %s",
+          binary_name("m"));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    CHECK_INT(n.count, 1);
+    CHECK_INT(n.others, 0);
+    CHECK_INT(n.list[0].main_context, 1);
+    CHECK_INT(n.list[0].embed_mode, 0);
+    CHECK_TRUE(epctx_str_is(n.list[0].ep_cache_context, binary_name("m")));
+    CHECK_TRUE(epctx_str_is(n.list[0].source, ep->ep));
+    CHECK_TRUE(epctx_str_is(n.list[0].onnx_model_filename, "m.onnx"));
+    CHECK_TRUE(n.list[0].partition_name.size > 0);
+    CHECK_TRUE(n.list[0].ep_sdk_version.size > 0);
+    CHECK_TRUE(n.list[0].hardware_architecture.size > 0);
+    CHECK_TRUE(epctx_notes_hash(n.list[0].notes) != 0);
+    epctx_model_close(&n.model);
+    /* Reload, where the original is gone. */
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = NULL;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+TEST(generate_embedded)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    nodes n;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generate_embed;
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    CHECK_INT(count_files(), 2);
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    CHECK_INT(n.count, 1);
+    CHECK_INT(n.list[0].embed_mode, 1);
+    CHECK_TRUE(n.list[0].ep_cache_context.size > 60);
+    epctx_model_close(&n.model);
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = NULL;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+TEST(partitions_in_one_binary)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    nodes n;
+    size_t i, primaries = 0;
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.config = generate;
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    CHECK_INT(count_files(), 3);
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    CHECK_INT(n.count, 3);
+    CHECK_INT(n.others, 2);
+    for (i = 0; i < 3; i++) {
+        primaries += n.list[i].main_context == 1;
+        CHECK_INT(n.list[i].embed_mode, 0);
+        CHECK_INT(n.list[i].ep_cache_context.size > 0, n.list[i].main_context);
+    }
+    CHECK_INT(primaries, 1);
+    epctx_model_close(&n.model);
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = NULL;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
+/* The folder's m.onnx becomes m_ctx.onnx and a binary. */
+static bool generate_one(const char *const *config)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    spec.config = config;
+    spec.allow_cpu = true;
+    return make_session(&spec);
+}
+
+TEST(devices)
+{
+    const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
+    const char *version;
+    CHECK(device, "expected a CPU device of %s", ep->ep);
+    CHECK(!ort_device(ep->ep, OrtHardwareDeviceType_NPU), "an NPU nobody allowed");
+    CHECK_TRUE(*ort->EpDevice_EpVendor(device));
+    version = ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version");
+    CHECK_HAS(version, ".");
+    /* The same EP cannot be appended twice. */
+    {
+        OrtSessionOptions *options = NULL;
+        ort_spec spec = spec_of(NULL);
+        bool once = ort_options(&spec, &options);
+        bool twice = ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &device,
+                                                                          1, NULL, NULL, 0));
+        if (twice) {
+            OrtSession *session = NULL;
+            make_one("m.onnx");
+            twice = ort_ok(ort->CreateSession(ort_env, in_folder("m.onnx"), options, &session));
+            if (session) ort->ReleaseSession(session);
+        }
+        ort->ReleaseSessionOptions(options);
+        CHECK(once && !twice, "expected the second append to fail");
+        CHECK_HAS(ort_text, "already been registered");
+    }
+}
+
+static bool register_library(const char *name, const char *file);
+
+/* A registration name that ends in .virtual allows a virtual NPU, and a policy picks it. */
+TEST(virtual_npu)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    const OrtEpDevice *device;
+    bool is_virtual = false;
+    size_t ran = 0;
+    char text[sizeof ort_text] = "";
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    CHECK_ORT(register_library("pretended.virtual", ep->library));
+    device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
+    if (device) {
+        const OrtKeyValuePairs *metadata =
+            ort->HardwareDevice_Metadata(ort->EpDevice_Device(device));
+        const char *text_value = ort->GetKeyValue(metadata, "is_virtual");
+        is_virtual = text_value && strcmp(text_value, "1") == 0;
+        spec.prefer_npu = true;
+        ran = check_run(&spec, spec.path);
+        memcpy(text, ort_text, sizeof text);
+    }
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "pretended.virtual")));
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(device, "expected an NPU device");
+    CHECK_TRUE(is_virtual);
+    CHECK(ran == 4, "PREFER_NPU: %zu nodes, %s", ran, text);
+}
+
+/* OrtCompileApi: from path and memory, to path, memory and function, payload inside and outside. */
+TEST(compile_api)
+{
+    int from_memory, to, embed;
+    size_t size;
+    CHECK_TRUE(make_one("m.onnx"));
+    for (from_memory = 0; from_memory < 2; from_memory++) {
+        for (to = 0; to < 3; to++) {
+            for (embed = 0; embed < 2; embed++) {
+                const char *const where[] = {"ep.context_file_path", in_folder("o_ctx.onnx"), NULL};
+                ort_spec spec = spec_of(in_folder("m.onnx"));
+                ort_output out;
+                char slash[300];
+                void *model = NULL;
+                size_t ran;
+                clear_folder();
+                CHECK_TRUE(make_one("m.onnx"));
+                memset(&out, 0, sizeof out);
+                if (from_memory) {
+                    model = slurp("m.onnx", &size);
+                    spec.path = NULL;
+                    spec.data = model;
+                    spec.size = size;
+                }
+                snprintf(slash, sizeof slash, "%s/", folder);
+                out.embed = embed;
+                out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
+                if (to == 0) out.path = in_folder("o_ctx.onnx");
+                out.to_function = to == 2;
+                if (to != 0) {
+                    out.folder = slash;
+                    out.name = "o";
+                }
+                CHECK(ort_compile_model(&spec, &out), "from %s to %d, embed %d: %s",
+                      from_memory ? "memory" : "path", to, embed, ort_text);
+                free(model);
+                CHECK(exists(binary_name("o")) == !embed, "from %d to %d, embed %d: %s",
+                      from_memory, to, embed, binary_name("o"));
+                CHECK_INT(count_files(), 1 + (to == 0) + !embed);
+                spec = spec_of(to == 0 ? in_folder("o_ctx.onnx") : NULL);
+                spec.data = out.data;
+                spec.size = out.size;
+                if (to != 0 && !embed) spec.config = where;
+                ran = check_run(&spec, in_folder("m.onnx"));
+                free(out.data);
+                CHECK(ran == 1, "reload from %d to %d, embed %d: %s", from_memory, to, embed,
+                      ort_text);
+            }
+        }
+    }
+}
+
+/* Nowhere to put the binary. */
+TEST(compile_api_without_place)
+{
+    ort_spec spec = spec_of(NULL);
+    ort_output out;
+    void *model;
+    bool ok;
+    CHECK_TRUE(make_one("m.onnx"));
+    memset(&out, 0, sizeof out);
+    model = slurp("m.onnx", &spec.size);
+    spec.data = model;
+    ok = ort_compile_model(&spec, &out);
+    free(model);
+    free(out.data);
+    CHECK_ORT_FAILS(ok, ORT_INVALID_ARGUMENT, "ep.context_file_path");
+}
+
+TEST(prefix)
+{
+    static const char *const config[] = {"ep.context_enable", "1", "ep.context_node_name_prefix",
+                                         "front_", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    nodes n;
+    size_t i;
+    CHECK_TRUE(make_three("m.onnx"));
+    CHECK_ORT(generate_one(config));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    CHECK_INT(n.count, 3);
+    for (i = 0; i < 3; i++) {
+        /* partition_name = prefix + the node's name; ORT dictates the latter. */
+        const epctx_str name = n.list[i].partition_name;
+        CHECK_TRUE(name.size == n.list[i].name.size + 6);
+        CHECK_TRUE(memcmp(name.data, "front_", 6) == 0);
+        CHECK_TRUE(memcmp(name.data + 6, n.list[i].name.data, n.list[i].name.size) == 0);
+    }
+    epctx_model_close(&n.model);
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
+/* Weights beside the source model, from a path and (with the folder option) from memory. */
+TEST(external_initializers_in)
+{
+    const char *const config[] = {"ep.context_enable",
+                                  "1",
+                                  "session.model_external_initializers_file_folder_path",
+                                  folder,
+                                  "ep.context_file_path",
+                                  in_folder("n_ctx.onnx"),
+                                  NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    onnx_model m;
+    float w[12];
+    weights(w, 1);
+    weights(w + 6, -2);
+    onnx_begin(&m);
+    three_graph(&m, true);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    CHECK_TRUE(save("weights.bin", w, sizeof w));
+    spec.allow_cpu = true;
+    spec.config = generate;
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    spec.path = NULL;
+    spec.data = m.bytes.data;
+    spec.size = m.bytes.size;
+    spec.config = config;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 4, "%s", ort_text);
+    onnx_free(&m);
+    /* The context models stand on their own. */
+    CHECK_TRUE(make_three("same.onnx"));
+    remove(in_folder("weights.bin"));
+    spec = spec_of(in_folder("m_ctx.onnx"));
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("same.onnx")) == 3, "%s", ort_text);
+    spec.path = in_folder("n_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("same.onnx")) == 3, "%s", ort_text);
+}
+
+/* The CPU's weights leave the context model. */
+TEST(external_initializers_out)
+{
+    static const char *const config[] = {"ep.context_enable", "1",
+                                         "ep.context_model_external_initializers_file_name",
+                                         "cpu.bin", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    CHECK_TRUE(make_three("m.onnx"));
+    CHECK_ORT(generate_one(config));
+    CHECK_TRUE(exists("cpu.bin") && exists(binary_name("m")));
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+}
+
+/* One EPContext node x -> y; NULL strings and negative numbers are left out. */
+typedef struct context_spec {
+    const char *source, *partition, *notes, *path, *architecture;
+    const void *payload;
+    size_t payload_size;
+    int64_t main_context, embed_mode;
+} context_spec;
+
+static void add_context(onnx_model *m, const context_spec *c, const char *name, const char *in,
+                        const char *out)
+{
+    onnx_bytes attrs = {0};
+    if (c->main_context >= 0) onnx_attr_int(&attrs, "main_context", c->main_context);
+    if (c->embed_mode >= 0) onnx_attr_int(&attrs, "embed_mode", c->embed_mode);
+    if (c->path) onnx_attr_text(&attrs, "ep_cache_context", c->path);
+    if (c->payload) onnx_attr_data(&attrs, "ep_cache_context", c->payload, c->payload_size);
+    if (c->source) onnx_attr_text(&attrs, "source", c->source);
+    if (c->partition) onnx_attr_text(&attrs, "partition_name", c->partition);
+    if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
+    if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
+    onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
+}
+
+static bool make_context(const char *name, const context_spec *c)
+{
+    onnx_model m;
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    add_context(&m, c, "ctx", "x", "y");
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+static context_spec context_of(const char *path, const char *partition)
+{
+    context_spec c;
+    memset(&c, 0, sizeof c);
+    c.source = ep->ep;
+    c.main_context = 1;
+    c.path = path;
+    c.partition = partition;
+    return c;
+}
+
+TEST(foreign_nodes_left_alone)
+{
+    ort_spec spec = spec_of(in_folder("f.onnx"));
+    context_spec c = context_of("whatever.bin", "g");
+    /* A name that only begins with ours is another one. */
+    char other[128];
+    snprintf(other, sizeof other, "%sX", ep->ep);
+    c.source = other;
+    CHECK_TRUE(make_context("f.onnx", &c));
+    spec.allow_cpu = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "EPContext");
+    c.source = NULL;
+    CHECK_TRUE(make_context("f.onnx", &c));
+    CHECK(!make_session(&spec), "a node without source is nobody's");
+}
+
+TEST(compiled_input_refused)
+{
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    ort_output out;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.config = generate;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "the model is compiled already");
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("again.onnx");
+    spec.config = NULL;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_INVALID_GRAPH, "compiled already");
+    CHECK_INT(exists("again.onnx"), 0);
+}
+
+TEST(reload_from_memory)
+{
+    const char *const config[] = {"ep.context_file_path", in_folder("not_there.onnx"), NULL};
+    ort_spec spec = spec_of(NULL);
+    void *model;
+    bool alone;
+    size_t ran;
+    char text[sizeof ort_text];
+    int code;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    model = slurp("m_ctx.onnx", &spec.size);
+    spec.data = model;
+    alone = make_session(&spec);
+    code = ort_code;
+    memcpy(text, ort_text, sizeof text);
+    spec.config = config; /* only the folder counts */
+    ran = check_run(&spec, in_folder("m.onnx"));
+    free(model);
+    CHECK(!alone && code == ORT_INVALID_GRAPH && strstr(text, "ep.context_file_path"),
+          "expected INVALID_GRAPH and a hint at ep.context_file_path, found %d: %s", code, text);
+    CHECK(ran == 1, "%s", ort_text);
+}
+
+/* Everything that can be wrong with a binary is INVALID_GRAPH, with the culprit's name. */
+TEST(bad_contexts)
+{
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    context_spec c = context_of(NULL, "g");
+    uint8_t *binary;
+    size_t size = 0, i;
+    const char *bin = binary_name("m");
+    static const char *const paths[] = {"../m.bin", "/etc/passwd", "a/../../m.bin", "", "."};
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    binary = (uint8_t *)slurp(bin, &size);
+    CHECK_TRUE(binary && size > 40);
+    /* Truncated at many places, damaged at many places. */
+    for (i = 0; i < 16; i++) {
+        bool ok;
+        CHECK_TRUE(save(bin, binary, size * i / 16));
+        ok = make_session(&spec);
+        CHECK(!ok && ort_code == ORT_INVALID_GRAPH && strstr(ort_text, "bin"),
+              "%zu of %zu bytes: expected INVALID_GRAPH, found %d: %s", size * i / 16, size,
+              ort_code, ort_text);
+    }
+    for (i = 0; i < 4; i++) {
+        binary[i] ^= 0x40;
+        CHECK_TRUE(save(bin, binary, size));
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+        binary[i] ^= 0x40;
+    }
+    /* Of another model: same partition name or not, never a silent wrong answer. */
+    CHECK_TRUE(make_three("o.onnx"));
+    remove(bin);
+    {
+        ort_spec other = spec_of(in_folder("o.onnx"));
+        other.allow_cpu = true;
+        other.config = generate;
+        CHECK_ORT(make_session(&other));
+    }
+    free(binary);
+    binary = (uint8_t *)slurp(binary_name("o"), &size);
+    CHECK_TRUE(binary && save(binary_name("m"), binary, size));
+    free(binary);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+    remove(in_folder(binary_name("m")));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, binary_name("m"));
+    mkdir(in_folder(binary_name("m")), 0777);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, binary_name("m"));
+    /* Paths that leave the folder. */
+    spec.path = in_folder("p.onnx");
+    for (i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        c.path = paths[i];
+        CHECK_TRUE(make_context("p.onnx", &c));
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    }
+    /* Embedded: nothing, and nonsense. */
+    c.path = NULL;
+    c.embed_mode = 1;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    c.payload = "";
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    c.payload = "not a context";
+    c.payload_size = 13;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+    /* Made for other hardware. */
+    c.architecture = "pdp-11";
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "pdp-11");
+    c.architecture = NULL;
+    /* A secondary without a primary; numbers outside the schema. */
+    c.main_context = 0;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "main_context 0");
+    c.main_context = 7;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "main_context");
+    c.main_context = 1;
+    c.embed_mode = 2;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
+}
+
+/* The binary of a recompiled model beside the old model: the graph hash tells. */
+TEST(other_generation)
+{
+    static const char *const notes[] = {"graph_hash=0123456789abcdef", NULL};
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    nodes n;
+    context_spec c;
+    char partition[256];
+    int i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    for (i = 0; i < 2; i++) {
+        c.notes = notes[i]; /* without the note nothing is checked */
+        CHECK_TRUE(make_context("p.onnx", &c));
+        if (notes[i]) {
+            CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "123456789abcdef");
+        } else {
+            CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+        }
+    }
+}
+
+/* Several primaries, embedded and in files, and secondaries before them, in one model. */
+TEST(primaries_and_secondaries)
+{
+    ort_spec spec = spec_of(in_folder("all.onnx"));
+    nodes n;
+    onnx_model m;
+    context_spec c;
+    char names[4][256];
+    uint8_t *payload;
+    size_t size = 0, i, ran;
+    /* `a` has three graphs in one file, `m` one that is embedded. */
+    CHECK_TRUE(make_three("a.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.path = in_folder("a.onnx");
+    spec.allow_cpu = true;
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    CHECK(read_nodes("a_ctx.onnx", &n), "%s", ort_text);
+    for (i = 0; i < 3; i++) {
+        snprintf(names[i], sizeof names[i], "%.*s", (int)n.list[i].partition_name.size,
+                 n.list[i].partition_name.data);
+        /* p1 is the one with input x alone: its graph is a + w1. */
+    }
+    epctx_model_close(&n.model);
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(names[3], sizeof names[3], "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    payload = (uint8_t *)slurp(binary_name("m"), &size);
+    CHECK_TRUE(payload != NULL);
+    /* y = m(m(x)): the first node is a secondary, its primary comes later; the second is another
+     * primary with the same payload in a file: then the secondary's graph is in two contexts. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
+    c = context_of(NULL, names[3]);
+    c.main_context = 0;
+    add_context(&m, &c, "second", "x", "t");
+    c = context_of(NULL, names[3]);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    add_context(&m, &c, "first", "t", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    /* The same by ordinary nodes, for the CPU. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    {
+        float w[6];
+        weights(w, -1);
+        onnx_floats(&m.graph, "w1", 2, dims23, w);
+        weights(w, 2);
+        onnx_floats(&m.graph, "w2", 2, dims23, w);
+    }
+    onnx_node(&m.graph, "Add", "", "1", "x,w1", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "2", "a,w2", "b", NULL);
+    onnx_node(&m.graph, "Relu", "", "3", "b", "c", NULL);
+    onnx_node(&m.graph, "Sub", "", "4", "c,x", "t", NULL);
+    onnx_node(&m.graph, "Add", "", "5", "t,w1", "d", NULL);
+    onnx_node(&m.graph, "Mul", "", "6", "d,w2", "e", NULL);
+    onnx_node(&m.graph, "Relu", "", "7", "e", "f", NULL);
+    onnx_node(&m.graph, "Sub", "", "8", "f,t", "y", NULL);
+    onnx_finish(&m);
+    CHECK_TRUE(save("twice.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    spec = spec_of(in_folder("all.onnx"));
+    ran = check_run(&spec, in_folder("twice.onnx"));
+    CHECK(ran == 2, "secondary before primary: %s", ort_text);
+    /* Two primaries, one embedded, one of the file with three graphs; each with its own graph. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
+    c = context_of(binary_name("m"), names[3]);
+    add_context(&m, &c, "file", "x", "t");
+    c = context_of(NULL, names[3]);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    add_context(&m, &c, "inside", "t", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    ran = check_run(&spec, in_folder("twice.onnx"));
+    CHECK(ran == 2, "two primaries: %s", ort_text);
+    /* A secondary whose graph both have is nobody's. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "t", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "u", ONNX_FLOAT, 2, dims23);
+    c = context_of(binary_name("m"), names[3]);
+    add_context(&m, &c, "file", "x", "t");
+    c = context_of(NULL, names[3]);
+    c.embed_mode = 1;
+    c.payload = payload;
+    c.payload_size = size;
+    add_context(&m, &c, "inside", "t", "u");
+    c = context_of(NULL, names[3]);
+    c.main_context = 0;
+    add_context(&m, &c, "second", "u", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("all.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    free(payload);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "found it in 2");
+}
+
+/* Options that make no sense fail the session, with the reason. ORT turns every code from CreateEp
+ * into FAIL. */
+TEST(bad_options)
+{
+    static const char *const enable[] = {"ep.context_enable", "yes", NULL};
+    static const char *const embed[] = {"ep.context_embed_mode", "2", NULL};
+    static const char *const share[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
+                                        NULL};
+    const char *const missing[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                   in_folder("no/such/folder/m_ctx.onnx"), NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = enable;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found 'yes'");
+    spec.config = embed;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found '2'");
+    spec.config = share;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "ep.share_ep_contexts");
+    spec.config = missing;
+    CHECK(!make_session(&spec), "expected a missing folder to fail");
+    CHECK_HAS(ort_text, "no/such/folder");
+    CHECK_INT(count_files(), 1);
+    /* Nothing is overwritten through session options: ORT's rule. */
+    CHECK_ORT(generate_one(generate));
+    CHECK(!generate_one(generate), "expected an existing context model to fail");
+    CHECK_HAS(ort_text, "exists already");
+}
+
+TEST(compile_disabled)
+{
+    static const char *const config[] = {"session.disable_model_compile", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.config = config;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_MODEL_REQUIRES_COMPILATION, ep->ep);
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* A context model without its EP. */
+TEST(without_the_ep)
+{
+    ort_spec spec;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    memset(&spec, 0, sizeof spec);
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, ep->ep);
+}
+
+/* What fails in Compute reaches the application with code and text (the toy fails on demand). */
+TEST(run_fails)
+{
+    static const char *const options[] = {"fail_run", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    ort_values out;
+    bool ok;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.options = options;
+    ok = ort_session(&spec, &session);
+    if (ok) {
+        ok = ort_run(session, 1, &out);
+        ort->ReleaseSession(session);
+    }
+    CHECK_ORT_FAILS(ok, ORT_EP_FAIL, "the toy was told to fail");
+}
+
+/* Two EPs compile parts of one model; each finds its own nodes again. */
+TEST(two_eps_in_one_model)
+{
+    const subject *other = &subjects[ep == &subjects[0] ? 1 : 0];
+    const char *const names[] = {subjects[0].ep, subjects[1].ep};
+    const OrtEpDevice *devices[2] = {NULL, NULL};
+    OrtSession *session = NULL;
+    ort_values want, got;
+    nodes n;
+    onnx_model m;
+    float w[6];
+    size_t ran[2] = {0, 0}, i;
+    int round;
+    bool ok = true;
+    char file[PATH_MAX + 64], text[sizeof ort_text] = "";
+    snprintf(file, sizeof file, "%s/%s", plugins, other->library);
+    if (access(file, R_OK) != 0) SKIP("%s is not built", other->library);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "for_both", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Tanh", "", "for_the_npu", "a", "b", NULL);
+    onnx_node(&m.graph, "Mul", "", "for_both_too", "b,w", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    CHECK_ORT(register_library(other->label, other->library));
+    memset(&want, 0, sizeof want);
+    memset(&got, 0, sizeof got);
+    for (round = 0; round < 2 && ok; round++) {
+        OrtSessionOptions *options = NULL;
+        ort_spec spec;
+        memset(&spec, 0, sizeof spec);
+        spec.config = round ? NULL : generate;
+        ok = ort_options(&spec, &options) &&
+             ort_ok(ort->AddSessionConfigEntry(options, "session.disable_cpu_ep_fallback", "1"));
+        for (i = 0; i < 2 && ok; i++) { /* the toy first: it leaves Tanh to the NPU */
+            devices[i] = ort_device(names[i], OrtHardwareDeviceType_CPU);
+            ok = devices[i] && ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(
+                                   options, ort_env, &devices[i], 1, NULL, NULL, 0));
+        }
+        ok = ok && ort_ok(ort->CreateSession(ort_env, in_folder(round ? "m_ctx.onnx" : "m.onnx"),
+                                             options, &session));
+        if (options) ort->ReleaseSessionOptions(options);
+        if (ok && round) {
+            ok = ort_run(session, 7, &got) && cpu_outputs(in_folder("m.onnx"), &want) &&
+                 ort_same(&got, &want);
+            for (i = 0; i < 2; i++)
+                ran[i] = ort_assigned(session, names[i]);
+        }
+        memcpy(text, ort_text, sizeof text);
+        if (session) ort->ReleaseSession(session);
+        session = NULL;
+    }
+    ort_values_free(&want);
+    ort_values_free(&got);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, other->label));
+    CHECK(ok, "%s", text);
+    CHECK_INT(ran[0], 2);
+    CHECK_INT(ran[1], 1);
+    CHECK_TRUE(exists("m_toy.bin") && exists("m_npu.bin"));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    epctx_model_close(&n.model);
+    CHECK_INT(n.count, 3);
+    CHECK_INT(n.others, 0);
+}
+
+/* The model says another shape than the binary was compiled for: an error, not a wrong access. */
+TEST(other_shape_than_compiled)
+{
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    OrtSession *session = NULL;
+    ort_values out;
+    nodes n;
+    onnx_model m;
+    context_spec c;
+    char partition[256];
+    int64_t dims[2] = {2, 2};
+    bool ok;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims);
+    onnx_output(&m.graph, "y", 2, dims);
+    add_context(&m, &c, "ctx", "x", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("p.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    ok = ort_session(&spec, &session);
+    if (ok) {
+        ok = ort_run(session, 1, &out);
+        ort->ReleaseSession(session);
+    }
+    CHECK_ORT_FAILS(ok, ORT_INVALID_ARGUMENT, "expected float32[2,3], found float32[2,2]");
+    /* Another number of inputs shows when it is loaded. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_input(&m.graph, "z", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    add_context(&m, &c, "ctx", "x,z", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("p.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "1 inputs, the node has 2");
+}
+
+/* Promises ORT asks of an EP and this one does not make. */
+TEST(nothing_compiled)
+{
+    static const char *const weightless[] = {"ep.enable_weightless", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    onnx_model m;
+    float w[3] = {1, 2, 3};
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
+    onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "x,bias", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o.onnx");
+    out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
+    spec.allow_cpu = true;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_FAIL, "Unable to compile any nodes");
+    CHECK_INT(count_files(), 1);
+    /* Through session options ORT writes nothing and calls that success. */
+    CHECK_ORT(generate_one(generate));
+    CHECK_INT(count_files(), 1);
+    if (ort_version < 29) return; /* an option of 1.29 */
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = weightless;
+    CHECK(!make_session(&spec), "expected weightless mode to be refused");
+    CHECK_HAS(ort_text, "Weightless mode requested");
+}
+
+/* The compile API, with the CPU's weights in a file. */
+TEST(compile_api_external_initializers)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    CHECK_TRUE(make_three("m.onnx"));
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o_ctx.onnx");
+    out.initializers = "cpu.bin";
+    spec.allow_cpu = true;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    CHECK_TRUE(exists("cpu.bin") && exists(binary_name("o")));
+    spec.path = in_folder("o_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    /* Without the CPU this model cannot run, and ORT says so. */
+    spec.allow_cpu = false;
+    CHECK(!make_session(&spec), "expected a missing CPU fallback to fail");
+    CHECK_HAS(ort_text, "fallback to CPU EP has been explicitly disabled");
+}
+
+/* ------------------------------------------------------------ compatibility */
+
+static bool set_metadata(const char *from, const char *to, const char *key, const char *value)
+{
+    epctx_model model;
+    epctx_error error;
+    epctx_status status = epctx_model_open_file(&model, in_folder(from), NULL, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
+    }
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), &error);
+    epctx_model_close(&model);
+    return status == EPCTX_OK;
+}
+
+static OrtCompiledModelCompatibility verdict_of(const char *text)
+{
+    const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
+    OrtCompiledModelCompatibility verdict = (OrtCompiledModelCompatibility)-1;
+    if (!ort_ok(ort->GetModelCompatibilityForEpDevices(&device, 1, text, &verdict))) {
+        return (OrtCompiledModelCompatibility)-1;
+    }
+    return verdict;
+}
+
+TEST(compatibility)
+{
+    static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
+    ort_spec spec = spec_of(in_folder("c_ctx.onnx"));
+    OrtAllocator *allocator = NULL;
+    char *text = NULL;
+    char key[128], own[512], changed[512], *at;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)));
+    CHECK_ORT(ort_ok(
+        ort->GetCompatibilityInfoFromModel(in_folder("m_ctx.onnx"), ep->ep, allocator, &text)));
+    CHECK_TRUE(text != NULL);
+    snprintf(own, sizeof own, "%s", text);
+    allocator->Free(allocator, text);
+    CHECK_HAS(own, ep->ep);
+    CHECK_INT(verdict_of(own), OrtCompiledModelCompatibility_EP_SUPPORTED_OPTIMAL);
+    CHECK_INT(verdict_of("something else"), OrtCompiledModelCompatibility_EP_NOT_APPLICABLE);
+    CHECK_INT(verdict_of(""), OrtCompiledModelCompatibility_EP_NOT_APPLICABLE);
+    snprintf(key, sizeof key, "ep_compatibility_info.%s", ep->ep);
+    /* Another architecture cannot run. */
+    snprintf(changed, sizeof changed, "%.*s;arch=nowhere", (int)strcspn(own, ";"), own);
+    at = strstr(own, ";arch=");
+    CHECK_TRUE(at != NULL);
+    snprintf(changed, sizeof changed, "%.*s;arch=nowhere", (int)(at - own), own);
+    CHECK_INT(verdict_of(changed), OrtCompiledModelCompatibility_EP_UNSUPPORTED);
+    CHECK_TRUE(set_metadata("m_ctx.onnx", "c_ctx.onnx", key, changed));
+    CHECK(!make_session(&spec), "expected an unsupported model to fail");
+    CHECK_HAS(ort_text, "not supported");
+    /* Another minor version of the SDK can, but a fresh compilation would be better. */
+    at = strstr(own, ";sdk=");
+    CHECK_TRUE(at != NULL);
+    {
+        const char *major = at + 5;
+        const char *rest = strchr(major, ';');
+        CHECK_TRUE(rest != NULL);
+        snprintf(changed, sizeof changed, "%.*s%.*s.99.0%s", (int)(major - own), own,
+                 (int)strcspn(major, "."), major, rest);
+    }
+    CHECK_INT(verdict_of(changed), OrtCompiledModelCompatibility_EP_SUPPORTED_PREFER_RECOMPILATION);
+    CHECK_TRUE(set_metadata("m_ctx.onnx", "c_ctx.onnx", key, changed));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    spec.config = strict;
+    CHECK(!make_session(&spec), "expected a suboptimal model to fail");
+    CHECK_HAS(ort_text, "suboptimal");
+    /* A string of somebody else under our key is not our business. */
+    spec.config = NULL;
+    CHECK_TRUE(set_metadata("m_ctx.onnx", "c_ctx.onnx", key, "???"));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* -------------------------------------------------------------- concurrency */
+
+typedef struct worker {
+    OrtSession *session;
+    const ort_values *want;
+    uint32_t seed;
+    bool ok;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *w = (worker *)argument;
+    const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
+    OrtAllocator *allocator = NULL;
+    ort_values input;
+    const void *want = NULL, *got = NULL;
+    OrtStatus *status;
+    int i;
+    memset(&input, 0, sizeof input);
+    input.count = 1;
+    status = ort->GetAllocatorWithDefaultOptions(&allocator);
+    w->ok = !status && ort_make_input(w->session, 0, allocator, w->seed, &input);
+    if (w->ok) w->ok = !ort->GetTensorData(w->want->values[0], &want);
+    for (i = 0; w->ok && i < 200; i++) {
+        OrtValue *out = NULL;
+        w->ok = !ort->Run(w->session, NULL, names_in, (const OrtValue *const *)input.values, 1,
+                          names_out, 1, &out);
+        if (w->ok) {
+            w->ok = !ort->GetTensorData(out, &got) && memcmp(got, want, 6 * sizeof(float)) == 0;
+            ort->ReleaseValue(out);
+        }
+    }
+    ort->ReleaseValue(input.values[0]);
+    allocator->Free(allocator, input.names[0]);
+    return NULL;
+}
+
+/* Eight threads on one session, each with inputs of its own, and a second session beside it. */
+TEST(concurrent_runs)
+{
+    enum { THREADS = 8 };
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    OrtSession *sessions[2] = {NULL, NULL};
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    ort_values want[THREADS];
+    bool ok;
+    int i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    ok = ort_session(&spec, &sessions[0]) && ort_session(&spec, &sessions[1]);
+    memset(want, 0, sizeof want);
+    for (i = 0; ok && i < THREADS; i++) {
+        ok = ort_run(sessions[0], (uint32_t)i, &want[i]);
+        workers[i].session = sessions[i % 2];
+        workers[i].want = &want[i];
+        workers[i].seed = (uint32_t)i;
+    }
+    for (i = 0; ok && i < THREADS; i++) {
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0) exit(1);
+    }
+    for (i = 0; ok && i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (i = 0; ok && i < THREADS; i++)
+        ok = workers[i].ok;
+    for (i = 0; i < THREADS; i++)
+        ort_values_free(&want[i]);
+    for (i = 0; i < 2; i++) {
+        if (sessions[i]) ort->ReleaseSession(sessions[i]);
+    }
+    CHECK(ok, "a thread failed or got another result");
+}
+
+/* Compiling for hardware that is elsewhere: the compile API's session is never run. The toy has a
+ * second architecture. */
+TEST(compile_for_other_hardware)
+{
+    static const char *const options[] = {"architecture", "slide-rule", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    nodes n;
+    bool there;
+    CHECK_TRUE(make_one("m.onnx"));
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o_ctx.onnx");
+    spec.options = options;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    CHECK(read_nodes("o_ctx.onnx", &n), "%s", ort_text);
+    there = n.count == 1 && epctx_str_is(n.list[0].hardware_architecture, "slide-rule");
+    epctx_model_close(&n.model);
+    CHECK_TRUE(there);
+    spec.options = NULL;
+    spec.path = out.path;
+    CHECK(!make_session(&spec), "expected another architecture to be refused");
+    CHECK_HAS(ort_text, "not supported");
+}
+
+/* At log level INFO the EP says why a node is left to others. */
+TEST(explains_refusals)
+{
+    OrtSessionOptions *options = NULL;
+    OrtSession *session = NULL;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    bool ok;
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    ort_log_clear();
+    ok = ort_options(&spec, &options) &&
+         ort_ok(ort->SetSessionLogSeverityLevel(options, ORT_LOGGING_LEVEL_INFO)) &&
+         ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL)) &&
+         ort_ok(ort->CreateSession(ort_env, spec.path, options, &session));
+    if (session) ort->ReleaseSession(session);
+    if (options) ort->ReleaseSessionOptions(options);
+    CHECK(ok, "%s", ort_text);
+    CHECK(strstr(ort_log, "BiasGelu 'cpu1' is left to other EPs"), "no such line in the log");
+    CHECK(!strstr(ort_log, "Add 'p1' is left"), "a node that was taken is explained");
+}
+
+static char thread_paths[2][512];
+
+static void *open_and_run(void *argument)
+{
+    worker *w = (worker *)argument;
+    int i;
+    w->ok = true;
+    for (i = 0; w->ok && i < 10; i++) {
+        OrtSession *session = NULL;
+        OrtSessionOptions *options = NULL;
+        const OrtEpDevice *const *devices = NULL;
+        const OrtEpDevice *mine = NULL;
+        size_t count = 0, k;
+        OrtStatus *status;
+        /* Not through ort_ok: its texts are shared. */
+        status = ort->GetEpDevices(ort_env, &devices, &count);
+        for (k = 0; !status && k < count; k++) {
+            if (strcmp(ort->EpDevice_EpName(devices[k]), ep->ep) == 0) mine = devices[k];
+        }
+        if (!status) status = ort->CreateSessionOptions(&options);
+        if (!status) {
+            status = ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &mine, 1, NULL,
+                                                                   NULL, 0);
+        }
+        if (!status) {
+            /* Half of them compile, half load. */
+            status = ort->CreateSession(ort_env, thread_paths[w->seed % 2], options, &session);
+        }
+        w->ok = !status;
+        if (status) ort->ReleaseStatus(status);
+        if (session) ort->ReleaseSession(session);
+        if (options) ort->ReleaseSessionOptions(options);
+    }
+    return NULL;
+}
+
+/* Sessions made and released by several threads at once, compiling and loading. */
+TEST(concurrent_sessions)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    worker workers[THREADS];
+    int i;
+    bool ok = true;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    snprintf(thread_paths[0], sizeof thread_paths[0], "%s", in_folder("m_ctx.onnx"));
+    snprintf(thread_paths[1], sizeof thread_paths[1], "%s", in_folder("m.onnx"));
+    for (i = 0; i < THREADS; i++) {
+        memset(&workers[i], 0, sizeof workers[i]);
+        workers[i].seed = (uint32_t)i;
+        if (pthread_create(&threads[i], NULL, open_and_run, &workers[i]) != 0) exit(1);
+    }
+    for (i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        ok = ok && workers[i].ok;
+    }
+    CHECK(ok, "a session could not be made");
+}
+
+/* ------------------------------------------------------------- control flow */
+
+enum { BODY_PLAIN, BODY_CONSTANT, BODY_OUTER_CONSTANT };
+
+/* if (flag) y = relu(t * ?) else y = t, where t = x + w is computed outside, used only inside. */
+static bool make_if(const char *name, int body)
+{
+    onnx_model m;
+    onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
+    float w[6];
+    bool ok;
+    onnx_begin(&m);
+    weights(w, 1);
+    onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "outside", "x,w", "t", NULL);
+    if (body == BODY_CONSTANT) onnx_floats(&then_graph, "wc", 2, dims23, w);
+    onnx_node(&then_graph, "Mul", "", "inside",
+              body == BODY_CONSTANT         ? "t,wc"
+              : body == BODY_OUTER_CONSTANT ? "t,w"
+                                            : "t,t",
+              "u", NULL);
+    onnx_node(&then_graph, "Relu", "", "inside2", "u", "v", NULL);
+    onnx_output(&then_graph, "v", 2, dims23);
+    onnx_node(&else_graph, "Identity", "", "other", "t", "q", NULL);
+    onnx_output(&else_graph, "q", 2, dims23);
+    onnx_attr_graph(&attrs, "then_branch", &then_graph);
+    onnx_attr_graph(&attrs, "else_branch", &else_graph);
+    onnx_node(&m.graph, "If", "", "if", "flag", "r", &attrs);
+    onnx_node(&m.graph, "Relu", "", "after", "r", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* JIT inside bodies works; while generating bodies stay as they are. */
+TEST(control_flow)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    nodes n;
+    int body;
+    for (body = BODY_PLAIN; body <= BODY_OUTER_CONSTANT; body++) {
+        CHECK_TRUE(make_if("m.onnx", body));
+        spec.allow_cpu = true;
+        /* Old runtimes cannot do it: there the bodies are the CPU's. */
+        CHECK(check_run(&spec, spec.path) > (ort_version < 29 ? 0 : 2), "body %d: %s", body,
+              ort_text);
+    }
+    CHECK_TRUE(make_if("m.onnx", BODY_PLAIN));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    epctx_model_close(&n.model);
+    /* The Add stays on the CPU: a body alone uses its result. */
+    CHECK_INT(n.count, 1);
+    CHECK_INT(n.others, 2);
+    spec.path = in_folder("m_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* What ORT would write wrongly is refused; with our guard off ORT still does it. */
+TEST(control_flow_refused)
+{
+    static const char *const bypass[] = {"write_control_flow", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    int body;
+    for (body = BODY_CONSTANT; body <= BODY_OUTER_CONSTANT; body++) {
+        bool mended;
+        clear_folder();
+        CHECK_TRUE(make_if("m.onnx", body));
+        spec.allow_cpu = true;
+        spec.config = generate;
+        spec.options = NULL;
+        spec.path = in_folder("m.onnx");
+        CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "uses constants");
+        CHECK_INT(count_files(), 1);
+        spec.options = bypass;
+        mended = make_session(&spec);
+        if (mended) {
+            spec.path = in_folder("m_ctx.onnx");
+            spec.config = NULL;
+            mended = check_run(&spec, in_folder("m.onnx")) > 0;
+        }
+        CHECK(!mended, "%s writes bodies with constants rightly (body %d): lift the guard",
+              ort_base->GetVersionString(), body);
+    }
+}
+
+/* ------------------------------------------------------------------ crashes */
+
+/* Runs ORT with a broken EP in another process; true when that died of a signal. */
+static bool crashes(const char *what)
+{
+    char path[PATH_MAX + 64];
+    int state = 0;
+    pid_t child;
+    fflush(NULL);
+    child = fork();
+    if (child < 0) return false;
+    if (child == 0) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        FILE *quiet = freopen("/dev/null", "w", stderr);
+        (void)quiet;
+        /* A sanitizer would catch the signal. */
+        signal(SIGSEGV, SIG_DFL);
+        remove(in_folder("m_ctx.onnx"));
+        snprintf(path, sizeof path, "%s/libtoy_ep.so", plugins);
+        setenv("EPCTX_TOY_EP", path, 1);
+        setenv("EPCTX_BAD_EP", what, 1);
+        spec.config = generate_embed;
+        if (!register_library("bad", "libbad_ep.so")) _exit(3);
+        _exit(make_session(&spec) ? 0 : 4);
+    }
+    if (waitpid(child, &state, 0) != child) return false;
+    return WIFSIGNALED(state);
+}
+
+/* Two members whose absence ORT does not survive, which is why this EP always sets them. */
+TEST(ort_crashes)
+{
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    {
+        const bool none = crashes("none"), transfer = crashes("data_transfer"),
+                   text = crashes("compatibility");
+        CHECK_ORT(register_library(ep->label, ep->library));
+        CHECK(!none, "the EP without a defect must live");
+        CHECK(transfer, "%s survives CreateDataTransfer NULL: update the notes",
+              ort_base->GetVersionString());
+        CHECK(text, "%s survives compatibility info NULL: update the notes",
+              ort_base->GetVersionString());
+    }
+}
+
+/* -------------------------------------------------------------- interchange */
+
+/* The toy is linked into this program, too: no EP option is set here. */
+const char *ep_option_get(const ep_options *options, const char *key)
+{
+    (void)options, (void)key;
+    return NULL;
+}
+
+/* The backend under test as epctx.h uses it, without ORT. */
+typedef struct own_backend {
+    epctx_backend backend;
+    bool toy;
+#ifdef HAVE_NPU
+    epctx_npu npu;
+#endif
+} own_backend;
+
+static bool own_open(own_backend *own)
+{
+    epctx_error error;
+    memset(own, 0, sizeof *own);
+    epctx_error_clear(&error);
+    own->toy = strcmp(ep->label, "toy") == 0;
+    if (own->toy) {
+        return ep_device_get()->open_fn(NULL, &own->backend, &error) == EPCTX_OK;
+    }
+#ifdef HAVE_NPU
+    return epctx_npu_init(&own->npu, NULL, &own->backend, &error) == EPCTX_OK;
+#else
+    return false;
+#endif
+}
+
+static void own_close(own_backend *own)
+{
+    if (own->toy) ep_device_get()->close_fn(&own->backend);
+}
+
+/* What epctx_generate writes, ORT loads. */
+TEST(ours_in_ort)
+{
+    int embed;
+    for (embed = 0; embed < 2; embed++) {
+        own_backend own;
+        epctx_model model;
+        epctx_gen_opts opts;
+        epctx_gen_report report;
+        epctx_error error;
+        epctx_status status;
+        ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+        clear_folder();
+        CHECK_TRUE(make_three("m.onnx"));
+        CHECK_TRUE(own_open(&own));
+        memset(&opts, 0, sizeof opts);
+        opts.embed = embed;
+        opts.name_prefix = "ours_";
+        status = epctx_model_open_file(&model, in_folder("m.onnx"), NULL, &error);
+        if (status == EPCTX_OK) {
+            status = epctx_generate(&model, &own.backend, &opts, &report, &error);
+        }
+        epctx_model_close(&model);
+        own_close(&own);
+        CHECK(status == EPCTX_OK, "%s", error.message);
+        CHECK_INT(report.partition_count, 3);
+        spec.allow_cpu = true;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "embed %d: %s", embed, ort_text);
+    }
+}
+
+/* Runs node `bound` of a loaded model on inputs made as ort_run makes them. */
+static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, size_t count,
+                      epctx_error *error)
+{
+    float x[6];
+    epctx_span input;
+    epctx_memory output;
+    void *scratch = NULL;
+    epctx_status status;
+    if (bound->info.input_count != 1 || bound->info.output_count != 1) return false;
+    ort_fill(x, 6, ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, 7);
+    input.data = (const uint8_t *)x;
+    input.size = sizeof x;
+    output.data = out;
+    output.size = count * sizeof *out;
+    if (posix_memalign(&scratch, 64, bound->info.scratch_size + 64) != 0) return false;
+    status = own->backend.run_fn(own->backend.self, bound->graph, &input, &output, scratch,
+                                 bound->info.scratch_size, error);
+    free(scratch);
+    return status == EPCTX_OK;
+}
+
+/* What ORT writes through our EP, epctx_load loads and runs. */
+TEST(ort_in_ours)
+{
+    int embed;
+    for (embed = 0; embed < 2; embed++) {
+        own_backend own;
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        epctx_status status;
+        ort_values want;
+        const void *data = NULL;
+        float got[6] = {0};
+        bool ran = false;
+        int i;
+        clear_folder();
+        CHECK_TRUE(make_one("m.onnx"));
+        CHECK_ORT(generate_one(embed ? generate_embed : generate));
+        CHECK_TRUE(own_open(&own));
+        memset(&loaded, 0, sizeof loaded);
+        status = epctx_model_open_file(&model, in_folder("m_ctx.onnx"), NULL, &error);
+        if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &own.backend, NULL, &error);
+        if (status == EPCTX_OK && loaded.bound_count == 1) {
+            ran = run_bound(&own, &loaded.bound[0], got, 6, &error);
+        }
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        own_close(&own);
+        CHECK(status == EPCTX_OK && ran, "embed %d: %s", embed, error.message);
+        CHECK_ORT(cpu_outputs(in_folder("m.onnx"), &want));
+        if (ort_ok(ort->GetTensorData(want.values[0], &data))) {
+            for (i = 0; i < 6; i++)
+                ran = ran && fabsf(got[i] - ((const float *)data)[i]) < 1e-5f;
+        }
+        ort_values_free(&want);
+        CHECK(ran, "embed %d: another result than the CPU's", embed);
+    }
+}
+
+/* -------------------------------------------------------------- real models */
+
+/* Names of the free dimensions of a model's inputs; the driver sets them to 1. */
+static void free_dims(const char *path, char (*names)[64], size_t room, size_t *count)
+{
+    epctx_model model;
+    epctx_cursor inputs;
+    epctx_value_view value;
+    *count = 0;
+    if (epctx_model_open_file(&model, path, NULL, NULL) != EPCTX_OK) return;
+    inputs = epctx_graph_inputs(epctx_model_graph(&model));
+    while (epctx_next_value(&inputs, &value)) {
+        epctx_cursor dims = epctx_value_dims(&value);
+        epctx_dim dim;
+        while (*count < room && epctx_next_dim(&dims, &dim)) {
+            if (dim.known || dim.param.size == 0 || dim.param.size >= 64) continue;
+            snprintf(names[(*count)++], 64, "%.*s", (int)dim.param.size, dim.param.data);
+        }
+    }
+    epctx_model_close(&model);
+}
+
+/* A model on the CPU EP, compiled now, generated and reloaded: the same numbers. */
+static void model_case(const char *path)
+{
+    const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                  in_folder("r_ctx.onnx"), NULL};
+    ort_spec spec = spec_of(path);
+    ort_values want;
+    OrtSession *session = NULL;
+    size_t taken, contexts;
+    bool ok;
+    clear_folder();
+    free_dims(path, ort_free_dims, 8, &ort_free_count);
+    ok = cpu_outputs(path, &want);
+    if (!ok) {
+        test_skip("ORT's CPU EP: %s", ort_text);
+        return;
+    }
+    ort_values_free(&want);
+    spec.allow_cpu = true;
+    taken = check_run(&spec, path);
+    if (taken == 0 && strncmp(ort_text, "no node", 7) == 0) {
+        test_skip("%s", ort_text);
+        return;
+    }
+    if (taken == 0) {
+        test_fail(path, 0, "compiled now: %s", ort_text);
+        return;
+    }
+    spec.config = config;
+    ok = ort_session(&spec, &session);
+    if (session) ort->ReleaseSession(session);
+    if (!ok && strstr(ort_text, "uses constants")) {
+        printf("model %s: %zu nodes on %s; no context model: control flow\n", path, taken, ep->ep);
+        return;
+    }
+    if (!ok) {
+        test_fail(path, 0, "generated: %s", ort_text);
+        return;
+    }
+    if (!exists("r_ctx.onnx")) {
+        printf("model %s: %zu nodes on %s; no context model: all are in bodies\n", path, taken,
+               ep->ep);
+        return;
+    }
+    spec.config = NULL;
+    spec.path = in_folder("r_ctx.onnx");
+    contexts = check_run(&spec, path);
+    if (contexts == 0) {
+        test_fail(path, 0, "reloaded: %s", ort_text);
+        return;
+    }
+    printf("model %s: %zu nodes on %s in %zu contexts\n", path, taken, ep->ep, contexts);
+}
+
+static void models_in(const char *models)
+{
+    char command[600], path[1024];
+    FILE *pipe;
+    snprintf(command, sizeof command, "find '%s/' -name '*.onnx' ! -name '*_ctx*' | sort", models);
+    pipe = popen(command, "r");
+    while (pipe && fgets(path, sizeof path, pipe)) {
+        char name[160];
+        const char *file;
+        path[strcspn(path, "\n")] = '\0';
+        file = strrchr(path, '/') + 1;
+        snprintf(name, sizeof name, "%s model %s", ep->label, file);
+        test_name = name;
+        fprintf(stderr, "case %s\n", name);
+        model_case(path);
+        if (test_name) printf("ok %s\n", name);
+        fflush(stdout);
+        test_name = NULL;
+    }
+    if (pipe) pclose(pipe);
+}
+
+/* The demo's model and, where there are some, models of EPCTX_TEST_MODELS. */
+static void run_models(void)
+{
+    const char *more = test_models();
+    char path[1024] = "";
+    FILE *pipe = popen("sh tests/deps.sh where blazeface 2>/dev/null", "r");
+    ort_relative = 1e-3;
+    if (pipe) {
+        if (!fgets(path, sizeof path, pipe)) path[0] = '\0';
+        pclose(pipe);
+        path[strcspn(path, "\n")] = '\0';
+    }
+    if (*path && access(path, R_OK) == 0) {
+        models_in(path);
+    } else {
+        printf("skip %s models: the demo's model is not there\n", ep->label);
+    }
+    if (more && *more) {
+        snprintf(path, sizeof path, "%s/onnx", more);
+        models_in(access(path, R_OK) == 0 ? path : more);
+    } else {
+        printf("skip %s further models: EPCTX_TEST_MODELS is not set\n", ep->label);
+    }
+    ort_relative = 0;
+    ort_free_count = 0;
+}
+
+/* ------------------------------------------------------------- out of memory */
+
+/* Generates, reloads and runs; `ran` tells whether our EP did the work. */
+static bool whole_life(size_t *ran)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    ort_values out;
+    bool ok;
+    *ran = 0;
+    remove(in_folder("m_ctx.onnx"));
+    remove(in_folder(binary_name("m")));
+    if (!register_library("oom", "libtoy_oom_ep.so")) return false;
+    spec.config = generate;
+    spec.allow_cpu = true; /* GetCapability cannot fail a session */
+    ok = make_session(&spec);
+    if (ok && exists("m_ctx.onnx")) {
+        spec.config = NULL;
+        spec.path = in_folder("m_ctx.onnx");
+        ok = ort_session(&spec, &session) && ort_run(session, 7, &out);
+        if (ok) {
+            *ran = ort_assigned(session, ep->ep);
+            ort_values_free(&out);
+        }
+        if (session) ort->ReleaseSession(session);
+    }
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "oom"));
+    return ok;
+}
+
+/* Every allocation of the plugin fails once, from registration to the end: an error or the CPU, no
+ * crash, no leak (under the sanitizer), no file left half done. */
+TEST(out_of_memory)
+{
+    char path[PATH_MAX + 64];
+    void (*arm)(long) = NULL;
+    bool (*fired)(void) = NULL;
+    void *library;
+    bool more = true, ok = false, tidy = true;
+    size_t ran = 0;
+    long n;
+    CHECK_TRUE(make_one("m.onnx"));
+    snprintf(path, sizeof path, "%s/libtoy_oom_ep.so", plugins);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays loaded when ORT closes it */
+    CHECK(library && ort_symbol(library, "oom_arm", &arm, sizeof arm) &&
+              ort_symbol(library, "oom_fired", &fired, sizeof fired),
+          "%s: %s", path, dlerror());
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    for (n = 1; more && n < 10000; n++) {
+        arm(n);
+        ok = whole_life(&ran);
+        more = fired();
+        tidy = tidy && count_files() <= 3;
+    }
+    arm(0);
+    dlclose(library);
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(!more && ok && ran == 1, "expected the undisturbed round to work");
+    CHECK_TRUE(tidy);
+    CHECK(n > 20, "only %ld allocations", n);
+    printf("%ld allocations failed in turn\n", n - 2);
+}
+
+/* -------------------------------------------------------------------- times */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Median of the time to create a session, in ms. */
+static double session_ms(const ort_spec *spec)
+{
+    double times[15];
+    size_t i;
+    for (i = 0; i < 15; i++) {
+        const double start = now();
+        if (!make_session(spec)) return -1;
+        times[i] = 1e3 * (now() - start);
+    }
+    qsort(times, 15, sizeof times[0], compare_doubles);
+    return times[7];
+}
+
+/* Median of the time of one Run, in us. */
+static double run_us(const ort_spec *spec)
+{
+    enum { ROUNDS = 31, RUNS = 200 };
+    const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
+    double times[ROUNDS];
+    OrtAllocator *allocator = NULL;
+    OrtSession *session = NULL;
+    ort_values input;
+    OrtValue *out = NULL;
+    size_t i, k;
+    bool ok =
+        ort_session(spec, &session) && ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator));
+    memset(&input, 0, sizeof input);
+    input.count = 1;
+    ok = ok && ort_make_input(session, 0, allocator, 1, &input);
+    for (i = 0; ok && i < ROUNDS; i++) {
+        const double start = now();
+        for (k = 0; ok && k < RUNS; k++) {
+            ok = ort_ok(ort->Run(session, NULL, names_in, (const OrtValue *const *)input.values, 1,
+                                 names_out, 1, &out));
+        }
+        times[i] = 1e6 * (now() - start) / RUNS;
+    }
+    if (out) ort->ReleaseValue(out);
+    if (input.count) ort_values_free(&input);
+    if (session) ort->ReleaseSession(session);
+    if (!ok) return -1;
+    qsort(times, ROUNDS, sizeof times[0], compare_doubles);
+    return times[ROUNDS / 2];
+}
+
+/* x + w + w ... : a graph whose work is nothing and whose length is. */
+static bool make_chain(const char *name, size_t length)
+{
+    onnx_model m;
+    float w[6];
+    size_t i;
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 0);
+    for (i = 0; i < length; i++) {
+        char in[48], out[32], weight[32];
+        snprintf(weight, sizeof weight, "w%zu", i);
+        onnx_floats(&m.graph, weight, 2, dims23, w);
+        snprintf(in, sizeof in, i ? "v%zu,w%zu" : "x,w%zu", i ? i - 1 : i, i);
+        snprintf(out, sizeof out, i + 1 < length ? "v%zu" : "y", i);
+        onnx_node(&m.graph, i % 2 ? "Add" : "Sub", "", out, in, out, NULL);
+    }
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+TEST(times)
+{
+    ort_spec jit = spec_of(in_folder("m.onnx")), context = spec_of(in_folder("m_ctx.onnx")), cpu;
+    double jit_ms, context_ms, cpu_us, ep_us;
+    memset(&cpu, 0, sizeof cpu);
+    cpu.path = in_folder("one.onnx");
+    CHECK_TRUE(make_chain("m.onnx", 500));
+    CHECK_ORT(generate_one(generate));
+    jit_ms = session_ms(&jit);
+    context_ms = session_ms(&context);
+    CHECK(jit_ms > 0 && context_ms > 0, "%s", ort_text);
+    printf("time %s: session of 500 nodes: %.2f ms compiled now, %.2f ms from its context\n",
+           ep->label, jit_ms, context_ms);
+    CHECK_TRUE(make_chain("one.onnx", 1));
+    jit.path = in_folder("one.onnx");
+    cpu_us = run_us(&cpu);
+    ep_us = run_us(&jit);
+    CHECK(cpu_us > 0 && ep_us > 0, "%s", ort_text);
+    printf("time %s: one Run of one node: %.2f us, on the CPU EP %.2f us\n", ep->label, ep_us,
+           cpu_us);
+    CHECK(context_ms < jit_ms, "expected less time from the context: %.2f ms, compiled now %.2f ms",
+          context_ms, jit_ms);
+}
+
+/* -------------------------------------------------------------------- main */
+
+/* This program is build/tests/test_plugin or build/asan/tests/test_plugin; the plugins made by the
+ * same compiler flags are two steps up. */
+static bool find_plugins(const char *program)
+{
+    int i;
+    if (!realpath(program, plugins)) return false;
+    for (i = 0; i < 2; i++) {
+        char *slash = strrchr(plugins, '/');
+        if (!slash) return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+static bool register_library(const char *name, const char *file)
+{
+    char path[PATH_MAX + 64];
+    /* ORT looks for a relative path beside libonnxruntime. */
+    snprintf(path, sizeof path, "%s/%s", plugins, file);
+    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
+}
+
+/* A runtime without the API: a message, no crash. Registration itself fails earlier in some of
+ * them, so the library's function is called as ORT would. */
+TEST(too_old)
+{
+    OrtStatus *(*create)(const char *, const OrtApiBase *, const OrtLogger *, OrtEpFactory **,
+                         size_t, size_t *) = NULL;
+    OrtEpFactory *factories[4];
+    char path[PATH_MAX + 64];
+    size_t count = 7;
+    void *library;
+    bool ok;
+    CHECK(!register_library(ep->label, ep->library), "expected %s to be refused by ORT %s",
+          ep->library, ort_base->GetVersionString());
+    snprintf(path, sizeof path, "%s/%s", plugins, ep->library);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library && ort_symbol(library, "CreateEpFactories", &create, sizeof create), "%s: %s",
+          path, dlerror());
+    ok = ort_ok(create("x", ort_base, NULL, factories, 4, &count));
+    dlclose(library);
+    CHECK(!ok && count == 0, "expected a failure and no factory");
+    CHECK_INT(ort_code, ORT_NOT_IMPLEMENTED);
+    CHECK_HAS(ort_text, "needs ONNX Runtime 1.24");
+    CHECK_HAS(ort_text, ort_base->GetVersionString());
+}
+
+static void run_case(const char *name, void (*body)(void))
+{
+    char full[128];
+    clear_folder();
+    snprintf(full, sizeof full, "%s %s", ep->label, name);
+    test_run(full, body);
+}
+
+/* ------------------------------------------------------- for test_plugin.sh */
+
+static bool dump_values(const ort_values *v, const char *to, const char *kind)
+{
+    size_t i;
+    for (i = 0; i < v->count; i++) {
+        char path[1024];
+        const void *data = NULL;
+        size_t size = 0;
+        FILE *file;
+        bool ok;
+        if (!ort_ok(ort->GetTensorData(v->values[i], &data)) ||
+            !ort_ok(ort->GetTensorSizeInBytes(v->values[i], &size))) {
+            return false;
+        }
+        snprintf(path, sizeof path, "%s/%s_%zu.bin", to, kind, i);
+        file = fopen(path, "wb");
+        if (!file) return false;
+        ok = fwrite(data, 1, size, file) == size;
+        if (fclose(file) != 0 || !ok) return false;
+    }
+    return true;
+}
+
+/* The inputs ort_run makes of its seed, and the CPU's outputs. */
+static bool dump_cpu(const char *model, const char *to)
+{
+    ort_spec spec;
+    OrtSession *session = NULL;
+    OrtAllocator *allocator = NULL;
+    ort_values inputs, outputs;
+    size_t count = 0, i;
+    bool ok;
+    memset(&spec, 0, sizeof spec);
+    memset(&inputs, 0, sizeof inputs);
+    memset(&outputs, 0, sizeof outputs);
+    spec.path = model;
+    mkdir(to, 0777);
+    ok = ort_session(&spec, &session) && ort_run(session, 7, &outputs) &&
+         ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)) &&
+         ort_ok(ort->SessionGetInputCount(session, &count));
+    for (i = 0; ok && i < count; i++) {
+        inputs.count = i + 1;
+        ok = ort_make_input(session, i, allocator, 7, &inputs);
+    }
+    ok = ok && dump_values(&inputs, to, "input") && dump_values(&outputs, to, "output");
+    ort_values_free(&inputs);
+    ort_values_free(&outputs);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+/* Files of floats in two folders. */
+static bool compare_folders(const char *got, const char *want)
+{
+    int i;
+    for (i = 0;; i++) {
+        char path[2][1024];
+        FILE *files[2];
+        float a = 0, b = 0;
+        size_t have_a, have_b, at = 0;
+        bool same = true;
+        snprintf(path[0], sizeof path[0], "%s/output_%d.bin", got, i);
+        snprintf(path[1], sizeof path[1], "%s/output_%d.bin", want, i);
+        files[0] = fopen(path[0], "rb");
+        files[1] = fopen(path[1], "rb");
+        do {
+            have_a = files[0] ? fread(&a, sizeof a, 1, files[0]) : 0;
+            have_b = files[1] ? fread(&b, sizeof b, 1, files[1]) : 0;
+            same = have_a == have_b && (!have_a || fabsf(a - b) <= 1e-3f + 1e-3f * fabsf(b));
+            at++;
+        } while (same && have_a);
+        if (files[0]) fclose(files[0]);
+        if (files[1]) fclose(files[1]);
+        if (!same) {
+            snprintf(ort_text, sizeof ort_text,
+                     "output_%d.bin differs at %zu: expected %g, found %g", i, at - 1, (double)b,
+                     (double)a);
+            return false;
+        }
+        if (at == 1) return i > 0;
+    }
+}
+
+/* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
+ * its context model both ways, and compares every run with the CPU. */
+static int try_ep(const char *library, const char *name, const char *model)
+{
+    const char *const where[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                 in_folder("try_ctx.onnx"), NULL};
+    const char *const inside[] = {"ep.context_enable",
+                                  "1",
+                                  "ep.context_file_path",
+                                  in_folder("in_ctx.onnx"),
+                                  "ep.context_embed_mode",
+                                  "1",
+                                  NULL};
+    const char *const *const configs[] = {where, inside};
+    subject mine = {"try", library, name, ""};
+    char full[PATH_MAX];
+    ort_spec spec;
+    size_t count, i;
+    bool ok;
+    ep = &mine;
+    if (!ort_open(false) || !realpath(library, full) ||
+        !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "try", full))) {
+        printf("%s: cannot be registered: %s\n", library, ort_text);
+        return 1;
+    }
+    spec = spec_of(model);
+    spec.allow_cpu = true;
+    count = check_run(&spec, model);
+    ok = count > 0;
+    printf(ok ? "compiled now: %zu nodes, outputs as on the CPU\n" : "compiled now: failed\n",
+           count);
+    for (i = 0; i < 2 && ok; i++) {
+        spec.path = model;
+        spec.config = configs[i];
+        ok = make_session(&spec);
+        spec.path = configs[i][3];
+        spec.config = NULL;
+        count = ok ? check_run(&spec, model) : 0;
+        ok = count > 0;
+        if (ok) {
+            printf("%s: generated, reloaded: %zu EPContext nodes, outputs as on the CPU\n",
+                   i ? "embedded" : "in a file", count);
+        }
+    }
+    if (!ok) printf("%s\n", ort_text);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "try"));
+    ort->ReleaseEnv(ort_env);
+    return ok ? 0 : 1;
+}
+
+static int tool(int argc, char **argv)
+{
+    bool ok = false;
+    ort_spec spec;
+    ep = &subjects[1];
+    if (!ort_open(false) || !register_library(ep->label, ep->library)) {
+        printf("%s\n", ort_text);
+        return 1;
+    }
+    spec = spec_of(argv[2]);
+    if (strcmp(argv[1], "--run") == 0) ok = check_run(&spec, argv[3]) > 0;
+    if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
+    if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
+    if (strcmp(argv[1], "--write") == 0) {
+        const char *const config[] = {
+            "ep.context_enable",  "1", "ep.context_file_path", argv[3], "ep.context_embed_mode",
+            argc > 4 ? "1" : "0", NULL};
+        spec.config = config;
+        ok = make_session(&spec);
+    }
+    if (!ok) printf("%s\n", ort_text);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+    ort->ReleaseEnv(ort_env);
+    return ok ? 0 : 1;
+}
+
+#define EACH(name)                                                                                 \
+    do {                                                                                           \
+        if (test_wanted(argc, argv, #name)) run_case(#name, test_case_##name);                     \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    const char *tmp = getenv("TMPDIR");
+    size_t i;
+    snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!find_plugins(argv[0])) return 1;
+    if (argc > 3 && argv[1][0] == '-' && strcmp(argv[1], "--try") != 0) return tool(argc, argv);
+    if (!mkdtemp(folder)) return 1;
+    if (argc == 5 && strcmp(argv[1], "--try") == 0) {
+        const int failed = try_ep(argv[2], argv[3], argv[4]);
+        nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        return failed;
+    }
+    test_name = "open";
+    if (!ort_open(false)) {
+        printf("skip plugin: %s\n", ort_text);
+        return 0;
+    }
+    for (i = 0; i < sizeof subjects / sizeof subjects[0] && ort_version < 24; i++) {
+        ep = &subjects[i];
+        run_case("too_old", test_case_too_old);
+    }
+    for (i = 0; i < sizeof subjects / sizeof subjects[0] && ort_version >= 24; i++) {
+        char file[PATH_MAX + 64];
+        ep = &subjects[i];
+        snprintf(file, sizeof file, "%s/%s", plugins, ep->library);
+        if (access(file, R_OK) != 0) {
+            printf("skip %s: %s is not built\n", ep->label, ep->library);
+            continue;
+        }
+        if (!register_library(ep->label, ep->library)) {
+            printf("FAIL %s register: %s\n", ep->label, ort_text);
+            test_failures++;
+            continue;
+        }
+        EACH(jit);
+        EACH(generate_by_options);
+        EACH(generate_embedded);
+        EACH(partitions_in_one_binary);
+        EACH(devices);
+        EACH(virtual_npu);
+        EACH(compile_api);
+        EACH(compile_api_without_place);
+        EACH(prefix);
+        EACH(external_initializers_in);
+        EACH(external_initializers_out);
+        EACH(foreign_nodes_left_alone);
+        EACH(compiled_input_refused);
+        EACH(reload_from_memory);
+        EACH(bad_contexts);
+        EACH(other_generation);
+        EACH(primaries_and_secondaries);
+        EACH(bad_options);
+        EACH(compile_disabled);
+        EACH(without_the_ep);
+        if (ep == TOY) EACH(run_fails);
+        EACH(two_eps_in_one_model);
+        EACH(other_shape_than_compiled);
+        EACH(nothing_compiled);
+        EACH(compile_api_external_initializers);
+        EACH(compatibility);
+        EACH(concurrent_runs);
+        EACH(concurrent_sessions);
+        if (ep == TOY) EACH(compile_for_other_hardware);
+        EACH(explains_refusals);
+        EACH(control_flow);
+        EACH(control_flow_refused);
+        if (ep == TOY) EACH(ort_crashes);
+        if (ep == TOY) EACH(out_of_memory);
+        EACH(ours_in_ort);
+        EACH(ort_in_ours);
+        EACH(times);
+        if (strcmp(ep->label, "npu") == 0 && test_wanted(argc, argv, "models")) run_models();
+        ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+    }
+    ort->ReleaseEnv(ort_env);
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return test_end();
+}

@@ -1,0 +1,95 @@
+#!/bin/sh
+# The plugin EP as a file: what it exports and needs, whether clang agrees with gcc, and models that
+# go between ONNX Runtime and the epctx tool. Its behaviour inside ORT is in test_plugin.c.
+set -u
+cd "$(dirname "$0")/.."
+status=0
+work=build/plugin_test
+rm -rf $work
+mkdir -p $work
+
+ok() { echo "ok $1"; }
+fail() { echo "FAIL $1: $2"; status=1; }
+
+for library in libepctx_ep.so libtoy_ep.so; do
+    if ! [ -e build/$library ]; then
+        echo "skip plugin $library: not built"
+        continue
+    fi
+    exports=$(nm -D --defined-only build/$library | awk '{ print $3 }' | sort | tr '\n' ' ')
+    if [ "$exports" = "CreateEpFactories ReleaseEpFactory " ]; then
+        ok "plugin $library exports two functions"
+    else
+        fail "plugin $library exports two functions" "expected CreateEpFactories and \
+ReleaseEpFactory, found $exports"
+    fi
+    # ORT hands its functions over; nanopb has nothing to do here.
+    foreign=$(nm -D --undefined-only build/$library | awk '{ print $2 }' | grep -E '^(Ort|pb_)')
+    if [ -z "$foreign" ]; then
+        ok "plugin $library needs neither libonnxruntime nor nanopb"
+    else
+        fail "plugin $library needs neither libonnxruntime nor nanopb" "found $foreign"
+    fi
+    # What can be written to and is not a constant would be state shared by all sessions.
+    state=$(objdump -t build/$library | awk '/ O \.(data|bss)\t/ { print $NF }' |
+        grep -vE '^(__|completed)' | tr '\n' ' ')
+    if [ -z "$state" ]; then
+        ok "plugin $library has no mutable state"
+    else
+        fail "plugin $library has no mutable state" "found $state"
+    fi
+done
+
+headers=$(sh tests/deps.sh where ort-headers)
+warnings="-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Wstrict-prototypes"
+for cc in gcc clang; do
+    command -v $cc >/dev/null || { echo "skip plugin $cc: not installed"; continue; }
+    for f in examples/plugin_ep/*.c tests/ort/*.c; do
+        case $f in
+        *device_npu.c) [ -e epctx_npu.h ] || continue ;;
+        esac
+        # shellcheck disable=SC2086 # a list of words
+        if $cc $warnings -Werror -fsyntax-only -DEPCTX_NO_WIRE -I. -Iexamples/plugin_ep \
+            -isystem "$headers" $f >$work/log 2>&1; then
+            ok "plugin $cc $(basename $f)"
+        else
+            fail "plugin $cc $(basename $f)" "$(grep -m 1 error $work/log)"
+            cat $work/log
+        fi
+    done
+done
+
+# ----------------------------------------------------- the tool and ORT
+
+# build/tests/test_plugin --run CONTEXT_MODEL SOURCE_MODEL: ORT with our EP on the first gives the
+# outputs of ORT's CPU EP on the second. --write SOURCE OUT: ORT writes a context model.
+# --dump MODEL FOLDER: inputs and outputs of ORT's CPU EP, as `epctx run --input-dir` takes them.
+driver=build/tests/test_plugin
+model=$(find "$(sh tests/deps.sh where blazeface)" -name '*front*.onnx' 2>/dev/null | head -n 1)
+if ! [ -x build/epctx ] || ! [ -e build/libepctx_ep.so ] || [ -z "$model" ]; then
+    echo "skip plugin interchange: needs build/epctx, build/libepctx_ep.so and the demo's model"
+    exit $status
+fi
+cp "$model" $work/m.onnx
+for how in "" --embed; do
+    name="plugin tool to ORT ${how:---external}"
+    # shellcheck disable=SC2086 # none or one word
+    if build/epctx compile $work/m.onnx -o $work/tool${how}_ctx.onnx $how >$work/log 2>&1 &&
+        $driver --run $work/tool${how}_ctx.onnx $work/m.onnx >>$work/log 2>&1; then
+        ok "$name"
+    else
+        fail "$name" "$(tail -n 1 $work/log)"
+    fi
+    name="plugin ORT to tool ${how:---external}"
+    # shellcheck disable=SC2086 # none or one word
+    if $driver --write $work/m.onnx $work/ort${how}_ctx.onnx $how >$work/log 2>&1 &&
+        $driver --dump $work/m.onnx $work/cpu$how >>$work/log 2>&1 &&
+        build/epctx run --input-dir $work/cpu$how --output-dir $work/own$how \
+            $work/ort${how}_ctx.onnx >>$work/log 2>&1 &&
+        $driver --compare $work/own$how $work/cpu$how >>$work/log 2>&1; then
+        ok "$name"
+    else
+        fail "$name" "$(tail -n 1 $work/log)"
+    fi
+done
+exit $status
