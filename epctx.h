@@ -5032,7 +5032,7 @@ static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
                                const epctx_check_opts *opts, epctx_arena *arena)
 {
     epctx_str path = epctx_str_of(model->path);
-    epctx_str folder;
+    epctx_str folder = epctx_str_of("");
     epctx_str external = epctx_str_of(model->external_folder);
     memset(f, 0, sizeof *f);
     f->model = model;
@@ -5569,8 +5569,8 @@ typedef struct epctx__type_note {
 } epctx__type_note;
 
 /* A graph whose nodes are being looked at. */
-typedef struct epctx__scope {
-    struct epctx__scope *outer;
+typedef struct epctx__frame {
+    struct epctx__frame *outer;
     epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
     epctx_map used;  /* initializers that something reads */
     uint32_t at;     /* position of the current node */
@@ -5578,9 +5578,9 @@ typedef struct epctx__scope {
     epctx_map types; /* value -> position in `notes` */
     void *notes;
     size_t note_count, note_room;
-} epctx__scope;
+} epctx__frame;
 
-static void epctx__note_type(epctx__lint *l, epctx__scope *scope, const epctx_value_view *value)
+static void epctx__note_type(epctx__lint *l, epctx__frame *scope, const epctx_value_view *value)
 {
     epctx_cursor dims = epctx_value_dims(value);
     epctx__type_note note;
@@ -5604,7 +5604,7 @@ static void epctx__note_type(epctx__lint *l, epctx__scope *scope, const epctx_va
     epctx__remember(l, &scope->types, value->name, (uint32_t)scope->note_count++);
 }
 
-static void epctx__note_types(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+static void epctx__note_types(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     static const uint8_t lists[3] = {13, 11, 12}; /* value_info, input, output */
     int i;
@@ -5623,9 +5623,9 @@ static void epctx__note_types(epctx__lint *l, epctx__scope *scope, epctx_view gr
 }
 
 /* Reads of a value by a node or, `position` UINT32_MAX, by the graph's end. */
-static void epctx__lint_read(epctx__lint *l, epctx__scope *scope, epctx_str node, epctx_str name)
+static void epctx__lint_read(epctx__lint *l, epctx__frame *scope, epctx_str node, epctx_str name)
 {
-    epctx__scope *s;
+    epctx__frame *s;
     for (s = scope; s != NULL; s = s->outer) {
         uint32_t made = epctx_map_get(&s->names, name);
         if (made == EPCTX_MAP_NONE) {
@@ -5658,7 +5658,7 @@ static bool epctx__type_allowed(const epctx__type_note *note)
             (note->elem_type >= 9 && note->elem_type <= 13) || note->elem_type == 16);
 }
 
-static void epctx__lint_value(epctx__lint *l, epctx__scope *scope, const epctx__judged *judged,
+static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__judged *judged,
                               epctx_str name, bool output)
 {
     uint32_t at = epctx_map_get(&scope->types, name);
@@ -5840,7 +5840,7 @@ static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
     }
 }
 
-static void epctx__lint_epnode(epctx__lint *l, epctx__scope *scope, const epctx_node_view *view,
+static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_node_view *view,
                                epctx_view graph)
 {
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
@@ -5990,7 +5990,7 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
 }
 
 /* Fills the names that a graph defines before its nodes run. */
-static void epctx__scope_values(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
     epctx_map infos;
@@ -6033,7 +6033,7 @@ static void epctx__scope_values(epctx__lint *l, epctx__scope *scope, epctx_view 
     }
 }
 
-static void epctx__scope_nodes(epctx__lint *l, epctx__scope *scope, epctx_cursor nodes)
+static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
     epctx_node_view node;
     epctx_map names;
@@ -6058,10 +6058,10 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__scope *scope, epctx_cursor
     }
 }
 
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__scope *outer,
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer,
                               uint32_t depth);
 
-static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__scope *scope,
+static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope,
                                uint32_t depth)
 {
     epctx_cursor attrs = epctx_node_attrs(node);
@@ -6080,7 +6080,7 @@ static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epct
     }
 }
 
-static void epctx__lint_nodes(epctx__lint *l, epctx__scope *scope, epctx_cursor nodes,
+static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
                               epctx_view graph, uint32_t depth)
 {
     epctx_node_view node;
@@ -6100,13 +6100,13 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__scope *scope, epctx_cursor 
     }
 }
 
-static void epctx__lint_outputs(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 12);
     epctx_value_view value;
     scope->at = UINT32_MAX;
     while (epctx_next_value(&it, &value)) {
-        epctx__scope *s = scope;
+        epctx__frame *s = scope;
         while (s != NULL && epctx_map_get(&s->names, value.name) == EPCTX_MAP_NONE) {
             s = s->outer;
         }
@@ -6119,7 +6119,7 @@ static void epctx__lint_outputs(epctx__lint *l, epctx__scope *scope, epctx_view 
     }
 }
 
-static void epctx__lint_unused(epctx__lint *l, epctx__scope *scope, epctx_view graph)
+static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
@@ -6131,9 +6131,9 @@ static void epctx__lint_unused(epctx__lint *l, epctx__scope *scope, epctx_view g
     }
 }
 
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__scope *outer, uint32_t depth)
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer, uint32_t depth)
 {
-    epctx__scope scope;
+    epctx__frame scope;
     memset(&scope, 0, sizeof scope);
     scope.outer = outer;
     epctx_map_init(&scope.names, &l->arena);
@@ -6147,7 +6147,7 @@ static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__scope *ou
 
 static void epctx__lint_function(epctx__lint *l, epctx_view function)
 {
-    epctx__scope scope;
+    epctx__frame scope;
     epctx_cursor it = epctx_fields(function, 1);
     epctx_str name;
     memset(&scope, 0, sizeof scope);

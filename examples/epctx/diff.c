@@ -191,7 +191,8 @@ static void add_tensor(facts *f, const char *at, const epctx_tensor_view *tensor
                 hash = epctx_hash(field.body.data, field.body.size, 0);
             else if (field.number != 1 && field.number != 2 && field.number != 8)
                 hash = epctx_hash(&field.value, sizeof field.value, hash);
-    add(f, key, text(f, "%s[%s], hash %016" PRIx64, epctx_elem_name(tensor->elem_type), dims, hash));
+    add(f, key,
+        text(f, "%s[%s], hash %016" PRIx64, epctx_elem_name(tensor->elem_type), dims, hash));
 }
 
 static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth)
