@@ -4347,18 +4347,17 @@ static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epc
 static bool epctx__path_blob(char *folder, const char *file)
 {
     static const char snapshots[] = "/snapshots/";
-    char *at = strstr(folder, snapshots);
-    char *next;
-    size_t root;
-    while (at != NULL && (next = strstr(at + 1, snapshots)) != NULL) {
-        at = next;
+    static const char blobs[] = "/blobs/";
+    size_t root = strlen(folder);
+    size_t size = strlen(file);
+    /* The last folder of that name which has something behind it. */
+    while (root > 0 && (strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0 ||
+                        folder[root + sizeof snapshots - 1] == '\0')) {
+        root--;
     }
-    if (at == NULL || at[sizeof snapshots - 1] == '\0') {
-        return false;
-    }
-    root = (size_t)(at - folder);
-    if (strncmp(folder, file, root) != 0 || strncmp(file + root, "/blobs/", 7) != 0 ||
-        strchr(file + root + 7, '/') != NULL) {
+    if (root == 0 || strncmp(folder, file, root) != 0 ||
+        strncmp(file + root, blobs, sizeof blobs - 1) != 0 ||
+        memchr(file + root + sizeof blobs - 1, '/', size - root - (sizeof blobs - 1)) != NULL) {
         return false;
     }
     folder[root] = '\0';
@@ -5166,7 +5165,7 @@ static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile,
     for (i = 0; i < 4 && profile->sidecars[i] != NULL && !f->no_files; i++) {
         epctx_str name = epctx_str_of(profile->sidecars[i]);
         char path[EPCTX_PATH_MAX];
-        if (strchr(name.data, '*') == NULL && f->context_folder != NULL &&
+        if (memchr(name.data, '*', name.size) == NULL && f->context_folder != NULL &&
             epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
                             sizeof path, NULL) == EPCTX_OK &&
             epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "", false) == NULL) {

@@ -1,6 +1,6 @@
 /* >>profile, >>check and what >>path has for them: each rule of lint with the smallest model that
  * breaks it and the smallest that does not; state, files, compatibility, walk. */
-#define _POSIX_C_SOURCE 200809L
+#define _POSIX_C_SOURCE   200809L
 #define _FILE_OFFSET_BITS 64
 
 #include "build.h"
@@ -71,12 +71,12 @@ typedef struct part {
 
 typedef struct spec {
     part first, second;
-    bool two;         /* x -> first -> a -> second -> y */
-    int32_t elem;     /* of x; default float */
-    bool dynamic;     /* x has a dimension without a number */
-    bool no_info;     /* no value_info for a */
-    bool no_import;   /* com.microsoft is not imported */
-    bool no_base;     /* the folder of the model is not known */
+    bool two;       /* x -> first -> a -> second -> y */
+    int32_t elem;   /* of x; default float */
+    bool dynamic;   /* x has a dimension without a number */
+    bool no_info;   /* no value_info for a */
+    bool no_import; /* com.microsoft is not imported */
+    bool no_base;   /* the folder of the model is not known */
     void (*node_fn)(bytes *node);
     void (*graph_fn)(bytes *graph);
     void (*model_fn)(bytes *model);
@@ -103,9 +103,9 @@ static const char *or_else(const char *value, const char *fallback)
 static void add_part(bytes *graph, const part *p, const char *name, const char *inputs,
                      const char *outputs, void (*node_fn)(bytes *node))
 {
-    bytes node = new_node(or_else(p->op, "EPContext"), or_else(p->domain, "com.microsoft"),
-                          or_else(p->name, name), or_else(p->inputs, inputs),
-                          or_else(p->outputs, outputs));
+    bytes node =
+        new_node(or_else(p->op, "EPContext"), or_else(p->domain, "com.microsoft"),
+                 or_else(p->name, name), or_else(p->inputs, inputs), or_else(p->outputs, outputs));
     attr_number(&node, "main_context", p->main, "1");
     attr_number(&node, "embed_mode", p->embed, "1");
     attr_text(&node, "ep_cache_context", p->cache, "payload");
@@ -378,86 +378,134 @@ static const rule_case cases[] = {
     {EPCTX_RULE_DOUBLED_INITIALIZER, NULL, {.graph_fn = two_weights}, {.graph_fn = used_weight}},
     {EPCTX_RULE_UNDEFINED_VALUE, NULL, {.graph_fn = ghost_input}, {.two = false}},
     {EPCTX_RULE_DROPPED_VALUE, NULL, {.graph_fn = ghost_in_body}, {.graph_fn = outer_in_body}},
-    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0", .cache = ABSENT}},
+    {EPCTX_RULE_NO_MAIN,
+     NULL,
+     {.first = {.main = "0", .cache = ABSENT}},
      {.two = true, .second = {.main = "0", .cache = ABSENT}}},
     {EPCTX_RULE_NO_CONTEXT, NULL, {.first = {.cache = ABSENT}}, {.two = false}},
-    {EPCTX_RULE_NO_PAYLOAD, "qnn",
-     {.two = true, .first = {.source = QNN_SOURCE},
+    {EPCTX_RULE_NO_PAYLOAD,
+     "qnn",
+     {.two = true,
+      .first = {.source = QNN_SOURCE},
       .second = {.source = "qnn", .main = "0", .cache = ABSENT}},
-     {.two = true, .first = {.source = QNN_SOURCE, .embed = "0", .cache = "good.bin"},
+     {.two = true,
+      .first = {.source = QNN_SOURCE, .embed = "0", .cache = "good.bin"},
       .second = {.source = "qnn", .main = "0", .embed = "0", .cache = ABSENT}}},
-    {EPCTX_RULE_MIXED_MODES, "openvino",
-     {.two = true, .first = {.source = OV_SOURCE},
+    {EPCTX_RULE_MIXED_MODES,
+     "openvino",
+     {.two = true,
+      .first = {.source = OV_SOURCE},
       .second = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}},
-     {.two = true, .first = {.source = OV_SOURCE},
+     {.two = true,
+      .first = {.source = OV_SOURCE},
       .second = {.source = OV_SOURCE, .main = "0", .cache = ""}}},
     {EPCTX_RULE_NO_SOURCE, "qnn", {.first = {.source = ABSENT}}, {.first = {.source = "QNN"}}},
-    {EPCTX_RULE_SOURCE_SPELLING, NULL, {.first = {.source = "openvinoexecutionprovider"}},
+    {EPCTX_RULE_SOURCE_SPELLING,
+     NULL,
+     {.first = {.source = "openvinoexecutionprovider"}},
      {.first = {.source = OV_SOURCE}}},
     {EPCTX_RULE_NOT_OURS, "openvino", {.two = false}, {.first = {.source = OV_SOURCE}}},
-    {EPCTX_RULE_PATH_EMPTY, NULL, {.first = {.embed = "0", .cache = ""}},
+    {EPCTX_RULE_PATH_EMPTY,
+     NULL,
+     {.first = {.embed = "0", .cache = ""}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
-    {EPCTX_RULE_PATH_UNSAFE, NULL, {.first = {.embed = "0", .cache = "../good.bin"}},
+    {EPCTX_RULE_PATH_UNSAFE,
+     NULL,
+     {.first = {.embed = "0", .cache = "../good.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_MEMORY_LOCATION, NULL, {.graph_fn = memory_data}, {.graph_fn = file_data}},
-    {EPCTX_RULE_FILE_MISSING, NULL, {.first = {.embed = "0", .cache = "missing.bin"}},
+    {EPCTX_RULE_FILE_MISSING,
+     NULL,
+     {.first = {.embed = "0", .cache = "missing.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
-    {EPCTX_RULE_FILE_IRREGULAR, NULL, {.first = {.embed = "0", .cache = "folder.bin"}},
+    {EPCTX_RULE_FILE_IRREGULAR,
+     NULL,
+     {.first = {.embed = "0", .cache = "folder.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
-    {EPCTX_RULE_FILE_EMPTY, NULL, {.first = {.embed = "0", .cache = "empty.bin"}},
+    {EPCTX_RULE_FILE_EMPTY,
+     NULL,
+     {.first = {.embed = "0", .cache = "empty.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
-    {EPCTX_RULE_PATH_LINK, NULL, {.first = {.embed = "0", .cache = "link.bin"}},
+    {EPCTX_RULE_PATH_LINK,
+     NULL,
+     {.first = {.embed = "0", .cache = "link.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_VALUE_TYPE, NULL, {.elem = EPCTX_ONNX_STRING}, {.elem = EPCTX_ONNX_INT8}},
     {EPCTX_RULE_NO_VALUE_TYPE, NULL, {.two = true, .no_info = true}, {.two = true}},
-    {EPCTX_RULE_NO_OPSET, NULL, {.graph_fn = custom_node},
+    {EPCTX_RULE_NO_OPSET,
+     NULL,
+     {.graph_fn = custom_node},
      {.graph_fn = custom_node, .model_fn = custom_import}},
     {EPCTX_RULE_DOUBLED_OPSET, NULL, {.model_fn = second_import}, {.two = false}},
-    {EPCTX_RULE_DYNAMIC_SHAPE, NULL, {.dynamic = true, .first = {.source = "QNN"}},
+    {EPCTX_RULE_DYNAMIC_SHAPE,
+     NULL,
+     {.dynamic = true, .first = {.source = "QNN"}},
      {.dynamic = true, .first = {.source = OV_SOURCE}}},
-    {EPCTX_RULE_MORE_NODES, NULL,
-     {.two = true, .first = {.source = "TensorrtExecutionProvider"},
+    {EPCTX_RULE_MORE_NODES,
+     NULL,
+     {.two = true,
+      .first = {.source = "TensorrtExecutionProvider"},
       .second = {.source = "TensorrtExecutionProvider"}},
      {.first = {.source = "TensorrtExecutionProvider"}}},
     {EPCTX_RULE_EXTERNAL_RANGE, NULL, {.graph_fn = data_beyond}, {.graph_fn = file_data}},
     {EPCTX_RULE_NO_LOCATION, NULL, {.graph_fn = data_nowhere}, {.graph_fn = file_data}},
     {EPCTX_RULE_NO_OUTPUT, NULL, {.first = {.outputs = ""}}, {.two = false}},
     {EPCTX_RULE_OUTPUT_UNDEFINED, NULL, {.graph_fn = lost_output}, {.two = false}},
-    {EPCTX_RULE_ONLY_EMBEDDED, NULL,
+    {EPCTX_RULE_ONLY_EMBEDDED,
+     NULL,
      {.first = {.source = "TelumPluginExecutionProvider", .embed = "0", .cache = "good.bin"}},
      {.first = {.source = "TelumPluginExecutionProvider"}}},
-    {EPCTX_RULE_NO_KEY, NULL,
-     {.two = true, .first = {.source = OV_SOURCE, .partition = ABSENT},
+    {EPCTX_RULE_NO_KEY,
+     NULL,
+     {.two = true,
+      .first = {.source = OV_SOURCE, .partition = ABSENT},
       .second = {.source = OV_SOURCE}},
      {.two = true, .first = {.source = OV_SOURCE}, .second = {.source = OV_SOURCE}}},
-    {EPCTX_RULE_DOUBLED_KEY, NULL,
-     {.two = true, .first = {.source = NPU_SOURCE, .partition = "p"},
+    {EPCTX_RULE_DOUBLED_KEY,
+     NULL,
+     {.two = true,
+      .first = {.source = NPU_SOURCE, .partition = "p"},
       .second = {.source = NPU_SOURCE, .partition = "p", .main = "0", .cache = ABSENT}},
-     {.two = true, .first = {.source = NPU_SOURCE},
+     {.two = true,
+      .first = {.source = NPU_SOURCE},
       .second = {.source = NPU_SOURCE, .main = "0", .cache = ABSENT}}},
-    {EPCTX_RULE_NO_ATTRIBUTE, NULL, {.first = {.source = OV_SOURCE, .embed = ABSENT}},
+    {EPCTX_RULE_NO_ATTRIBUTE,
+     NULL,
+     {.first = {.source = OV_SOURCE, .embed = ABSENT}},
      {.first = {.source = OV_SOURCE}}},
-    {EPCTX_RULE_MANY_MAINS, NULL,
+    {EPCTX_RULE_MANY_MAINS,
+     NULL,
      {.two = true, .first = {.source = VAI_SOURCE}, .second = {.source = VAI_SOURCE}},
      {.first = {.source = VAI_SOURCE}}},
     {EPCTX_RULE_REFERENCE, NULL, {.node_fn = reference}, {.two = false}},
-    {EPCTX_RULE_PROFILE, NULL, {.first = {.source = VAI_SOURCE}},
+    {EPCTX_RULE_PROFILE,
+     NULL,
+     {.first = {.source = VAI_SOURCE}},
      {.first = {.source = VAI_SOURCE}, .node_fn = index_attribute}},
-    {EPCTX_RULE_NO_BASE, NULL, {.no_base = true, .first = {.embed = "0", .cache = "good.bin"}},
+    {EPCTX_RULE_NO_BASE,
+     NULL,
+     {.no_base = true, .first = {.embed = "0", .cache = "good.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_TENSOR_SIZE, NULL, {.graph_fn = short_tensor}, {.graph_fn = used_weight}},
     {EPCTX_RULE_EPCONTEXT_OPSET, NULL, {.no_import = true}, {.two = false}},
     {EPCTX_RULE_SOURCE_ABSENT, NULL, {.first = {.source = ABSENT}}, {.two = false}},
-    {EPCTX_RULE_PAYLOAD_IGNORED, NULL, {.two = true, .second = {.main = "0"}},
+    {EPCTX_RULE_PAYLOAD_IGNORED,
+     NULL,
+     {.two = true, .second = {.main = "0"}},
      {.two = true, .second = {.main = "0", .cache = ABSENT}}},
     {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other}, {.model_fn = compat_mine}},
-    {EPCTX_RULE_COMPAT_SYNTAX, NULL,
+    {EPCTX_RULE_COMPAT_SYNTAX,
+     NULL,
      {.first = {.source = "QNN"}, .model_fn = compat_qnn_bad},
      {.first = {.source = "QNN"}, .model_fn = compat_qnn_good}},
     {EPCTX_RULE_IN_BODY, NULL, {.graph_fn = epnode_in_body}, {.graph_fn = outer_in_body}},
-    {EPCTX_RULE_BACKSLASH, NULL, {.first = {.embed = "0", .cache = "sub\\x.bin"}},
+    {EPCTX_RULE_BACKSLASH,
+     NULL,
+     {.first = {.embed = "0", .cache = "sub\\x.bin"}},
      {.first = {.embed = "0", .cache = "good.bin"}}},
-    {EPCTX_RULE_BUILD_PATH, NULL, {.first = {.made_from = "/home/me/model.onnx"}},
+    {EPCTX_RULE_BUILD_PATH,
+     NULL,
+     {.first = {.made_from = "/home/me/model.onnx"}},
      {.first = {.made_from = "model.onnx"}}},
     {EPCTX_RULE_LIKE_PATH, NULL, {.first = {.embed = ABSENT, .cache = "good.bin"}}, {.two = false}},
     {EPCTX_RULE_NO_NAME, NULL, {.first = {.name = ""}}, {.two = false}},
@@ -465,22 +513,31 @@ static const rule_case cases[] = {
     {EPCTX_RULE_DOUBLED_INFO, NULL, {.graph_fn = info_twice}, {.two = false}},
     {EPCTX_RULE_IR_VERSION, NULL, {.model_fn = ir_99}, {.two = false}},
     {EPCTX_RULE_NOT_UTF8, NULL, {.first = {.name = "\xff"}}, {.first = {.name = "\xc3\xa4"}}},
-    {EPCTX_RULE_DOTS, "qnn_plugin",
+    {EPCTX_RULE_DOTS,
+     "qnn_plugin",
      {.first = {.source = "QNN", .embed = "0", .cache = "a..b.bin"}},
      {.first = {.source = "QNN", .embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_DOUBLED_NODE, NULL, {.graph_fn = relus_of_one_name}, {.graph_fn = ghost_input}},
     {EPCTX_RULE_ORDER, NULL, {.graph_fn = wrong_order}, {.graph_fn = relus_of_one_name}},
     {EPCTX_RULE_DEFAULTS, NULL, {.first = {.embed = ABSENT}}, {.two = false}},
     {EPCTX_RULE_EXTRA_ATTRIBUTE, NULL, {.node_fn = own_attribute}, {.two = false}},
-    {EPCTX_RULE_UNKNOWN_SOURCE, NULL, {.first = {.source = "NobodysEP"}},
+    {EPCTX_RULE_UNKNOWN_SOURCE,
+     NULL,
+     {.first = {.source = "NobodysEP"}},
      {.first = {.source = NPU_SOURCE}}},
     {EPCTX_RULE_NO_COMPAT, NULL, {.two = true}, {.model_fn = compat_mine}},
-    {EPCTX_RULE_WEIGHTLESS, NULL, {.graph_fn = used_weight, .first = {.inputs = "x,w"}}, {.two = false}},
+    {EPCTX_RULE_WEIGHTLESS,
+     NULL,
+     {.graph_fn = used_weight, .first = {.inputs = "x,w"}},
+     {.two = false}},
     {EPCTX_RULE_UNUSED, NULL, {.graph_fn = unused_weight}, {.graph_fn = used_weight}},
-    {EPCTX_RULE_BINARY_NAME, NULL,
+    {EPCTX_RULE_BINARY_NAME,
+     NULL,
      {.first = {.source = NPU_SOURCE, .embed = "0", .cache = "good.bin"}},
      {.first = {.source = NPU_SOURCE, .embed = "0", .cache = "model_npu.bin"}}},
-    {EPCTX_RULE_FOREIGN, "openvino", {.two = true, .first = {.source = OV_SOURCE}},
+    {EPCTX_RULE_FOREIGN,
+     "openvino",
+     {.two = true, .first = {.source = OV_SOURCE}},
      {.first = {.source = OV_SOURCE}}},
     {EPCTX_RULE_NO_SDK, NULL, {.first = {.sdk = ABSENT}}, {.two = false}},
 };
@@ -702,9 +759,9 @@ TEST(out_of_memory)
 
 TEST(profiles_are_complete)
 {
-    static const char *const names[] = {"qnn",     "qnn_plugin", "openvino", "tensorrt",
-                                        "nv_tensorrt_rtx", "migraphx", "vitisai", "telum",
-                                        "example", "npu",        "generic"};
+    static const char *const names[] = {
+        "qnn",     "qnn_plugin", "openvino", "tensorrt", "nv_tensorrt_rtx", "migraphx",
+        "vitisai", "telum",      "example",  "npu",      "generic"};
     size_t count, i;
     epctx_profiles(&count);
     CHECK_UINT(count, sizeof names / sizeof names[0]);
@@ -833,8 +890,11 @@ TEST(compatibility)
 
 TEST(state)
 {
-    spec s = {.two = true, .first = {.source = "QNN"}, .second = {.source = "QNN", .main = "0"},
-              .graph_fn = used_weight, .model_fn = compat_mine};
+    spec s = {.two = true,
+              .first = {.source = "QNN"},
+              .second = {.source = "QNN", .main = "0"},
+              .graph_fn = used_weight,
+              .model_fn = compat_mine};
     bytes model = make(&s);
     epctx_arena arena;
     epctx_model m;

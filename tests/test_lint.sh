@@ -33,7 +33,8 @@ result() {
     fi
 }
 json() {
-    if "$python" -m json.tool <"$work/out" >/dev/null 2>&1; then ok "$1"; else fail "$1" "no JSON"; fi
+    if "$python" -m json.tool <"$work/out" >/dev/null 2>&1; then ok "$1"
+    else fail "$1" "no JSON"; fi
 }
 
 # -- everything that needs genuine models --

@@ -2,7 +2,6 @@
 #include "build.h"
 #include "test.h"
 
-
 typedef struct memory_source {
     const uint8_t *data;
     size_t size;
@@ -48,9 +47,9 @@ static uint64_t mix(uint64_t h, uint64_t value)
 
 static uint64_t node_hash(const epctx_epnode *node, const epctx_range *ranges)
 {
-    uint64_t h = mix(mix(mix(node->present, (uint64_t)node->main_context),
-                         (uint64_t)node->embed_mode),
-                     (uint64_t)node->max_size);
+    uint64_t h =
+        mix(mix(mix(node->present, (uint64_t)node->main_context), (uint64_t)node->embed_mode),
+            (uint64_t)node->max_size);
     int i;
     for (i = 0; i < EPCTX_EP_ATTR_COUNT; i++)
         h = mix(mix(h, ranges[i].length > 0 ? ranges[i].offset : 0), ranges[i].length);
@@ -151,8 +150,8 @@ static bool agree(const void *data, size_t size, char *why, size_t room)
         snprintf(why, room, "scan says %d, streams %d and %d", got.good, known.good, endless.good);
     else if (want.good && !merged &&
              (got.nodes != want.nodes || got.broken != want.broken || got.sum != want.sum))
-        snprintf(why, room, "scan finds %d nodes, %d broken; the index %d and %d",
-                 (int)got.nodes, (int)got.broken, (int)want.nodes, (int)want.broken);
+        snprintf(why, room, "scan finds %d nodes, %d broken; the index %d and %d", (int)got.nodes,
+                 (int)got.broken, (int)want.nodes, (int)want.broken);
     else if (want.good && !merged && !twice && (known.sum != got.sum || endless.sum != got.sum))
         snprintf(why, room, "streams find other nodes");
     else

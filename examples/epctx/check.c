@@ -64,9 +64,9 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     epctx_error why;
     epctx_compat compat;
     if (chosen == NULL || work->against == NULL) return EPCTX_COMPAT_NOT_APPLICABLE;
-    compat = epctx_compat_compare(
-        work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep), chosen->value,
-        epctx_str_of(work->against), &why);
+    compat =
+        epctx_compat_compare(work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep),
+                             chosen->value, epctx_str_of(work->against), &why);
     if (!work->json) printf("%s: %s\n", epctx_compat_name(compat), why.message);
     return compat;
 }
@@ -128,7 +128,7 @@ static int run(int argc, char **argv)
     const char *profile = NULL;
     check_work work = {NULL, NULL, NULL, NULL, false};
     const cli_option options[] = {
-        {"--json", NULL, &work.json},      {"--ep", &work.ep, NULL}, {"--profile", &profile, NULL},
+        {"--json", NULL, &work.json},       {"--ep", &work.ep, NULL}, {"--profile", &profile, NULL},
         {"--against", &work.against, NULL}, {NULL, NULL, NULL},
     };
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;

@@ -179,8 +179,9 @@ static void add_tensor(facts *f, const char *at, const epctx_tensor_view *tensor
         used += n > 0 ? (size_t)n : 0;
     }
     if (tensor->external) {
-        add(f, key, text(f, "%s[%s] at %" PRIu64 " in '%s'", epctx_elem_name(tensor->elem_type),
-                         dims, tensor->offset, name_of(f, tensor->location).data));
+        add(f, key,
+            text(f, "%s[%s] at %" PRIu64 " in '%s'", epctx_elem_name(tensor->elem_type), dims,
+                 tensor->offset, name_of(f, tensor->location).data));
         return;
     }
     if (tensor->has_raw)
@@ -315,8 +316,10 @@ const cli_command cli_diff = {
     "diff",
     "[--json] OLD NEW",
     "compare two models by meaning",
-    "Nodes are compared by name, attributes by name, in any order; payloads and weights by content.\n"
-    "Lines begin with - (only in OLD), + (only in NEW) or ~ (changed). The exit code is 0 when the\n"
+    "Nodes are compared by name, attributes by name, in any order; payloads and weights by "
+    "content.\n"
+    "Lines begin with - (only in OLD), + (only in NEW) or ~ (changed). The exit code is 0 when "
+    "the\n"
     "models say the same, 1 when they differ, 2 when one cannot be read.\n\n"
     "  --json   one JSON array\n",
     run,

@@ -13,7 +13,8 @@ typedef struct explain_entry {
 
 static const explain_entry entries[] = {
     {{"Context binary does not exist", NULL, NULL},
-     "QNN looks for the context of a node and finds no path. When the path in the message is empty, "
+     "QNN looks for the context of a node and finds no path. When the path in the message is "
+     "empty, "
      "the model was compiled with ep.context_embed_mode 1 and has several partitions: only the "
      "first node got the context (ORT issue 31977).",
      "Compile again with ep.context_embed_mode 0. Check with: epctx lint MODEL"},
@@ -72,7 +73,8 @@ static const explain_entry entries[] = {
      "The output could not be written: 2 GiB were exceeded or the disk is full.",
      "Use ep.context_embed_mode 0 and an external initializers file; check the space."},
     {{"is not output of any previous nodes", NULL, NULL},
-     "A node reads a value that the model does not have. In compiled models with If or Loop this is "
+     "A node reads a value that the model does not have. In compiled models with If or Loop this "
+     "is "
      "an initializer that ORT dropped (issue 32131) or a body node that an EP had claimed.",
      "epctx lint MODEL (rules E010, E011) names the value. EP authors: claim nothing in bodies "
      "while generating."},
@@ -123,7 +125,8 @@ static const explain_entry entries[] = {
      "The model was written by a newer ORT or ONNX than the one that loads it.",
      "Use a newer ORT; compiled models carry the highest version of the ORT that wrote them."},
     {{"Provider", "has already been registered", NULL},
-     "The same EP was appended twice, perhaps from two registrations.", "Append it once."},
+     "The same EP was appended twice, perhaps from two registrations.",
+     "Append it once."},
     {{"has invalid ort_version_supported", NULL, NULL},
      "For EP authors: OrtEp.ort_version_supported must be ORT_API_VERSION of the headers.",
      "Set it, and zero the rest of the struct."},
@@ -132,7 +135,8 @@ static const explain_entry entries[] = {
      "makes ORT drop all of them.",
      "Form groups that stay free of cycles when contracted (epctx_partition_graph does)."},
     {{"Failed to load library", NULL, NULL},
-     "The EP's library was not found or lacks one of its own. Relative paths start at ORT's folder.",
+     "The EP's library was not found or lacks one of its own. Relative paths start at ORT's "
+     "folder.",
      "Register it by its absolute path; look with ldd what it needs."},
     {{"is encoded with CRITICAL error", NULL, NULL},
      "The device driver died while the context was in use (QNN: subsystem restart).",
@@ -219,7 +223,8 @@ const cli_command cli_explain = {
     "explain",
     "[--json] TEXT",
     "tell cause and cure of an error text of ONNX Runtime",
-    "TEXT is the message, or '-' to read a log from standard input. The exit code is 1 when nothing\n"
+    "TEXT is the message, or '-' to read a log from standard input. The exit code is 1 when "
+    "nothing\n"
     "is known about it.\n\n"
     "  --json   one JSON array\n",
     run,

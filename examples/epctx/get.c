@@ -154,7 +154,8 @@ const cli_command cli_get = {
     "[--node NAME] [-o OUT] [--json] [--context-path FILE] FILE WHAT",
     "print one value of a model, byte for byte",
     "WHAT is the name of an attribute, 'context' for the context itself (embedded or from its\n"
-    "file), or 'metadata:KEY'. The bytes are written as they are; on a terminal control characters\n"
+    "file), or 'metadata:KEY'. The bytes are written as they are; on a terminal control "
+    "characters\n"
     "are written as \\xHH.\n\n"
     "  --node NAME           the EPContext node, when there is more than one\n"
     "  -o, --output OUT      write to a file\n"

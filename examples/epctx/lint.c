@@ -71,10 +71,11 @@ static void list_rules(bool json)
     for (i = 0; i < EPCTX_RULE_COUNT; i++) {
         epctx_rule_info rule = epctx_rule_of((epctx_rule)i);
         if (json)
-            printf("%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
-                   "\"fix\": \"%s\"}",
-                   i > 0 ? "," : "", rule.id, rule.name, severities[rule.severity], rule.text,
-                   rule.fix);
+            printf(
+                "%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
+                "\"fix\": \"%s\"}",
+                i > 0 ? "," : "", rule.id, rule.name, severities[rule.severity], rule.text,
+                rule.fix);
         else
             printf("%s %-26s %s\n", rule.id, rule.name, rule.text);
     }
@@ -145,8 +146,10 @@ const cli_command cli_lint = {
     "                  [--context-path FILE] [--external-folder FOLDER] FILE",
     "report what is wrong with a model, by the rules of its EP",
     "Judges the model, its EPContext nodes, the files they name and the compatibility info. Each\n"
-    "node is judged by the EP that its source names, or all of them by --ep NAME: qnn, qnn_plugin,\n"
-    "openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai, telum, example, npu, generic. The exit\n"
+    "node is judged by the EP that its source names, or all of them by --ep NAME: qnn, "
+    "qnn_plugin,\n"
+    "openvino, tensorrt, nv_tensorrt_rtx, migraphx, vitisai, telum, example, npu, generic. The "
+    "exit\n"
     "code is 1 when there is an error (E...); warnings (W...) and hints (I...) leave it at 0.\n\n"
     "  --ep NAME                  the EP that is to load the model\n"
     "  --hints                    print hints too\n"

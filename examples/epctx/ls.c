@@ -70,7 +70,8 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     epctx_arena_free(&arena);
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
-    if (missing > 0) return cli_fail_text("%s: %zu files that it needs cannot be used", path, missing);
+    if (missing > 0)
+        return cli_fail_text("%s: %zu files that it needs cannot be used", path, missing);
     return CLI_OK;
 }
 

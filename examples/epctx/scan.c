@@ -1,6 +1,6 @@
 /* epctx scan: the EPContext nodes of a model in constant memory, from a file of any size or from
  * standard input. */
-#define _POSIX_C_SOURCE 200809L
+#define _POSIX_C_SOURCE   200809L
 #define _FILE_OFFSET_BITS 64
 
 #include "cli.h"
@@ -82,8 +82,7 @@ static void node_text(const epctx_scan *scan)
            node->main_context, "embed_mode", node->embed_mode);
     for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++)
         if (is_text(id) && (node->present & 1u << id) != 0)
-            put_text(words[id],
-                     is_payload(scan, id) ? epctx_str_of(NULL) : string_of(node, id),
+            put_text(words[id], is_payload(scan, id) ? epctx_str_of(NULL) : string_of(node, id),
                      scan->ranges[id]);
 }
 
@@ -185,7 +184,8 @@ const cli_command cli_scan = {
     "scan",
     "[--json] FILE",
     "find the EPContext nodes in constant memory",
-    "Reads the model once without keeping it: some kilobytes of memory whatever its size, payloads\n"
+    "Reads the model once without keeping it: some kilobytes of memory whatever its size, "
+    "payloads\n"
     "are skipped and named by offset and length. FILE '-' is standard input.\n\n"
     "  --json   one JSON object\n",
     run,
