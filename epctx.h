@@ -532,6 +532,99 @@ EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
 
+/* -- the rest of the schema; device configurations are read through epctx_fields -- */
+
+/* OperatorSetIdProto. */
+typedef struct epctx_opset {
+    epctx_str domain;
+    int64_t version;
+} epctx_opset;
+
+/* StringStringEntryProto: metadata_props of any message, external_data, training bindings. */
+typedef struct epctx_pair {
+    epctx_str key, value;
+} epctx_pair;
+
+/* FunctionProto. */
+typedef struct epctx_function_view {
+    epctx_view view;
+    epctx_str name, domain, overload, doc_string;
+    uint32_t input_count, output_count, node_count;
+} epctx_function_view;
+
+/* SparseTensorProto. */
+typedef struct epctx_sparse_view {
+    epctx_view view;
+    epctx_tensor_view values, indices; /* `values` has the name */
+} epctx_sparse_view;
+
+/* TensorAnnotation: the quantization parameters of a value. */
+typedef struct epctx_annotation_view {
+    epctx_view view;
+    epctx_str tensor_name;
+} epctx_annotation_view;
+
+/* TrainingInfoProto. */
+typedef struct epctx_training_view {
+    epctx_view view;
+    epctx_graph_view initialization, algorithm; /* view empty when absent */
+} epctx_training_view;
+
+typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
+    EPCTX_TYPE_NONE = 0,
+    EPCTX_TYPE_TENSOR = 1,
+    EPCTX_TYPE_SEQUENCE = 4,
+    EPCTX_TYPE_MAP = 5,
+    EPCTX_TYPE_OPAQUE = 7,
+    EPCTX_TYPE_SPARSE = 8,
+    EPCTX_TYPE_OPTIONAL = 9
+} epctx_type_kind;
+
+/* TypeProto. */
+typedef struct epctx_type_view {
+    epctx_view view;
+    epctx_type_kind kind;
+    int32_t elem_type;  /* of tensors and sparse tensors; the key type of maps */
+    bool has_shape;
+    epctx_view shape;   /* TensorShapeProto */
+    epctx_view element; /* TypeProto of a sequence's or optional's element, of a map's value */
+    epctx_str denotation;
+} epctx_type_view;
+
+EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model);
+EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph); /* sparse_initializer */
+EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph);
+EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function);
+EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function);
+EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function);
+EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function);
+EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates);
+EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type);
+EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset);
+EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair);
+EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function);
+EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
+EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
+EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
+/* metadata_props of a model, graph, node, tensor, value or function, by what the view is. */
+typedef enum epctx_owner {
+    EPCTX_OF_MODEL = 14,
+    EPCTX_OF_GRAPH = 16,
+    EPCTX_OF_NODE = 9,
+    EPCTX_OF_TENSOR = 16,
+    EPCTX_OF_VALUE = 4,
+    EPCTX_OF_FUNCTION = 14
+} epctx_owner;
+
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner); /* epctx_next_pair */
+/* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
+EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
+/* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
+EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value);
+EPCTX_API epctx_type_view epctx_type_of(epctx_view view);
+
 /* The version imported for `domain` ("" and "ai.onnx" are the same), 0 when it is not imported. */
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain);
 /* Value of a metadata_props key; false when absent. */
@@ -3710,6 +3803,241 @@ EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
         }
     }
     return true;
+}
+
+EPCTX_API epctx_cursor epctx_model_opsets(const epctx_model *model)
+{
+    return epctx_fields(epctx__slot_view(model->shown), 8);
+}
+
+EPCTX_API epctx_cursor epctx_model_functions(const epctx_model *model)
+{
+    return epctx_fields(epctx__slot_view(model->shown), 25);
+}
+
+EPCTX_API epctx_cursor epctx_model_trainings(const epctx_model *model)
+{
+    return epctx_fields(epctx__slot_view(model->shown), 20);
+}
+
+EPCTX_API epctx_cursor epctx_graph_sparse(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 15);
+}
+
+EPCTX_API epctx_cursor epctx_graph_annotations(epctx_graph_view graph)
+{
+    return epctx_fields(graph.view, 14);
+}
+
+EPCTX_API epctx_cursor epctx_function_opsets(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, 9);
+}
+
+EPCTX_API epctx_cursor epctx_function_nodes(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, 7);
+}
+
+EPCTX_API epctx_cursor epctx_function_inputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, 4);
+}
+
+EPCTX_API epctx_cursor epctx_function_outputs(const epctx_function_view *function)
+{
+    return epctx_fields(function->view, 5);
+}
+
+EPCTX_API epctx_cursor epctx_training_bindings(const epctx_training_view *training, bool updates)
+{
+    return epctx_fields(training->view, updates ? 4 : 3);
+}
+
+EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
+{
+    return epctx_fields(type->shape, 1);
+}
+
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
+{
+    return epctx_fields(view, (uint32_t)owner);
+}
+
+EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
+{
+    return epctx_fields(annotation->view, 2);
+}
+
+EPCTX_API bool epctx_next_opset(epctx_cursor *cursor, epctx_opset *opset)
+{
+    epctx_cursor it;
+    epctx_field f;
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    memset(opset, 0, sizeof *opset);
+    it = epctx_fields(body, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
+            opset->domain = epctx__view_str(f.body);
+        } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
+            opset->version = (int64_t)f.value;
+        }
+    }
+    return true;
+}
+
+EPCTX_API bool epctx_next_pair(epctx_cursor *cursor, epctx_pair *pair)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    epctx__pair(body, &pair->key, &pair->value);
+    return true;
+}
+
+EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *function)
+{
+    epctx_cursor it;
+    epctx_field f;
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    memset(function, 0, sizeof *function);
+    function->view = body;
+    it = epctx_fields(body, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        function->input_count += f.number == 4;
+        function->output_count += f.number == 5;
+        function->node_count += f.number == 7;
+        if (f.number == 1) {
+            function->name = epctx__view_str(f.body);
+        } else if (f.number == 8) {
+            function->doc_string = epctx__view_str(f.body);
+        } else if (f.number == 10) {
+            function->domain = epctx__view_str(f.body);
+        } else if (f.number == 13) {
+            function->overload = epctx__view_str(f.body);
+        }
+    }
+    return true;
+}
+
+EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse)
+{
+    epctx_cursor it;
+    epctx_field f;
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    memset(sparse, 0, sizeof *sparse);
+    sparse->view = body;
+    it = epctx_fields(body, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
+            sparse->values = epctx_tensor_of(f.body);
+        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
+            sparse->indices = epctx_tensor_of(f.body);
+        }
+    }
+    return true;
+}
+
+EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation)
+{
+    epctx_cursor it;
+    if (!epctx__next_body(cursor, &annotation->view)) {
+        return false;
+    }
+    annotation->tensor_name = epctx_str_of(NULL);
+    it = epctx_fields(annotation->view, 1);
+    while (epctx_next_str(&it, &annotation->tensor_name)) {
+    }
+    return true;
+}
+
+EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training)
+{
+    epctx_cursor it;
+    epctx_field f;
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    memset(training, 0, sizeof *training);
+    training->view = body;
+    it = epctx_fields(body, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == 1) {
+            training->initialization = epctx_graph_of(f.body);
+        } else if (f.wire == EPCTX_WIRE_LEN && f.number == 2) {
+            training->algorithm = epctx_graph_of(f.body);
+        }
+    }
+    return true;
+}
+
+static epctx_type_kind epctx__type_kind(uint32_t number)
+{
+    static const epctx_type_kind kinds[10] = {
+        EPCTX_TYPE_NONE, EPCTX_TYPE_TENSOR, EPCTX_TYPE_NONE,   EPCTX_TYPE_NONE,
+        EPCTX_TYPE_SEQUENCE, EPCTX_TYPE_MAP, EPCTX_TYPE_NONE,  EPCTX_TYPE_OPAQUE,
+        EPCTX_TYPE_SPARSE, EPCTX_TYPE_OPTIONAL};
+    return number < 10 ? kinds[number] : EPCTX_TYPE_NONE;
+}
+
+EPCTX_API epctx_type_view epctx_type_of(epctx_view view)
+{
+    epctx_type_view type;
+    epctx_view member = epctx__no_view();
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool tensor;
+    memset(&type, 0, sizeof type);
+    type.view = view;
+    /* A oneof: the last member wins. */
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number == 6) {
+            type.denotation = epctx__view_str(f.body);
+        } else if (f.wire == EPCTX_WIRE_LEN && epctx__type_kind(f.number) != EPCTX_TYPE_NONE) {
+            type.kind = epctx__type_kind(f.number);
+            member = f.body;
+        }
+    }
+    tensor = type.kind == EPCTX_TYPE_TENSOR || type.kind == EPCTX_TYPE_SPARSE;
+    it = epctx_fields(type.kind == EPCTX_TYPE_OPAQUE ? epctx__no_view() : member, 0);
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
+            type.elem_type = (int32_t)(uint32_t)f.value;
+        } else if (f.wire == EPCTX_WIRE_LEN && tensor && f.number == 2) {
+            type.has_shape = true;
+            type.shape = f.body;
+        } else if (f.wire == EPCTX_WIRE_LEN && !tensor &&
+                   f.number == (type.kind == EPCTX_TYPE_MAP ? 2u : 1u)) {
+            type.element = f.body;
+        }
+    }
+    return type;
+}
+
+EPCTX_API epctx_type_view epctx_value_type(const epctx_value_view *value)
+{
+    epctx_cursor it = epctx_fields(value->view, 2);
+    epctx_view body;
+    epctx_view last = epctx__no_view();
+    while (epctx__next_body(&it, &body)) {
+        last = body;
+    }
+    return epctx_type_of(last);
 }
 
 /* The default domain has two spellings. */

@@ -44,6 +44,13 @@ else
     echo "skip genuine models: EPCTX_TEST_MODELS is not set"
 fi
 
+data=/usr/share/libonnx-testdata/data
+if [ -d "$data" ]; then
+    "$python" tests/judge/lint.py "$plain" corpus "$data" || status=1
+else
+    echo "skip scan of the corpus: $data is not there"
+fi
+
 # -- models made here --
 "$python" tests/judge/make_model.py extras "$work/extras.onnx" || exit 1
 "$python" - "$work" <<'PY' || exit 1

@@ -616,6 +616,128 @@ TEST(genuine_models)
     }
 }
 
+static void put_pair(bytes *parent, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(parent, number, &pair);
+}
+
+/* A value of type sequence(map(int64, sparse float tensor [3])). */
+static void add_nested_type(bytes *graph)
+{
+    bytes value = {0}, type = {0}, sequence = {0}, inner = {0}, map = {0}, leaf = {0};
+    bytes sparse = {0}, shape = {0}, dim = {0};
+    put_int(&dim, 1, 3);
+    put_child(&shape, 1, &dim);
+    put_int(&sparse, 1, 1);
+    put_child(&sparse, 2, &shape);
+    put_child(&leaf, 8, &sparse);
+    put_int(&map, 1, 7);
+    put_child(&map, 2, &leaf);
+    put_child(&inner, 5, &map);
+    put_child(&sequence, 1, &inner);
+    put_child(&type, 4, &sequence);
+    put_str(&type, 6, "IMAGES");
+    put_str(&value, 1, "v");
+    put_child(&value, 2, &type);
+    put_pair(&value, 4, "of", "value");
+    put_child(graph, 13, &value);
+}
+
+TEST(the_rest_of_the_schema)
+{
+    bytes graph = {0}, sparse = {0}, values = {0}, indices = {0}, annotation = {0};
+    bytes function = {0}, opset = {0}, training = {0}, algorithm = {0}, node, model;
+    epctx_model m;
+    epctx_graph_view g;
+    epctx_cursor it;
+    epctx_pair pair;
+    epctx_opset import;
+    epctx_function_view f;
+    epctx_sparse_view s;
+    epctx_annotation_view a;
+    epctx_training_view t;
+    epctx_value_view v;
+    epctx_type_view type;
+    epctx_dim dim;
+    put_str(&values, 8, "sparse");
+    put_int(&values, 2, 1);
+    put_child(&sparse, 1, &values);
+    put_int(&indices, 2, 7);
+    put_child(&sparse, 2, &indices);
+    put_child(&graph, 15, &sparse);
+    put_str(&annotation, 1, "x");
+    put_pair(&annotation, 2, "SCALE_TENSOR", "x_scale");
+    put_child(&graph, 14, &annotation);
+    put_pair(&graph, 16, "of", "graph");
+    add_nested_type(&graph);
+    model = new_model(&graph);
+    put_pair(&model, 14, "of", "model");
+    put_str(&function, 1, "F");
+    put_str(&function, 4, "in");
+    put_str(&function, 5, "out1");
+    put_str(&function, 5, "out2");
+    node = new_node("Relu", "", "r", "in", "out1");
+    put_child(&function, 7, &node);
+    put_int(&opset, 2, 21);
+    put_child(&function, 9, &opset);
+    put_str(&function, 10, "my.domain");
+    put_str(&function, 13, "over");
+    put_child(&model, 25, &function);
+    put_str(&algorithm, 2, "train");
+    put_child(&training, 2, &algorithm);
+    put_pair(&training, 4, "w", "w_new");
+    put_child(&model, 20, &training);
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+    g = epctx_model_graph(&m);
+    it = epctx_model_opsets(&m);
+    CHECK_TRUE(epctx_next_opset(&it, &import));
+    CHECK_INT(import.version, 17);
+    it = epctx_metadata(epctx_model_read(&m).view, EPCTX_OF_MODEL);
+    CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "model"));
+    it = epctx_metadata(g.view, EPCTX_OF_GRAPH);
+    CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "graph"));
+    it = epctx_model_functions(&m);
+    CHECK_TRUE(epctx_next_function(&it, &f));
+    CHECK_TRUE(epctx_str_is(f.name, "F") && epctx_str_is(f.domain, "my.domain"));
+    CHECK_TRUE(epctx_str_is(f.overload, "over"));
+    CHECK_TRUE(f.input_count == 1 && f.output_count == 2 && f.node_count == 1);
+    CHECK_TRUE(!epctx_next_function(&it, &f));
+    it = epctx_function_opsets(&f);
+    CHECK_TRUE(epctx_next_opset(&it, &import));
+    CHECK_INT(import.version, 21);
+    it = epctx_graph_sparse(g);
+    CHECK_TRUE(epctx_next_sparse(&it, &s));
+    CHECK_TRUE(epctx_str_is(s.values.name, "sparse"));
+    CHECK_INT(s.indices.elem_type, 7);
+    it = epctx_graph_annotations(g);
+    CHECK_TRUE(epctx_next_annotation(&it, &a) && epctx_str_is(a.tensor_name, "x"));
+    it = epctx_annotation_pairs(&a);
+    CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "x_scale"));
+    it = epctx_model_trainings(&m);
+    CHECK_TRUE(epctx_next_training(&it, &t) && epctx_str_is(t.algorithm.name, "train"));
+    it = epctx_training_bindings(&t, true);
+    CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "w_new"));
+    it = epctx_graph_values(g);
+    CHECK_TRUE(epctx_next_value(&it, &v));
+    it = epctx_metadata(v.view, EPCTX_OF_VALUE);
+    CHECK_TRUE(epctx_next_pair(&it, &pair) && epctx_str_is(pair.value, "value"));
+    type = epctx_value_type(&v);
+    CHECK_INT(type.kind, EPCTX_TYPE_SEQUENCE);
+    CHECK_TRUE(epctx_str_is(type.denotation, "IMAGES"));
+    type = epctx_type_of(type.element);
+    CHECK_INT(type.kind, EPCTX_TYPE_MAP);
+    CHECK_INT(type.elem_type, 7);
+    type = epctx_type_of(type.element);
+    CHECK_INT(type.kind, EPCTX_TYPE_SPARSE);
+    it = epctx_type_dims(&type);
+    CHECK_TRUE(type.has_shape && epctx_next_dim(&it, &dim) && dim.value == 3);
+    epctx_model_close(&m);
+    bytes_free(&model);
+}
+
 int main(int argc, char **argv)
 {
     RUN(model_info);
@@ -635,5 +757,6 @@ int main(int argc, char **argv)
     RUN(unsorted_nodes);
     RUN(cycle);
     RUN(genuine_models);
+    RUN(the_rest_of_the_schema);
     return test_end();
 }

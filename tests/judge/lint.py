@@ -2,6 +2,7 @@
 """Lint and the reading commands, judged by libprotobuf.
 
     tests/judge/lint.py EPCTX FOLDER MODELS
+    tests/judge/lint.py EPCTX corpus MODELS
 
 MODELS is the folder of genuine EPContext models. Prints the lines that
 tests/run reads:
@@ -11,6 +12,7 @@ tests/run reads:
               the rule that the change breaks, and did not before
   values      every attribute of every EPContext node, by `epctx get`, `scan`
               and `info`, equals what libprotobuf reads
+  corpus      in all models of a folder scan counts libprotobuf's nodes
 """
 import json
 import os
@@ -406,7 +408,45 @@ class Judge:
         return None
 
 
+def count_nodes(nodes):
+    """All nodes, with those of bodies."""
+    count = 0
+    for node in nodes:
+        count += 1
+        for a in node.attribute:
+            for graph in ([a.g] if a.HasField("g") else []) + list(a.graphs):
+                count += count_nodes(graph.node)
+    return count
+
+
+def corpus(judge, models):
+    """Scan counts the nodes that libprotobuf has, in every model there is."""
+    tried = 0
+    for path in models:
+        model = load(path)
+        want = count_nodes(model.graph.node)
+        want += sum(count_nodes(f.node) for f in model.functions)
+        for training in model.training_info:
+            want += count_nodes(training.initialization.node)
+            want += count_nodes(training.algorithm.node)
+        code, out, err = judge.run("scan", "--json", path)
+        if code != 0 or json.loads(out)["node_count"] != want:
+            return f"{path}: libprotobuf has {want} nodes, scan says {out[-80:]!r} {err}"
+        tried += 1
+    print(f"note scan: node counts of {tried} models equal to libprotobuf's")
+    return None
+
+
+def all_models(folder):
+    return sorted(os.path.join(base, name) for base, _, names in os.walk(folder)
+                  for name in names if name.endswith(".onnx"))
+
+
 def main():
+    if len(sys.argv) == 4 and sys.argv[2] == "corpus":
+        judge = Judge(sys.argv[1], None)
+        judge.verdict("scan of the corpus", corpus(judge, all_models(sys.argv[3])))
+        sys.exit(1 if judge.failed else 0)
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     epctx, folder, models = sys.argv[1:]
@@ -419,8 +459,7 @@ def main():
         os.mkdir(os.path.join(base, "folder"))
         os.symlink("/etc/passwd", os.path.join(base, "link.bin"))
         folders[:] = [f for f in folders if f != "folder"]
-    paths = sorted(os.path.join(base, name) for base, _, names in os.walk(folder)
-                   for name in names if name.endswith(".onnx"))
+    paths = all_models(folder)
     judge = Judge(epctx, folder)
     judge.genuine(paths)
     judge.mutations(paths)
