@@ -43,13 +43,31 @@ static const char *colour_of(epctx_str source)
 }
 
 typedef struct picture {
+    const char *file;
     epctx_arena arena;
     epctx_map makers; /* value -> node */
     uint32_t next;
     bool short_of_memory;
 } picture;
 
-static void put_epnode(const epctx_node_view *view, uint32_t id)
+/* Size of a context binary, when it can be used. */
+static void put_file_size(const picture *p, epctx_str name)
+{
+    const epctx_io *io = epctx_io_files();
+    char path[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    uint64_t size;
+    if (epctx_path_find(io, epctx_path_folder(epctx_str_of(p->file)), name, 0, path, sizeof path,
+                        NULL) != EPCTX_OK ||
+        io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
+        fputs(", not found", stdout);
+        return;
+    }
+    fputs(", ", stdout);
+    put_size(size);
+}
+
+static void put_epnode(const picture *p, const epctx_node_view *view, uint32_t id)
 {
     epctx_epnode node;
     bool readable = epctx_epnode_read(view, &node, NULL) == EPCTX_OK;
@@ -64,9 +82,10 @@ static void put_epnode(const epctx_node_view *view, uint32_t id)
         if (node.embed_mode == 1 && node.ep_cache_context.size > 0) {
             fputs("embedded, ", stdout);
             put_size(node.ep_cache_context.size);
-        } else if (node.ep_cache_context.size > 0)
+        } else if (node.ep_cache_context.size > 0) {
             put_label(node.ep_cache_context);
-        else
+            put_file_size(p, node.ep_cache_context);
+        } else
             fputs("secondary", stdout);
     }
     puts("\"];");
@@ -117,7 +136,7 @@ static void put_nodes(picture *p, epctx_graph_view graph, uint32_t depth)
     while (epctx_next_node(&it, &node)) {
         uint32_t id = p->next++;
         if (epctx_is_epnode(&node)) {
-            put_epnode(&node, id);
+            put_epnode(p, &node, id);
         } else {
             printf("  n%" PRIu32 " [shape=box label=\"", id);
             put_label(node.op_type);
@@ -157,6 +176,7 @@ static int run(int argc, char **argv)
     if (!cli_parse(&cli_dot, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
     memset(&p, 0, sizeof p);
+    p.file = file;
     epctx_arena_init(&p.arena, NULL);
     epctx_map_init(&p.makers, &p.arena);
     graph = epctx_model_graph(&model);
