@@ -133,35 +133,49 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
     return count;
 }
 
+/* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its own,
+ * with the same ids. */
+static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtNode **nodes,
+                         const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+{
+    const OrtApi *ort = view->api->ort;
+    size_t i, k;
+    for (i = 0; i < view->graph.node_count; i++) {
+        size_t wanted = 0, id = 0;
+        if (again[i]) continue;
+        EP_TRY(ort->Node_GetId(view->nodes[i], &wanted));
+        for (k = 0; k < count; k++) {
+            EP_TRY(ort->Node_GetId(nodes[k], &id));
+            if (id != wanted) continue;
+            take[positions[k]] = 0;
+            *changed = true;
+        }
+    }
+    return NULL;
+}
+
 /* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
 static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const OrtNode **nodes,
                               const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
 {
     const ep_api *api = session->api;
+    const epctx_backend *backend = &session->backend;
     OrtGraph *view = NULL;
     ep_record record;
     OrtStatus *status;
-    uint8_t *again;
-    size_t i;
     EP_TRY(api->ort->Graph_GetGraphView(graph, nodes, count, &view));
     status = ep_record_read(&record, api, view, NULL);
     if (!status) {
+        uint8_t *again =
+            (uint8_t *)epctx_arena_array(&record.arena, record.graph.node_count + 1, 1);
         epctx_error error;
         epctx_error_clear(&error);
-        again = (uint8_t *)epctx_arena_array(&record.arena, count + 1, 1);
-        status = again ? ep_status(api,
-                                   session->backend.capability_fn(session->backend.self,
-                                                                  &record.graph, again, &error),
-                                   &error)
-                       : ep_no_memory(api);
-        for (i = 0; !status && i < record.graph.node_count; i++) {
-            size_t k;
-            for (k = 0; k < count && nodes[k] != record.nodes[i]; k++) {
-            }
-            if (again[i] || k == count) continue;
-            take[positions[k]] = 0;
-            *changed = true;
-        }
+        status =
+            again ? ep_status(api,
+                              backend->capability_fn(backend->self, &record.graph, again, &error),
+                              &error)
+                  : ep_no_memory(api);
+        if (!status) status = untake(&record, again, nodes, positions, count, take, changed);
         ep_record_free(&record);
     }
     api->ort->ReleaseGraph(view);
