@@ -62,37 +62,6 @@ static OrtStatus *read_options(ep_session *session)
 
 /* -------------------------------------------------------------- capability */
 
-/* Names whose value does not depend on the run: initializers and what is made of them. */
-static OrtStatus *find_constants(const ep_record *record, epctx_map *constants, epctx_arena *arena,
-                                 uint8_t *constant_node)
-{
-    const epctx_graph *graph = &record->graph;
-    size_t i, k;
-    epctx_map_init(constants, arena);
-    for (i = 0; i < graph->initializer_count; i++) {
-        if (epctx_map_put(constants, graph->initializers[i].name, 1) != EPCTX_OK) {
-            return ep_no_memory(record->api);
-        }
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < node->input_count; k++) {
-            if (node->inputs[k].size &&
-                epctx_map_get(constants, node->inputs[k]) == EPCTX_MAP_NONE) {
-                break;
-            }
-        }
-        constant_node[i] = k == node->input_count && node->capture_count == 0;
-        for (k = 0; constant_node[i] && k < node->output_count; k++) {
-            if (node->outputs[k].size &&
-                epctx_map_put(constants, node->outputs[k], 1) != EPCTX_OK) {
-                return ep_no_memory(record->api);
-            }
-        }
-    }
-    return NULL;
-}
-
 /* Groups of nodes: owner[i] is the group of node i, or one of these. */
 #define NOBODY  UINT32_MAX
 #define SEVERAL (UINT32_MAX - 1)
@@ -133,8 +102,8 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
     return count;
 }
 
-/* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its own,
- * with the same ids. */
+/* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its
+ * own, with the same ids. */
 static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtNode **nodes,
                          const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
 {
@@ -287,19 +256,17 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     const ep_api *api = session->api;
     const size_t node_count = record->graph.node_count;
     uint8_t *take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
-    uint8_t *constant = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
     uint32_t *owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *owner);
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
     const OrtNode **nodes =
         (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
     OrtNodeFusionOptions options;
-    epctx_map constants;
     epctx_error error;
     size_t i, p, count, group_count = 0;
     bool changed, bypass;
     ep_options ep;
     const char *text;
-    if (!take || !constant || !owner || !positions || !nodes) return ep_no_memory(api);
+    if (!take || !owner || !positions || !nodes) return ep_no_memory(api);
     epctx_error_clear(&error);
     EP_TRY(ep_status(
         api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
@@ -314,19 +281,14 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
     bypass = text && strcmp(text, "1") == 0;
     if (session->generate && !bypass) EP_TRY(avoid_control_flow(session, record, arena, take));
-    EP_TRY(find_constants(record, &constants, arena, constant));
     do {
         changed = false;
         EP_TRY(group(record, take, arena, owner, &group_count));
         for (p = 0; p < group_count; p++) {
-            bool check = false;
+            /* Cut out of its graph a node may lose what the backend relied on: a constant that is
+             * computed outside, a shape that was known there. */
             count = members(record, owner, p, nodes, positions);
-            /* With a constant node in play ORT's cut may differ from the one the backend judged:
-             * the constant stays outside, or its value leaves the group. */
-            for (i = 0; i < node_count; i++) {
-                check |= constant[i] && (owner[i] == p || owner[i] == SEVERAL);
-            }
-            if (check && count) {
+            if (count && count < node_count) {
                 EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
             }
         }
