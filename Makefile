@@ -21,7 +21,9 @@ CFLAGS ?= -O2 -g
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
 FUZZ_SECONDS ?= 30
-export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS FUZZ_SECONDS
+export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
+# Exported when they are not set they would reach the programs as empty strings.
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)

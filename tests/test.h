@@ -89,6 +89,13 @@ TEST_UNUSED static bool test_wanted(int argc, char **argv, const char *name)
     return argc < 2;
 }
 
+/* The folder of further models, or NULL. */
+TEST_UNUSED static const char *test_models(void)
+{
+    const char *folder = getenv("EPCTX_TEST_MODELS");
+    return folder && folder[0] ? folder : NULL;
+}
+
 TEST_UNUSED static int test_end(void)
 {
     return test_failures ? 1 : 0;

@@ -279,7 +279,7 @@ TEST(round_trip)
 /* What genuine EPs write can be read. */
 TEST(genuine)
 {
-    const char *folder = getenv("EPCTX_TEST_MODELS");
+    const char *folder = test_models();
     static const struct {
         const char *file, *source;
     } cases[] = {

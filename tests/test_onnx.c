@@ -587,7 +587,7 @@ TEST(cycle)
 
 TEST(genuine_models)
 {
-    const char *folder = getenv("EPCTX_TEST_MODELS");
+    const char *folder = test_models();
     static const struct {
         const char *file;
         size_t nodes, epnodes;

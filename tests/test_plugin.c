@@ -1881,7 +1881,7 @@ static void models_in(const char *models)
 /* The demo's model and, where there are some, models of EPCTX_TEST_MODELS. */
 static void run_models(void)
 {
-    const char *more = getenv("EPCTX_TEST_MODELS");
+    const char *more = test_models();
     char path[1024] = "";
     FILE *pipe = popen("sh tests/deps.sh where blazeface 2>/dev/null", "r");
     ort_relative = 1e-3;
