@@ -2065,14 +2065,14 @@ TEST(times)
     jit_ms = session_ms(&jit);
     context_ms = session_ms(&context);
     CHECK(jit_ms > 0 && context_ms > 0, "%s", ort_text);
-    printf("time %s: session of 500 nodes: %.2f ms compiled now, %.2f ms from its context\n",
+    printf("note %s: session of 500 nodes: %.2f ms compiled now, %.2f ms from its context\n",
            ep->label, jit_ms, context_ms);
     CHECK_TRUE(make_chain("one.onnx", 1));
     jit.path = in_folder("one.onnx");
     cpu_us = run_us(&cpu);
     ep_us = run_us(&jit);
     CHECK(cpu_us > 0 && ep_us > 0, "%s", ort_text);
-    printf("time %s: one Run of one node: %.2f us, on the CPU EP %.2f us\n", ep->label, ep_us,
+    printf("note %s: one Run of one node: %.2f us, on the CPU EP %.2f us\n", ep->label, ep_us,
            cpu_us);
     CHECK(context_ms < jit_ms, "expected less time from the context: %.2f ms, compiled now %.2f ms",
           context_ms, jit_ms);

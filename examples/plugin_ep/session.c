@@ -433,17 +433,6 @@ static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, 
 
 /* ------------------------------------------------------------ compatibility */
 
-/* The string must not be cut: it would name another version. */
-epctx_status ep_compatibility_write(const epctx_backend *backend, char *out, size_t capacity,
-                                    epctx_error *error)
-{
-    const int length = snprintf(out, capacity, "epctx=1;source=%s;sdk=%s;arch=%s", backend->source,
-                                backend->sdk_version, backend->hardware_architecture);
-    if (length >= 0 && (size_t)length < capacity) return EPCTX_OK;
-    return epctx_fail(error, EPCTX_ERR_LIMIT, "the compatibility string of %s is too long",
-                      backend->source);
-}
-
 /* The value of `key=` in "a=1;b=2". */
 static epctx_str part(const char *text, const char *key)
 {
@@ -525,8 +514,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
                             (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
     }
     if (status == EPCTX_OK) {
-        status = ep_compatibility_write(&session->backend, session->compatibility,
-                                        sizeof session->compatibility, &error);
+        status = epctx_backend_compatibility(&session->backend, session->compatibility,
+                                             sizeof session->compatibility, &error);
     }
     return ep_status(api, status, &error);
 }
