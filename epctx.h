@@ -1473,6 +1473,12 @@ typedef struct epctx_backend {
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
 } epctx_backend;
 
+/* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a compiled
+ * model is loaded: "epctx=1;source=<source>;sdk=<sdk_version>;arch=<hardware_architecture>".
+ * EPCTX_ERR_LIMIT when `out` is too small: cut off it would name another version. */
+EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
+                                                   size_t capacity, epctx_error *error);
+
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
  * repeats: names, types, attributes and constants of a graph, the same on every platform. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
@@ -4617,15 +4623,15 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
     return EPCTX_OK;
 }
 
-/* Terminated concatenation. */
-static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
-                                     size_t count, epctx_error *error)
+/* Terminated concatenation; `what` is for the message. */
+static epctx_status epctx__join(char *out, size_t capacity, const epctx_str *parts, size_t count,
+                                const char *what, epctx_error *error)
 {
     size_t at = 0;
     size_t i;
     for (i = 0; i < count; i++) {
         if (parts[i].size >= capacity - at) {
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "%s is longer than %u bytes", what,
                               (uint64_t)capacity - 1);
         }
         if (parts[i].size > 0) {
@@ -4635,6 +4641,12 @@ static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str
     }
     out[at] = '\0';
     return EPCTX_OK;
+}
+
+static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str *parts,
+                                     size_t count, epctx_error *error)
+{
+    return epctx__join(out, capacity, parts, count, "a path", error);
 }
 
 /* Is the canonical path `file` inside the canonical folder `folder`? */
@@ -9438,6 +9450,20 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * >>ep
  * ============================================================================================== */
 
+EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
+                                                   size_t capacity, epctx_error *error)
+{
+    epctx_str parts[6];
+    epctx_error_clear(error);
+    parts[0] = epctx_str_of("epctx=1;source=");
+    parts[1] = epctx_str_of(backend->source);
+    parts[2] = epctx_str_of(";sdk=");
+    parts[3] = epctx_str_of(backend->sdk_version);
+    parts[4] = epctx_str_of(";arch=");
+    parts[5] = epctx_str_of(backend->hardware_architecture);
+    return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
+}
+
 static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
 {
     uint8_t bytes[8];
@@ -10266,6 +10292,32 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
     return true;
 }
 
+/* The metadata that ORT reads before it loads the model. */
+static epctx_status epctx__gen_compatibility(epctx__generation *g)
+{
+    static const char prefix[] = "ep_compatibility_info.";
+    const epctx_backend *b = g->backend;
+    epctx_str parts[2];
+    size_t key_size = sizeof prefix + strlen(b->source);
+    size_t size = strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
+    char *key = (char *)epctx__gen_array(g, key_size, 1);
+    char *text = (char *)epctx__gen_array(g, size, 1);
+    epctx_status status;
+    if (key == NULL || text == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    parts[0] = epctx_str_of(prefix);
+    parts[1] = epctx_str_of(b->source);
+    status = epctx__join(key, key_size, parts, 2, "a metadata key", g->error);
+    if (status == EPCTX_OK) {
+        status = epctx_backend_compatibility(b, text, size, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_put_metadata(g->model, epctx_str_of(key), epctx_str_of(text), g->error);
+    }
+    return status;
+}
+
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
 {
     epctx__rewrite w;
@@ -10306,7 +10358,10 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
             g->report->cpu_nodes++;
         }
     }
-    return epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
+    if (epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error) != EPCTX_OK) {
+        return g->error->status;
+    }
+    return epctx__gen_compatibility(g);
 }
 
 /* Binary and model become visible together: both are durable beforehand, the old model goes first,

@@ -126,9 +126,7 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
                              const OrtLogger *logger, ep_session **out);
 void ep_session_release(ep_session *session);
 
-/* "epctx=1;source=...;sdk=...;arch=...": what ORT stores in a compiled model for us. */
-epctx_status ep_compatibility_write(const epctx_backend *backend, char *out, size_t capacity,
-                                    epctx_error *error);
+/* Judges what epctx_backend_compatibility wrote, here or elsewhere. */
 ep_verdict ep_compatibility_read(const ep_device *device, const epctx_backend *backend,
                                  const char *text);
 

@@ -62,37 +62,6 @@ static OrtStatus *read_options(ep_session *session)
 
 /* -------------------------------------------------------------- capability */
 
-/* Names whose value does not depend on the run: initializers and what is made of them. */
-static OrtStatus *find_constants(const ep_record *record, epctx_map *constants, epctx_arena *arena,
-                                 uint8_t *constant_node)
-{
-    const epctx_graph *graph = &record->graph;
-    size_t i, k;
-    epctx_map_init(constants, arena);
-    for (i = 0; i < graph->initializer_count; i++) {
-        if (epctx_map_put(constants, graph->initializers[i].name, 1) != EPCTX_OK) {
-            return ep_no_memory(record->api);
-        }
-    }
-    for (i = 0; i < graph->node_count; i++) {
-        const epctx_node *node = &graph->nodes[i];
-        for (k = 0; k < node->input_count; k++) {
-            if (node->inputs[k].size &&
-                epctx_map_get(constants, node->inputs[k]) == EPCTX_MAP_NONE) {
-                break;
-            }
-        }
-        constant_node[i] = k == node->input_count && node->capture_count == 0;
-        for (k = 0; constant_node[i] && k < node->output_count; k++) {
-            if (node->outputs[k].size &&
-                epctx_map_put(constants, node->outputs[k], 1) != EPCTX_OK) {
-                return ep_no_memory(record->api);
-            }
-        }
-    }
-    return NULL;
-}
-
 /* Groups of nodes: owner[i] is the group of node i, or one of these. */
 #define NOBODY  UINT32_MAX
 #define SEVERAL (UINT32_MAX - 1)
@@ -133,35 +102,49 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
     return count;
 }
 
+/* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its
+ * own, with the same ids. */
+static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtNode **nodes,
+                         const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+{
+    const OrtApi *ort = view->api->ort;
+    size_t i, k;
+    for (i = 0; i < view->graph.node_count; i++) {
+        size_t wanted = 0, id = 0;
+        if (again[i]) continue;
+        EP_TRY(ort->Node_GetId(view->nodes[i], &wanted));
+        for (k = 0; k < count; k++) {
+            EP_TRY(ort->Node_GetId(nodes[k], &id));
+            if (id != wanted) continue;
+            take[positions[k]] = 0;
+            *changed = true;
+        }
+    }
+    return NULL;
+}
+
 /* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
 static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const OrtNode **nodes,
                               const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
 {
     const ep_api *api = session->api;
+    const epctx_backend *backend = &session->backend;
     OrtGraph *view = NULL;
     ep_record record;
     OrtStatus *status;
-    uint8_t *again;
-    size_t i;
     EP_TRY(api->ort->Graph_GetGraphView(graph, nodes, count, &view));
     status = ep_record_read(&record, api, view, NULL);
     if (!status) {
+        uint8_t *again =
+            (uint8_t *)epctx_arena_array(&record.arena, record.graph.node_count + 1, 1);
         epctx_error error;
         epctx_error_clear(&error);
-        again = (uint8_t *)epctx_arena_array(&record.arena, count + 1, 1);
-        status = again ? ep_status(api,
-                                   session->backend.capability_fn(session->backend.self,
-                                                                  &record.graph, again, &error),
-                                   &error)
-                       : ep_no_memory(api);
-        for (i = 0; !status && i < record.graph.node_count; i++) {
-            size_t k;
-            for (k = 0; k < count && nodes[k] != record.nodes[i]; k++) {
-            }
-            if (again[i] || k == count) continue;
-            take[positions[k]] = 0;
-            *changed = true;
-        }
+        status =
+            again ? ep_status(api,
+                              backend->capability_fn(backend->self, &record.graph, again, &error),
+                              &error)
+                  : ep_no_memory(api);
+        if (!status) status = untake(&record, again, nodes, positions, count, take, changed);
         ep_record_free(&record);
     }
     api->ort->ReleaseGraph(view);
@@ -273,19 +256,17 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     const ep_api *api = session->api;
     const size_t node_count = record->graph.node_count;
     uint8_t *take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
-    uint8_t *constant = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
     uint32_t *owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *owner);
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
     const OrtNode **nodes =
         (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
     OrtNodeFusionOptions options;
-    epctx_map constants;
     epctx_error error;
     size_t i, p, count, group_count = 0;
     bool changed, bypass;
     ep_options ep;
     const char *text;
-    if (!take || !constant || !owner || !positions || !nodes) return ep_no_memory(api);
+    if (!take || !owner || !positions || !nodes) return ep_no_memory(api);
     epctx_error_clear(&error);
     EP_TRY(ep_status(
         api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
@@ -300,19 +281,14 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
     bypass = text && strcmp(text, "1") == 0;
     if (session->generate && !bypass) EP_TRY(avoid_control_flow(session, record, arena, take));
-    EP_TRY(find_constants(record, &constants, arena, constant));
     do {
         changed = false;
         EP_TRY(group(record, take, arena, owner, &group_count));
         for (p = 0; p < group_count; p++) {
-            bool check = false;
+            /* Cut out of its graph a node may lose what the backend relied on: a constant that is
+             * computed outside, a shape that was known there. */
             count = members(record, owner, p, nodes, positions);
-            /* With a constant node in play ORT's cut may differ from the one the backend judged:
-             * the constant stays outside, or its value leaves the group. */
-            for (i = 0; i < node_count; i++) {
-                check |= constant[i] && (owner[i] == p || owner[i] == SEVERAL);
-            }
-            if (check && count) {
+            if (count && count < node_count) {
                 EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
             }
         }
@@ -457,17 +433,6 @@ static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, 
 
 /* ------------------------------------------------------------ compatibility */
 
-/* The string must not be cut: it would name another version. */
-epctx_status ep_compatibility_write(const epctx_backend *backend, char *out, size_t capacity,
-                                    epctx_error *error)
-{
-    const int length = snprintf(out, capacity, "epctx=1;source=%s;sdk=%s;arch=%s", backend->source,
-                                backend->sdk_version, backend->hardware_architecture);
-    if (length >= 0 && (size_t)length < capacity) return EPCTX_OK;
-    return epctx_fail(error, EPCTX_ERR_LIMIT, "the compatibility string of %s is too long",
-                      backend->source);
-}
-
 /* The value of `key=` in "a=1;b=2". */
 static epctx_str part(const char *text, const char *key)
 {
@@ -549,8 +514,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
                             (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
     }
     if (status == EPCTX_OK) {
-        status = ep_compatibility_write(&session->backend, session->compatibility,
-                                        sizeof session->compatibility, &error);
+        status = epctx_backend_compatibility(&session->backend, session->compatibility,
+                                             sizeof session->compatibility, &error);
     }
     return ep_status(api, status, &error);
 }

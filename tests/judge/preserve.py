@@ -107,6 +107,10 @@ def main():
                         (list(node.input), list(node.output)) == (["x"], ["y"]),
                         f"found {list(node.input)} and {list(node.output)}")
             cases.check(f"{name}: domain", node.domain == "com.microsoft", f"found {node.domain}")
+        told = {p.key: p.value for p in after.metadata_props}
+        key = "ep_compatibility_info.EpctxNpuExecutionProvider"
+        cases.check(f"{name}: compatibility", told.get(key, "").startswith("epctx=1;source="),
+                    f"found {told}")
         cases.check(f"{name}: no initializer left", not after.graph.initializer,
                     f"found {[t.name for t in after.graph.initializer]}")
 

@@ -23,7 +23,8 @@ static const char *const op_names[OP_COUNT] = {"Add", "Sub", "Mul", "Relu"};
 
 typedef struct toy {
     char architecture[32];
-    uint64_t fail_run; /* for tests: EP option fail_run=1 */
+    bool fail_run;       /* for tests: EP option fail_run=1 */
+    bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
 } toy;
 
 /* ---------------------------------------------------------------- capability */
@@ -525,6 +526,14 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     if (((const toy *)self)->fail_run) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told to fail");
     }
+    if (((const toy *)self)->show_addresses) {
+        const void *addresses[2];
+        addresses[0] = inputs[0].data;
+        addresses[1] = outputs[0].data;
+        if (outputs[0].size < sizeof addresses) return EPCTX_ERR_ARG;
+        memcpy(outputs[0].data, addresses, sizeof addresses);
+        return EPCTX_OK;
+    }
     if (scratch_size < g->scratch + g->slot_count * sizeof *data) {
         return epctx_fail(error, EPCTX_ERR_ARG, "too little scratch");
     }
@@ -584,11 +593,12 @@ static void toy_close(epctx_backend *backend)
     memset(backend, 0, sizeof *backend);
 }
 
-/* EP options: architecture=abacus|slide-rule, fail_run=1. */
+/* EP options: architecture=abacus|slide-rule, fail_run=1, show_addresses=1. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     const char *architecture = ep_option_get(options, "architecture");
     const char *fail = ep_option_get(options, "fail_run");
+    const char *show = ep_option_get(options, "show_addresses");
     toy *self;
     if (!architecture) architecture = "abacus";
     if (strcmp(architecture, "abacus") != 0 && strcmp(architecture, "slide-rule") != 0) {
@@ -600,6 +610,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     if (!self) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
     memcpy(self->architecture, architecture, strlen(architecture) + 1);
     self->fail_run = fail && strcmp(fail, "1") == 0;
+    self->show_addresses = show && strcmp(show, "1") == 0;
     memset(backend, 0, sizeof *backend);
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = self;
