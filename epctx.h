@@ -1090,6 +1090,8 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "move contexts into files")                                                                  \
     X(ORDER, "W018", "order", "a node reads a value that a later node produces",                   \
       "sort the nodes: ORT does so itself, other tools do not")                                    \
+    X(ANNOTATION, "W019", "annotation-dangling", "an annotation of a value that does not exist",   \
+      "remove the annotation, or rename it with its value")                                        \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -6458,6 +6460,30 @@ static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view 
     }
 }
 
+/* Quantization annotations name the value and the values of its parameters. */
+static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 14);
+    epctx_annotation_view annotation;
+    epctx_pair pair;
+    while (epctx_next_annotation(&it, &annotation)) {
+        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
+        if (epctx_map_get(&scope->names, annotation.tensor_name) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_ANNOTATION, annotation.tensor_name, NULL,
+                       "the annotated value '%S' does not exist", &annotation.tensor_name);
+        }
+        while (epctx_next_pair(&pairs, &pair)) {
+            if (epctx_map_get(&scope->names, pair.value) == EPCTX_MAP_NONE) {
+                epctx__say(l, EPCTX_RULE_ANNOTATION, annotation.tensor_name, NULL,
+                           "%S of the annotation is '%S', which does not exist", &pair.key,
+                           &pair.value);
+            } else {
+                epctx__remember(l, &scope->used, pair.value, 1);
+            }
+        }
+    }
+}
+
 static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
@@ -6481,6 +6507,7 @@ static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *ou
     epctx__scope_nodes(l, &scope, epctx_fields(graph, 1));
     epctx__lint_nodes(l, &scope, epctx_fields(graph, 1), graph, depth);
     epctx__lint_outputs(l, &scope, graph);
+    epctx__lint_annotations(l, &scope, graph);
     epctx__lint_unused(l, &scope, graph);
 }
 

@@ -347,6 +347,26 @@ static void relus_of_one_name(bytes *graph)
     add_node(graph, "Relu", "r", "x", "q");
 }
 
+static void annotate(bytes *graph, const char *value)
+{
+    bytes annotation = {0}, pair = {0};
+    put_str(&annotation, 1, value);
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, "x");
+    put_child(&annotation, 2, &pair);
+    put_child(graph, 14, &annotation);
+}
+
+static void annotation_of_nothing(bytes *graph)
+{
+    annotate(graph, "gone");
+}
+
+static void annotation_of_y(bytes *graph)
+{
+    annotate(graph, "y");
+}
+
 static void wrong_order(bytes *graph)
 {
     add_node(graph, "Relu", "r1", "p", "q");
@@ -519,6 +539,8 @@ static const rule_case cases[] = {
      {.first = {.source = "QNN", .embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_DOUBLED_NODE, NULL, {.graph_fn = relus_of_one_name}, {.graph_fn = ghost_input}},
     {EPCTX_RULE_ORDER, NULL, {.graph_fn = wrong_order}, {.graph_fn = relus_of_one_name}},
+    {EPCTX_RULE_ANNOTATION, NULL, {.graph_fn = annotation_of_nothing},
+     {.graph_fn = annotation_of_y}},
     {EPCTX_RULE_DEFAULTS, NULL, {.first = {.embed = ABSENT}}, {.two = false}},
     {EPCTX_RULE_EXTRA_ATTRIBUTE, NULL, {.node_fn = own_attribute}, {.two = false}},
     {EPCTX_RULE_UNKNOWN_SOURCE,

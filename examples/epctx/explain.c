@@ -138,7 +138,7 @@ static const explain_entry entries[] = {
      "The EP's library was not found or lacks one of its own. Relative paths start at ORT's "
      "folder.",
      "Register it by its absolute path; look with ldd what it needs."},
-    {{"is encoded with CRITICAL error", NULL, NULL},
+    {{"ENGINE_ERROR", NULL, NULL},
      "The device driver died while the context was in use (QNN: subsystem restart).",
      "Create the session again; update the driver."},
 };

@@ -216,6 +216,10 @@ def m_ov_no_embed(m): drop(epnodes(m)[0], "embed_mode")
 def m_ov_no_key(m): put(epnodes(m)[0], "ep_cache_context", "mul_1_ep_ctx_ovir.bin")
 
 
+def m_annotation(m):
+    m.graph.quantization_annotation.add(tensor_name="gone")
+
+
 def again(field):
     """A second copy of a singular field of the model, appended to its bytes."""
     def mutate(m):
@@ -256,7 +260,7 @@ EVERY = [
     ("like-path", "W009", m_like_path), ("reference", "E043", m_reference),
     ("utf8", "W014", m_utf8), ("extra-attribute", "I002", m_extra), ("no-sdk", "I009", m_no_sdk),
     ("weightless", "I005", m_weightless),
-    ("second-ir-version", "E001", again(b"\x08\x08")),
+    ("annotation", "W019", m_annotation), ("second-ir-version", "E001", again(b"\x08\x08")),
     ("second-graph", "E001", again(b"\x3a\x00")),
     ("second-producer", "E001", again(b"\x12\x01x\x12\x01y")),
 ]
