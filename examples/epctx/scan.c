@@ -109,7 +109,7 @@ static void node_json(const epctx_scan *scan, bool first)
     putchar('}');
 }
 
-static int print_events(epctx_scan *scan, bool json)
+static int print_events(epctx_scan *scan, const char *file, bool json)
 {
     epctx_scan_event event;
     epctx_error error;
@@ -118,6 +118,7 @@ static int print_events(epctx_scan *scan, bool json)
     while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END) {
         if (event == EPCTX_SCAN_FAILED) {
             if (json) puts("]}");
+            epctx_blame(&error, file, NULL, NULL);
             return cli_fail(&error);
         }
         if (event == EPCTX_SCAN_EPNODE && json) {
@@ -157,7 +158,7 @@ static int scan_file(const char *file, bool json)
     source.read_fn = read_at;
     source.size = (uint64_t)info.st_size;
     epctx_scan_begin(&scan, &source);
-    code = print_events(&scan, json);
+    code = print_events(&scan, file, json);
     close(fd);
     return code;
 }
@@ -175,7 +176,7 @@ static int run(int argc, char **argv)
         stream.callback = read_input;
         stream.bytes_left = SIZE_MAX;
         epctx_scan_begin_stream(&scan, &stream);
-        return print_events(&scan, json);
+        return print_events(&scan, file, json);
     }
     return scan_file(file, json);
 }

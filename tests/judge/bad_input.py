@@ -21,6 +21,7 @@ import onnx_schema  # noqa: E402
 SANITIZER_EXIT = 99
 OPTIONS = f"exitcode={SANITIZER_EXIT}"
 FLIPS = 150
+READERS = ("info", "ls", "lint", "check", "dot", "compile", "run")
 
 
 def write(path, data):
@@ -124,10 +125,10 @@ def not_a_model(tool, folder):
     }
     for name, (data, word) in files.items():
         write(os.path.join(folder, name), data)
-        for command in ("info", "compile", "run"):
+        for command in READERS:
             tool.refuses(f"{command} {name}", (command, name), name, word)
         tool.refuses(f"copy {name}", ("copy", name, "never.onnx"), name, word)
-    for command in ("info", "compile", "run"):
+    for command in READERS:
         tool.refuses(f"{command} of a missing file", (command, "missing.onnx"), "missing.onnx")
         tool.refuses(f"{command} of a folder", (command, "."))
 
