@@ -410,6 +410,7 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
+    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE, for every file the model names */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -428,6 +429,7 @@ typedef struct epctx_model {
     struct epctx__edit *edits;
     size_t edit_count;
     epctx_limits limits;
+    uint32_t path_flags;
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
 } epctx_model;
 
@@ -1548,6 +1550,7 @@ typedef struct epctx_loaded {
     struct epctx__context *contexts;
     size_t context_count;
     const epctx_io *io;
+    uint32_t path_flags;
 } epctx_loaded;
 
 /* Loads every primary context whose source is the backend's, once per file, and binds secondaries
@@ -3367,7 +3370,7 @@ static epctx_limits epctx__limits(const epctx_limits *limits)
 static epctx_status epctx__model_init(epctx_model *model, const char *path,
                                       const epctx_open_opts *opts, epctx_error *error)
 {
-    static const epctx_open_opts defaults = {NULL, NULL, 0, NULL, NULL, {0, 0, 0}};
+    static const epctx_open_opts defaults = {NULL, NULL, 0, NULL, NULL, {0, 0, 0}, 0};
     const epctx_open_opts *o = opts != NULL ? opts : &defaults;
     epctx_error_clear(error);
     memset(model, 0, sizeof *model);
@@ -3383,6 +3386,7 @@ static epctx_status epctx__model_init(epctx_model *model, const char *path,
     }
     model->io = o->io != NULL ? o->io : epctx_io_files();
     model->limits = epctx__limits(&o->limits);
+    model->path_flags = o->path_flags;
     model->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
     model->external_folder =
         epctx_arena_copy(&model->arena, epctx_str_of(o->external_folder));
@@ -5378,7 +5382,7 @@ static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
     memset(f, 0, sizeof *f);
     f->model = model;
     f->arena = arena;
-    f->flags = opts != NULL ? opts->path_flags : 0;
+    f->flags = model->path_flags | (opts != NULL ? opts->path_flags : 0);
     f->no_files = opts != NULL && opts->no_files;
     epctx_map_init(&f->seen, arena);
     if (opts != NULL && opts->external_folder != NULL) {
@@ -7792,7 +7796,8 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
         }
         folder = epctx_path_folder(epctx_str_of(model->path));
     }
-    status = epctx_path_resolve(model->io, folder, location, path, sizeof path, l->error);
+    status = epctx_path_find(model->io, folder, location, model->path_flags, path, sizeof path,
+                             l->error);
     for (file = model->files; status == EPCTX_OK && file != NULL; file = file->next) {
         if (strcmp(file->path, path) == 0) {
             return file;
@@ -7807,8 +7812,8 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
         epctx__nomem(l->error, l->arena->missing);
         return NULL;
     }
-    if (epctx_path_map(model->io, folder, location, 0, &file->mapping, NULL, 0, l->error) !=
-        EPCTX_OK) {
+    if (epctx_path_map(model->io, folder, location, model->path_flags, &file->mapping, NULL, 0,
+                       l->error) != EPCTX_OK) {
         return NULL;
     }
     file->next = model->files;
@@ -10589,8 +10594,8 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
         }
         return epctx__load_bytes(loaded, c, error);
     }
-    status = epctx_path_resolve(loaded->io, folder, node->ep_cache_context, path, sizeof path,
-                                error);
+    status = epctx_path_find(loaded->io, folder, node->ep_cache_context, loaded->path_flags, path,
+                             sizeof path, error);
     for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
         if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
             *out = &loaded->contexts[i];
@@ -10602,8 +10607,8 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
         status = c->path != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     }
     if (status == EPCTX_OK) {
-        status = epctx_path_map(loaded->io, folder, node->ep_cache_context, 0, &c->mapping, NULL, 0,
-                                error);
+        status = epctx_path_map(loaded->io, folder, node->ep_cache_context, loaded->path_flags,
+                                &c->mapping, NULL, 0, error);
     }
     if (status == EPCTX_OK) {
         c->payload.data = c->mapping.data;
@@ -10739,6 +10744,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     memset(loaded, 0, sizeof *loaded);
     loaded->backend = backend;
     loaded->io = model->io;
+    loaded->path_flags = model->path_flags;
     epctx_arena_init(&loaded->arena, opts != NULL ? opts->allocator : NULL);
     status = epctx__load_collect(loaded, model, error);
     if (status == EPCTX_OK) {
