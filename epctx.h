@@ -377,7 +377,7 @@ typedef struct epctx_field {
     epctx_view body; /* LEN: the payload */
 } epctx_field;
 
-/* Position in a message, optionally only the fields with one number. Copy it to remember a place. */
+/* Position in a message, optionally only the fields of one number. Copy it to keep a place. */
 typedef struct epctx_cursor {
     const struct epctx_slot *slot;
     const uint8_t *next;
@@ -641,7 +641,7 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
  * graph objects (ORT's OrtGraph). All pointers are borrowed from whoever made the record.
  * ============================================================================================== */
 
-#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType, the ones this library computes with */
+#define EPCTX_ONNX_FLOAT  1 /* onnx.proto TensorProto.DataType, the ones this library uses */
 #define EPCTX_ONNX_UINT8  2
 #define EPCTX_ONNX_INT8   3
 #define EPCTX_ONNX_INT32  6
@@ -909,7 +909,7 @@ EPCTX_API epctx_str epctx_path_file(epctx_str path);
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
 /* `folder` + `name` as the canonical path of an existing regular, non-empty file inside `folder`,
- * links resolved (a link that leaves the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
+ * links resolved (a link out of the folder is EPCTX_ERR_PATH). `out` gets a terminated path. */
 EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, epctx_str name,
                                           char *out, size_t capacity, epctx_error *error);
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
@@ -1349,8 +1349,8 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
- * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor or a model that
- * has no graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
+ * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
 
 /* The edits below take views of the main graph's direct children (nodes, initializers, values) or
@@ -1450,8 +1450,8 @@ typedef struct epctx_backend {
     /* Adds `graph` under `name`; `hash` comes back at find_fn. Copies what it keeps. */
     epctx_status (*compile_fn)(void *self, void *build, const epctx_graph *graph, epctx_str name,
                                uint64_t hash, epctx_error *error);
-    /* May be NULL. After compile_fn of that graph: the types of its outputs, in order, as far as the
-     * compiler inferred them; they become value_info. Valid until finish. */
+    /* May be NULL. After compile_fn of that graph: the types of its outputs, in order, as far as
+     * the compiler inferred them; they become value_info. Valid until finish. */
     epctx_status (*types_fn)(void *self, void *build, epctx_str name, const epctx_value **outputs,
                              size_t *count, epctx_error *error);
     /* Appends the context binary to `out` and releases `build`, also on failure. */
@@ -1468,17 +1468,17 @@ typedef struct epctx_backend {
     epctx_status (*run_fn)(void *self, void *graph, const epctx_span *inputs,
                            const epctx_memory *outputs, void *scratch, size_t scratch_size,
                            epctx_error *error);
-    /* May be NULL. Why capability_fn does not take node `index` of `graph`: EPCTX_ERR_UNSUPPORTED and
-     * the reason. For messages to the user. */
+    /* May be NULL. Why capability_fn does not take node `index` of `graph`:
+     * EPCTX_ERR_UNSUPPORTED and the reason. For messages to the user. */
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
-    /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its SDK
-     * version or hardware architecture cannot run here. */
+    /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its
+     * SDK version or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
 } epctx_backend;
 
-/* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a compiled
- * model is loaded: "epctx=1;source=<source>;sdk=<sdk_version>;arch=<hardware_architecture>".
+/* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
+ * compiled model is loaded: "epctx=1;source=<source>;sdk=<version>;arch=<architecture>".
  * EPCTX_ERR_LIMIT when `out` is too small: cut off it would name another version. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
@@ -1517,8 +1517,9 @@ typedef struct epctx_gen_report {
  * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
  * the first and 0 for the rest, one binary. Outputs are checked before anything is compiled
  * (EXISTS, PATH, NOT_FOUND for a missing folder); binary and model are committed together: a crash
- * leaves the old pair, the new pair, or a binary without a model. No node taken: EPCTX_ERR_NO_NODES,
- * nothing is written. On failure the model is as before. `report` may be NULL. */
+ * leaves the old pair, the new pair, or a binary without a model. No node taken:
+ * EPCTX_ERR_NO_NODES, nothing is written. On failure the model is as before. `report` may be
+ * NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
@@ -1977,7 +1978,10 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
     const size_t head = (sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     epctx__block *last = (epctx__block *)arena->blocks;
     epctx__block *block;
-    size_t room = last == NULL ? 4096 : last->size < ((size_t)1 << 20) ? last->size * 2 : last->size;
+    size_t room = last == NULL ? 4096 : last->size;
+    if (last != NULL && last->size < ((size_t)1 << 20)) {
+        room *= 2;
+    }
     if (room < size) {
         room = size;
     }
@@ -3376,8 +3380,8 @@ static epctx_status epctx__model_init(epctx_model *model, const char *path,
     memset(model, 0, sizeof *model);
     if (!epctx__nanopb_matches()) {
         return epctx_fail(error, EPCTX_ERR_CONFIG,
-                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings than "
-                          "this program");
+                          "nanopb was built with other PB_NO_ERRMSG or PB_BUFFER_ONLY settings "
+                          "than this program");
     }
     if (o->buffer != NULL) {
         epctx_arena_init_fixed(&model->arena, o->buffer, o->buffer_size);
@@ -3406,7 +3410,7 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
     }
     status = epctx__model_init(model, path, opts, error);
     if (status == EPCTX_OK && model->io == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "built with EPCTX_NO_STDIO and no epctx_io given");
+        status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     if (status == EPCTX_OK) {
         status = model->io->map_fn(model->io->user, path, &model->mapping, error);
@@ -4622,8 +4626,8 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
     epctx_error_clear(error);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "the model came from memory: set ep.context_file_path, its folder is where "
-                          "context binaries are looked for");
+                          "the model came from memory: set ep.context_file_path, its folder is "
+                          "where context binaries are looked for");
     }
     *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     return EPCTX_OK;
@@ -4719,7 +4723,7 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     epctx_str parts[2];
     epctx_status status = epctx_path_check(name, error);
     if (status == EPCTX_OK && io == NULL) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "built with EPCTX_NO_STDIO and no epctx_io given");
+        status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
     parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
@@ -4815,7 +4819,7 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
     parts[2] = epctx_str_of("_ctx.onnx");
     if (parts[1].size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
-                          "there is no model file name to derive one from: set ep.context_file_path");
+                          "there is no model file name to start from: set ep.context_file_path");
     }
     return epctx__path_join(out, capacity, parts, 3, error);
 }
@@ -4833,7 +4837,8 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
         parts[0].size -= 4;
     }
     if (parts[0].size == 0 || ep.size == 0) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "a context binary needs a model name and an EP name");
+        return epctx_fail(error, EPCTX_ERR_PATH,
+                          "a context binary needs a model name and an EP name");
     }
     return epctx__path_join(out, capacity, parts, 4, error);
 }
@@ -8311,7 +8316,8 @@ static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
         return false;
     }
     if (count != graph->node_count) {
-        epctx_fail(l->error, EPCTX_ERR_GRAPH, "%u nodes depend on themselves: the graph has a cycle",
+        epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                   "%u nodes depend on themselves: the graph has a cycle",
                    (uint64_t)(graph->node_count - count));
         return false;
     }
@@ -8654,11 +8660,12 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    if (model->graph == NULL || model->duplicate) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH, "%s",
-                          model->graph == NULL ? "the model has no graph to edit"
-                                               : "a field that must be single stands twice: it can be read, "
-                                                 "but not edited");
+    if (model->graph == NULL) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
+    }
+    if (model->duplicate) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "a field that must be single stands twice: it can be read, not edited");
     }
     return EPCTX_OK;
 }
@@ -8964,8 +8971,10 @@ static epctx_status epctx__output_flush(epctx__output *out)
 {
     size_t used = out->used;
     out->used = 0;
-    return used == 0 ? EPCTX_OK
-                     : out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
+    if (used == 0) {
+        return EPCTX_OK;
+    }
+    return out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
 }
 
 static epctx_status epctx__output_write(epctx__output *out, const void *data, size_t size)
@@ -9049,7 +9058,7 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
     epctx_status status;
     epctx_error_clear(error);
     if (model->io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "built with EPCTX_NO_STDIO and no epctx_io given");
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
     if (out == NULL) {
@@ -9218,7 +9227,8 @@ static bool epctx__group_levels(epctx__grouping *g)
                     continue; /* a name that only its subgraph defines */
                 }
                 epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                           "input '%S' is produced by a later node: the graph is not sorted", &name);
+                           "input '%S' is produced by a later node: the graph is not sorted",
+                           &name);
                 epctx_blame(g->error, NULL, &node->name, NULL);
                 return false;
             }
@@ -9661,7 +9671,8 @@ static epctx_status epctx__check_output(const epctx__generation *g, const char *
         status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
                             "exists already: remove it or allow overwriting");
     } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
+        status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                            "is a folder or a device, a file is expected");
     }
     if (status != EPCTX_OK) {
         epctx_blame(g->error, path, NULL, NULL);
@@ -9706,7 +9717,7 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     if (wanted.size > 0) {
         status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
         file = epctx_path_file(wanted);
-        /* ORT's rule for ep.context_file_path: a name without an extension is taken for a folder. */
+        /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
         if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
             status = epctx_fail(g->error, EPCTX_ERR_PATH,
                                 "context_file_path '%S' should not point to a folder: a file name "
@@ -10004,7 +10015,7 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
 typedef struct epctx__rewrite {
     epctx__generation *g;
     epctx_slot **slots;  /* position in the source -> the node's slot */
-    uint32_t *unit;      /* node -> partition, or part_count + node for a node that stays, or NONE */
+    uint32_t *unit;      /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
     epctx_map used;      /* names that the new graph reads */
     epctx_map made;      /* names that the new graph produces or defines */
     epctx_map inputs;    /* run-time inputs: all of them stay */
@@ -10331,7 +10342,8 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
     const epctx_backend *b = g->backend;
     epctx_str parts[2];
     size_t key_size = sizeof prefix + strlen(b->source);
-    size_t size = strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
+    size_t size =
+        strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
     char *key = (char *)epctx__gen_array(g, key_size, 1);
     char *text = (char *)epctx__gen_array(g, size, 1);
     epctx_status status;
@@ -10513,8 +10525,8 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     }
     if (status == EPCTX_OK && epctx_model_size(model) > INT32_MAX) {
         status = epctx_fail(g.error, EPCTX_ERR_LIMIT,
-                            "the EPContext model would have %u bytes, protobuf readers take less than "
-                            "2 GiB%s",
+                            "the EPContext model would have %u bytes, protobuf readers take less "
+                            "than 2 GiB%s",
                             epctx_model_size(model),
                             g.opts->embed ? ": do not embed the context binary" : "");
     }

@@ -525,7 +525,7 @@ static const rule_case cases[] = {
      {.first = {.embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_BUILD_PATH,
      NULL,
-     {.first = {.made_from = "/home/me/model.onnx"}},
+     {.first = {.made_from = "/models/model.onnx"}},
      {.first = {.made_from = "model.onnx"}}},
     {EPCTX_RULE_LIKE_PATH, NULL, {.first = {.embed = ABSENT, .cache = "good.bin"}}, {.two = false}},
     {EPCTX_RULE_NO_NAME, NULL, {.first = {.name = ""}}, {.two = false}},

@@ -31,7 +31,7 @@ static epctx_status verdict_of(const char *data, size_t size)
     return verdict(&b, &error);
 }
 
-/* A model of these bytes behind `ir_version: 8`, so that it is not taken for another kind of file. */
+/* A model of these bytes behind `ir_version: 8`: not to be taken for another kind of file. */
 #define VERDICT(literal) verdict_of("\x08\x08" literal, sizeof("\x08\x08" literal) - 1)
 
 TEST(tags)
