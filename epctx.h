@@ -4420,7 +4420,7 @@ static const epctx_profile epctx__profiles[] = {
      * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
      * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
      * load failures are INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
-    {"qnn", "ORT 1.18 to 1.30", EPCTX_FROM_FILES,
+    {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE, EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
@@ -4435,20 +4435,20 @@ static const epctx_profile epctx__profiles[] = {
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
-    {"openvino", "ORT 1.22 to 1.30", EPCTX_FROM_FILES,
+    {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX, EPCTX_KEY_PARTITION,
      EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
      * is taken; embed mode and path come from provider options of its own. */
-    {"tensorrt", "ORT 1.17 to 1.30", EPCTX_FROM_SOURCE,
+    {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"TensorrtExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
      epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded unless told otherwise; failures come
      * out as FAIL. */
-    {"nv_tensorrt_rtx", "ORT 1.22 to 1.30", EPCTX_FROM_SOURCE,
+    {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
      EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 1,
      "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
@@ -4459,7 +4459,7 @@ static const epctx_profile epctx__profiles[] = {
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
-    {"vitisai", "ORT 1.18 to 1.30, MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
+    {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
      {"VitisAIExecutionProvider", "MorphiZenExecutionProvider", NULL, NULL}, EPCTX_ONE_MAIN,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_SHARED,
      EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1,
@@ -4472,7 +4472,7 @@ static const epctx_profile epctx__profiles[] = {
      EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE), 1, "", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * NOT_IMPLEMENTED. Genuine: written by ORT 1.30.0 through that EP. */
-    {"example", "ORT 1.23 to 1.30", EPCTX_FROM_FILES, {"example_ep", NULL, NULL, NULL},
+    {"example", "ORT 1.30", EPCTX_FROM_FILES, {"example_ep", NULL, NULL, NULL},
      EPCTX_OWN_SOURCE, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, EPCTX__BIT(SOURCE), 0, "*.ctx",
      {NULL, NULL, NULL, NULL}, 9, NULL},
     /* epctx_npu.h. */
@@ -4909,7 +4909,7 @@ static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
            epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
 }
 
-/* Format and rule: QNNP qnn_ep.cc and onnxruntime-qnn docs, compatibility string of six fields. */
+/* Format and rule: the compatibility string of the QNN plugin EP (onnxruntime-qnn, 2026-03). */
 EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out)
 {
     memset(out, 0, sizeof *out);
