@@ -1591,13 +1591,18 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #endif
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #if !defined(O_CLOEXEC) ||                                                                         \
     (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
 #error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
+#endif
+#if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
+#error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
 #endif
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
@@ -2329,10 +2334,10 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_ki
 static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
                                           epctx_error *error)
 {
-    char *real = realpath(path, NULL);
+    char real[EPCTX_PATH_MAX]; /* not from realpath's malloc */
     epctx_status status = EPCTX_OK;
     (void)user;
-    if (real == NULL) {
+    if (realpath(path, real) == NULL) {
         return epctx__io_error(error, "resolve", path);
     }
     if (strlen(real) >= capacity) {
@@ -2342,7 +2347,6 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
     } else {
         memcpy(out, real, strlen(real) + 1);
     }
-    free(real);
     return status;
 }
 

@@ -86,6 +86,27 @@ else
     status=1
 fi
 
+# Every option alone and the useful bundles; and the proof that an option did something.
+for options in NO_MALLOC NO_STDIO NO_WIRE STATIC "NO_MALLOC NO_STDIO" "NO_MALLOC NO_WIRE" \
+    "NO_STDIO NO_WIRE" "NO_MALLOC NO_STDIO NO_WIRE"; do
+    flags=
+    for option in $options; do flags="$flags -DEPCTX_$option"; done
+    object=$work/option.$(echo "$options" | tr ' ' '.').o
+    # shellcheck disable=SC2086 # lists of flags
+    try "epctx.h with $options" gcc -std=c99 $c_warnings $flags $nanopb -I. \
+        -c "$work/epctx.implementation.c" -o "$object"
+    forbidden=
+    case " $options " in *" NO_MALLOC "*) forbidden="$forbidden malloc calloc realloc free" ;; esac
+    case " $options " in *" NO_STDIO "*) forbidden="$forbidden open fopen read mmap" ;; esac
+    case " $options " in *" NO_WIRE "*) forbidden="$forbidden pb_write pb_decode_tag" ;; esac
+    for name in $forbidden; do
+        if nm -u "$object" 2>/dev/null | grep -qw "$name"; then
+            echo "FAIL epctx.h with $options: expected no use of $name, found one"
+            status=1
+        fi
+    done
+done
+
 # ------------------------------------------------------------- the names
 
 # names CASE PATTERN NM_FLAGS OBJECT: every symbol listed matches the pattern.
