@@ -3228,9 +3228,32 @@ static const char *epctx__lookalike(epctx_span bytes)
     return NULL;
 }
 
+/* The most frequent damage is a file that was cut off: then a field is longer than what is left. */
+static void epctx__refused_field(const uint8_t *p, const uint8_t *end, epctx__text *text)
+{
+    uint64_t size = 0;
+    uint32_t tag = 0;
+    const uint8_t *after = epctx__tag(p, end, &tag);
+    if (after != NULL && (tag & 7) == EPCTX_WIRE_LEN && tag >> 3 != 0) {
+        after = epctx__varint(after, end, 5, &size);
+        if (after != NULL && size > (uint64_t)(end - after)) {
+            epctx__text_str(text, "field ", 6);
+            epctx__text_number(text, tag >> 3, 10);
+            epctx__text_str(text, " wants ", 7);
+            epctx__text_number(text, size, 10);
+            epctx__text_str(text, " bytes, the file has ", 21);
+            epctx__text_number(text, (uint64_t)(end - after), 10);
+            epctx__text_str(text, " left: is it cut off?", 21);
+        }
+    }
+    text->data[text->size] = '\0';
+}
+
 static epctx_status epctx__refused(const epctx_model *model, const epctx__check *check,
                                    epctx_error *error)
 {
+    char more[128];
+    epctx__text text = epctx__text_of(more, sizeof more);
     const char *lookalike = epctx__lookalike(model->source);
     uint64_t at;
     if (check->reason == NULL) {
@@ -3240,8 +3263,9 @@ static epctx_status epctx__refused(const epctx_model *model, const epctx__check 
     if (lookalike != NULL) {
         epctx_fail(error, check->status, "%s", lookalike);
     } else {
+        epctx__refused_field(check->bad, model->source.data + model->source.size, &text);
         epctx_fail(error, check->status, "not an ONNX protobuf: byte %u of %u: %s", at,
-                   (uint64_t)model->source.size, check->reason);
+                   (uint64_t)model->source.size, more[0] != '\0' ? more : check->reason);
     }
     if (error != NULL) {
         error->offset = at;
@@ -6034,10 +6058,11 @@ static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__
                    "floats of 16 to 64 bits and bool",
                    output ? "output" : "input", &name,
                    note->is_tensor ? epctx_elem_name(note->elem_type) : "no tensor");
-    } else if (note->dynamic && fixed) {
+    } else if (note->dynamic && fixed && !output) {
+        /* What comes out follows from what goes in: the compiled graph knows its shapes. */
         epctx__say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
-                   "%s '%S' has a dimension without a number, EP '%s' wants fixed shapes",
-                   output ? "output" : "input", &name, judged->profile->name);
+                   "input '%S' has a dimension without a number, EP '%s' wants fixed shapes",
+                   &name, judged->profile->name);
     }
 }
 
@@ -6344,6 +6369,14 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
 }
 
 /* Fills the names that a graph defines before its nodes run. */
+/* Also of a name that is listed as a graph input, as IR versions below 4 demand. */
+static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str name)
+{
+    if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
+        l->short_of_memory = true;
+    }
+}
+
 static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
@@ -6366,7 +6399,7 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
             epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
                        "there are two initializers '%S'", &name);
         }
-        epctx__remember(l, &scope->names, name, 1);
+        epctx__scope_constant(l, scope, name);
     }
     it = epctx_fields(graph, 15);
     while (epctx__next_body(&it, &body)) {
@@ -6375,7 +6408,7 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
             epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
                        "there are two initializers '%S'", &name);
         }
-        epctx__remember(l, &scope->names, name, 1);
+        epctx__scope_constant(l, scope, name);
     }
     epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 13);

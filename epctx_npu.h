@@ -228,6 +228,8 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
 typedef struct epctx_npu_opts {
     const char *architecture;         /* default "generic" */
     const epctx_allocator *allocator; /* default malloc; copied */
+    bool check_weights;               /* loading also reads all weights and compares their checksum;
+                                         default off: damage there changes results, nothing else */
 } epctx_npu_opts;
 
 /* Figures of the graph compiled last. */
@@ -251,6 +253,7 @@ typedef struct epctx_npu {
     epctx_npu_stats stats;
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
+    bool check_weights;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are used, and needs no
@@ -6645,6 +6648,9 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     }
     status =
         epctx_npu_load((epctx_npu_context *)(void *)memory, binary, memory + head, size, error);
+    if (status == EPCTX_OK && npu->check_weights) {
+        status = epctx_npu_check_weights((epctx_npu_context *)(void *)memory, error);
+    }
     if (status != EPCTX_OK) {
         npu->allocator.free_fn(npu->allocator.user, memory);
         return status;
@@ -6732,6 +6738,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     if (npu->allocator.alloc_fn == NULL || npu->allocator.free_fn == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_MALLOC: pass an allocator");
     }
+    npu->check_weights = opts != NULL && opts->check_weights;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

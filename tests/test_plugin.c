@@ -2307,6 +2307,12 @@ int main(int argc, char **argv)
     snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!find_plugins(argv[0])) return 1;
     if (argc > 3 && argv[1][0] == '-' && strcmp(argv[1], "--try") != 0) return tool(argc, argv);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 ||
+                     (strcmp(argv[1], "--try") == 0 && argc != 5))) {
+        fprintf(stderr, "usage: %s [CASE...]\n       %s --try LIBRARY EP_NAME MODEL\n", argv[0],
+                argv[0]);
+        return 2;
+    }
     if (!mkdtemp(folder)) return 1;
     if (argc == 5 && strcmp(argv[1], "--try") == 0) {
         const int failed = try_ep(argv[2], argv[3], argv[4]);

@@ -9,7 +9,7 @@
 
 typedef struct get_work {
     const char *file, *what, *node, *out, *context_path;
-    bool json;
+    bool json, overwrite;
     epctx_model model;
     epctx_mapping mapping; /* of a context binary */
     epctx_error error;
@@ -88,8 +88,18 @@ static epctx_status write_file(const char *path, epctx_str value, epctx_error *e
     return status;
 }
 
+static bool exists(const char *path)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    const epctx_io *io = epctx_io_files();
+    return io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK || kind != EPCTX_FILE_NONE;
+}
+
 static int put_value(get_work *work, epctx_str value)
 {
+    if (work->out != NULL && !work->overwrite && exists(work->out))
+        return cli_fail_text("%s: exists already (-f replaces it)", work->out);
     if (work->out != NULL)
         return write_file(work->out, value, &work->error) == EPCTX_OK ? CLI_OK
                                                                       : cli_fail(&work->error);
@@ -134,6 +144,8 @@ static int run(int argc, char **argv)
         {"--node", &work.node, NULL},
         {"-o", &work.out, NULL},
         {"--output", &work.out, NULL},
+        {"-f", NULL, &work.overwrite},
+        {"--overwrite", NULL, &work.overwrite},
         {"--json", NULL, &work.json},
         {"--context-path", &work.context_path, NULL},
         {NULL, NULL, NULL},
@@ -151,7 +163,7 @@ static int run(int argc, char **argv)
 
 const cli_command cli_get = {
     "get",
-    "[--node NAME] [-o OUT] [--json] [--context-path FILE] FILE WHAT",
+    "[--node NAME] [-o OUT [-f]] [--json] [--context-path FILE] FILE WHAT",
     "print one value of a model, byte for byte",
     "WHAT is the name of an attribute, 'context' for the context itself (embedded or from its\n"
     "file), or 'metadata:KEY'. The bytes are written as they are; on a terminal control "
@@ -159,6 +171,7 @@ const cli_command cli_get = {
     "are written as \\xHH.\n\n"
     "  --node NAME           the EPContext node, when there is more than one\n"
     "  -o, --output OUT      write to a file\n"
+    "  -f, --overwrite       replace OUT when it exists\n"
     "  --json                as a JSON string\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
     run,

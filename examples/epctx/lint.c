@@ -82,6 +82,42 @@ static void list_rules(bool json)
     if (json) puts("\n]");
 }
 
+/* The binaries of the reference NPU are not opaque to us: loading them is a check of their own. */
+static uint64_t load_contexts(const epctx_model *model, const epctx_check_opts *opts,
+                              lint_output *out)
+{
+    epctx_load_opts load;
+    epctx_backend backend;
+    epctx_loaded loaded;
+    epctx_error error;
+    memset(&load, 0, sizeof load);
+    memset(&loaded, 0, sizeof loaded);
+    load.context_file_path = opts->context_file_path;
+    if (cli_backend(NULL, &backend, &error) != EPCTX_OK ||
+        epctx_load(&loaded, model, &backend, &load, &error) == EPCTX_OK) {
+        epctx_unload(&loaded);
+        return 0;
+    }
+    if (out->json) {
+        printf("%s\n  {\"id\": \"NPU\", \"rule\": \"context-loads\", \"severity\": \"error\", "
+               "\"node\": ",
+               out->first ? "" : ",");
+        cli_put_json(stdout, epctx_str_of(error.node));
+        fputs(", \"graph\": \"\", \"attribute\": ", stdout);
+        cli_put_json(stdout, epctx_str_of(error.attribute));
+        fputs(", \"message\": ", stdout);
+        cli_put_json(stdout, epctx_str_of(error.message));
+        fputs(", \"fix\": \"compile the source model again\"}", stdout);
+        out->first = false;
+    } else {
+        printf("%s: %serror NPU%s context-loads: ", out->file, out->colour ? "\033[31m" : "",
+               out->colour ? "\033[0m" : "");
+        cli_put(stdout, epctx_str_of(error.message));
+        puts("\n    fix: compile the source model again");
+    }
+    return 1;
+}
+
 static int lint(const char *file, const epctx_check_opts *opts, lint_output *out)
 {
     uint64_t counts[EPCTX_SEVERITY_COUNT];
@@ -95,6 +131,8 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
         fputs(",\n\"findings\": [", stdout);
     }
     status = epctx_lint(&model, opts, found, out, counts, &error);
+    if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files)
+        counts[0] += load_contexts(&model, opts, out);
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (out->json)
@@ -155,7 +193,7 @@ const cli_command cli_lint = {
     "  --hints                    print hints too\n"
     "  --json                     one JSON object\n"
     "  --rules                    list all rules instead (with --json behind it: as JSON)\n"
-    "  --no-files                 do not look for files\n"
+    "  --no-files                 do not look for files, nor into context binaries\n"
     "  --hugging-face             links into the blobs folder of a Hugging Face cache are fine\n"
     "  --context-path FILE        ep.context_file_path: binaries are in its folder\n"
     "  --external-folder FOLDER   session.model_external_initializers_file_folder_path\n",

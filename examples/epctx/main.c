@@ -17,7 +17,8 @@ static void print_help(FILE *out)
         fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n'epctx COMMAND --help' tells about a command, 'epctx --version' the version.\n"
           "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written),\n"
-          "2 wrong usage. Messages go to standard error.\n",
+          "2 wrong usage; check and diff answer with codes of their own, see their --help.\n"
+          "Messages go to standard error.\n",
           out);
 }
 

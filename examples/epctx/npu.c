@@ -10,5 +10,6 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     epctx_npu_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.architecture = arch;
+    opts.check_weights = true; /* who comes here with a file suspects it */
     return epctx_npu_init(&npu, &opts, backend, error);
 }
