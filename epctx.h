@@ -1404,7 +1404,9 @@ typedef struct epctx_partition {
 
 /* Groups the nodes with take[i] != 0 into partitions such that no group depends on itself through
  * the rest of the graph, also with the other groups contracted. Nodes whose inputs are all constant
- * do not form partitions of their own. Results live in `arena`. */
+ * do not form partitions of their own. Results live in `arena`.
+ * Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when copies of
+ * constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
@@ -9133,6 +9135,12 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 #define EPCTX__NOBODY   UINT32_MAX       /* not in a partition */
 #define EPCTX__CONSTANT (UINT32_MAX - 1) /* copied into whoever uses it */
 
+/* A constant node on the way to the constants behind it. */
+typedef struct epctx__visit {
+    uint32_t node;
+    size_t input; /* to look at next */
+} epctx__visit;
+
 typedef struct epctx__grouping {
     const epctx_graph *graph;
     const uint8_t *take;
@@ -9145,7 +9153,8 @@ typedef struct epctx__grouping {
     uint32_t *group;        /* node -> partition, EPCTX__NOBODY or EPCTX__CONSTANT */
     uint32_t count;         /* partitions */
     uint32_t *stamp;        /* node -> 1 + the last partition that took it as a constant */
-    uint32_t *stack;        /* for walking back through constants */
+    epctx__visit *stack;    /* for walking back through constants */
+    uint64_t copies;        /* constant nodes in all partitions so far */
     uint32_t *list;         /* the nodes of the partition that is being collected */
 } epctx__grouping;
 
@@ -9167,7 +9176,16 @@ static void *epctx__group_array(epctx__grouping *g, size_t count, size_t size)
     return memory;
 }
 
-/* Names of the graph -> where they come from. Also finds values that two nodes produce. */
+/* Is there a node, an initializer or an input of the graph with this name? */
+static bool epctx__is_defined(const epctx__grouping *g, epctx_str name)
+{
+    return epctx_map_get(&g->producers, name) != EPCTX_MAP_NONE ||
+           epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE ||
+           epctx_map_get(&g->types, name) < g->graph->input_count;
+}
+
+/* Names of the graph -> where they come from. Also finds values that a node produces although they
+ * come from elsewhere, too: what follows relies on one origin each. */
 static bool epctx__group_names(epctx__grouping *g)
 {
     const epctx_graph *graph = g->graph;
@@ -9204,7 +9222,7 @@ static bool epctx__group_names(epctx__grouping *g)
             if (node->outputs[k].size == 0) {
                 continue;
             }
-            if (epctx_map_get(&g->producers, node->outputs[k]) != EPCTX_MAP_NONE) {
+            if (epctx__is_defined(g, node->outputs[k])) {
                 epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice",
                            &node->outputs[k]);
                 epctx_blame(g->error, NULL, &node->name, NULL);
@@ -9260,9 +9278,6 @@ static bool epctx__group_levels(epctx__grouping *g)
                 continue;
             }
             if (producer >= i) {
-                if (k >= node->input_count) {
-                    continue; /* a name that only its subgraph defines */
-                }
                 epctx_fail(g->error, EPCTX_ERR_GRAPH,
                            "input '%S' is produced by a later node: the graph is not sorted",
                            &name);
@@ -9325,35 +9340,31 @@ static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
     return value;
 }
 
-/* Appends the constant nodes behind `first` to the list, producers before readers. No recursion: a
- * node is pushed at most once while it is unvisited. Returns the new length. */
+/* Appends the constant nodes behind `first` to the list, producers before readers. No recursion: the
+ * stack is a path through the graph, and every node remembers which input comes next. */
 static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t mark, size_t count)
 {
     size_t top = 0;
-    if (g->stamp[first] == mark) {
-        return count;
-    }
-    g->stack[top++] = first;
-    while (top > 0) {
-        uint32_t at = g->stack[top - 1];
-        const epctx_node *node = &g->graph->nodes[at];
-        uint32_t next = EPCTX_MAP_NONE;
-        size_t k;
-        for (k = 0; k < node->input_count && next == EPCTX_MAP_NONE; k++) {
-            uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
-            if (producer != EPCTX_MAP_NONE && g->stamp[producer] != mark) {
-                next = producer;
-            }
+    uint32_t next = first;
+    for (;;) {
+        epctx__visit *at;
+        if (next != EPCTX_MAP_NONE && g->stamp[next] != mark) {
+            g->stack[top].node = next;
+            g->stack[top++].input = 0;
         }
-        if (next != EPCTX_MAP_NONE) {
-            g->stack[top++] = next;
-            continue;
+        if (top == 0) {
+            return count;
         }
-        g->stamp[at] = mark;
-        g->list[count++] = at;
-        top--;
+        at = &g->stack[top - 1];
+        next = EPCTX_MAP_NONE;
+        if (at->input < g->graph->nodes[at->node].input_count) {
+            next = epctx_map_get(&g->producers, g->graph->nodes[at->node].inputs[at->input++]);
+        } else {
+            g->stamp[at->node] = mark;
+            g->list[count++] = at->node;
+            top--;
+        }
     }
-    return count;
 }
 
 /* The nodes of a partition with the constants they need, in order. */
@@ -9371,6 +9382,13 @@ static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint
             }
         }
         g->list[count++] = part->nodes[i];
+    }
+    g->copies += count - part->node_count;
+    if (g->copies > (uint64_t)g->graph->node_count * 16 + 4096) {
+        epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                   "the constant nodes would be copied more than %u times into %u partitions",
+                   (uint64_t)g->graph->node_count * 16 + 4096, (uint64_t)g->count);
+        return false;
     }
     nodes = (epctx_node *)epctx__group_array(g, count, sizeof *nodes);
     for (i = 0; nodes != NULL && i < count; i++) {
@@ -9501,7 +9519,7 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
     }
     g.group = (uint32_t *)epctx__group_array(&g, n, sizeof *g.group);
     g.stamp = (uint32_t *)epctx__group_array(&g, n, sizeof *g.stamp);
-    g.stack = (uint32_t *)epctx__group_array(&g, n, sizeof *g.stack);
+    g.stack = (epctx__visit *)epctx__group_array(&g, n, sizeof *g.stack);
     g.list = (uint32_t *)epctx__group_array(&g, n, sizeof *g.list);
     if (g.group == NULL || g.stamp == NULL || g.stack == NULL || g.list == NULL ||
         !epctx__group_names(&g) || !epctx__group_levels(&g) || !epctx__group_wanted(&g) ||

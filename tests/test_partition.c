@@ -357,11 +357,188 @@ TEST(allocator_fails)
     }
 }
 
+/* A name that an initializer and a node define: the node behind it is no constant, though its reader
+ * looks like one. */
+TEST(defined_twice)
+{
+    enum { CHAIN = 6 };
+    plain *p = (plain *)calloc(1, sizeof *p);
+    for (int loop = 0; loop < 3; loop++) {
+        epctx_arena arena;
+        epctx_partition *parts;
+        epctx_error error;
+        size_t count;
+        memset(p, 0, sizeof *p);
+        p->initializers[0].name = epctx_str_of("w");
+        p->inputs[0].name = epctx_str_of("x");
+        p->graph.nodes = p->nodes;
+        p->graph.initializers = p->initializers;
+        p->graph.initializer_count = 1;
+        p->graph.inputs = p->inputs;
+        p->graph.input_count = 1;
+        p->graph.node_count = CHAIN + 2;
+        for (size_t i = 0; i < CHAIN + 2; i++) {
+            p->nodes[i].inputs = p->node_inputs[i];
+            p->nodes[i].outputs = p->node_outputs[i];
+            p->nodes[i].input_count = p->nodes[i].output_count = 1;
+            p->node_inputs[i][0] = i > 0 ? p->node_outputs[i - 1][0] : p->inputs[0].name;
+            p->node_outputs[i][0] = name_of(p, "a", i);
+            p->take[i] = 1;
+        }
+        if (loop == 0) { /* a chain from the graph's input defines w, and goes on from there */
+            p->node_outputs[CHAIN - 1][0] = p->node_inputs[CHAIN][0] = p->initializers[0].name;
+            p->nodes[CHAIN + 1].input_count = 2;
+            p->node_inputs[CHAIN + 1][1] = p->inputs[0].name;
+        } else if (loop == 1) { /* two constants that wait for each other, and a reader */
+            p->node_inputs[0][0] = p->node_outputs[1][0] = p->initializers[0].name;
+            p->node_inputs[2][0] = p->inputs[0].name;
+            p->node_inputs[2][1] = p->node_outputs[0][0];
+            p->nodes[2].input_count = 2;
+        } else { /* an input of the graph */
+            p->node_outputs[3][0] = p->node_inputs[4][0] = p->inputs[0].name;
+        }
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_partition_graph(&p->graph, p->take, &arena, &parts, &count, &error),
+                  EPCTX_ERR_GRAPH);
+        CHECK_HAS(error.message, loop == 2 ? "'x'" : "'w'");
+        epctx_arena_free(&arena);
+    }
+    free(p);
+}
+
+/* A body that captures what a later node makes: no order of the nodes is right. */
+TEST(capture_of_later)
+{
+    plain p;
+    epctx_arena arena;
+    epctx_partition *parts;
+    epctx_error error;
+    size_t count;
+    memset(&p, 0, sizeof p);
+    p.graph.nodes = p.nodes;
+    p.graph.node_count = 2;
+    p.nodes[0].captures = p.captures[0];
+    p.nodes[0].capture_count = 1;
+    p.captures[0][0] = epctx_str_of("t");
+    for (size_t i = 0; i < 2; i++) {
+        p.nodes[i].inputs = p.node_inputs[i];
+        p.nodes[i].outputs = p.node_outputs[i];
+        p.nodes[i].output_count = 1;
+        p.node_outputs[i][0] = epctx_str_of(i == 0 ? "y" : "t");
+    }
+    p.nodes[1].input_count = 1;
+    p.node_inputs[1][0] = epctx_str_of("y");
+    p.take[1] = 1;
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_partition_graph(&p.graph, p.take, &arena, &parts, &count, &error),
+              EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "not sorted");
+    epctx_arena_free(&arena);
+}
+
+/* One node that reads very many constants takes no more time than that many nodes. */
+TEST(many_constants)
+{
+    enum { N = 60000 };
+    epctx_node *nodes = (epctx_node *)calloc(N + 2, sizeof *nodes);
+    epctx_str *outputs = (epctx_str *)calloc(N + 2, sizeof *outputs);
+    char (*texts)[8] = (char (*)[8])calloc(N + 2, sizeof *texts);
+    uint8_t *take = (uint8_t *)malloc(N + 2);
+    epctx_str inputs[2];
+    epctx_value input;
+    epctx_graph graph;
+    epctx_arena arena;
+    epctx_partition *parts;
+    epctx_error error;
+    size_t count;
+    CHECK_TRUE(nodes != NULL && outputs != NULL && texts != NULL && take != NULL);
+    memset(&graph, 0, sizeof graph);
+    memset(&input, 0, sizeof input);
+    memset(take, 1, N + 2);
+    for (size_t i = 0; i < N + 2; i++) {
+        snprintf(texts[i], sizeof texts[i], "%zu", i);
+        outputs[i] = epctx_str_of(texts[i]);
+        nodes[i].outputs = &outputs[i];
+        nodes[i].output_count = 1;
+    }
+    nodes[N].inputs = outputs;
+    nodes[N].input_count = N;
+    inputs[0] = input.name = epctx_str_of("x");
+    inputs[1] = outputs[N];
+    nodes[N + 1].inputs = inputs;
+    nodes[N + 1].input_count = 2;
+    graph.nodes = nodes;
+    graph.node_count = N + 2;
+    graph.inputs = &input;
+    graph.input_count = 1;
+    graph.outputs = &input;
+    epctx_arena_init(&arena, NULL);
+    CHECK(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(count, 1);
+    CHECK_UINT(parts[0].graph.node_count, N + 2);
+    epctx_arena_free(&arena);
+    free(nodes);
+    free(outputs);
+    free(texts);
+    free(take);
+}
+
+/* A chain of constants that every partition reads would be copied once for each. */
+TEST(constants_times_partitions)
+{
+    enum { N = 6000 };
+    epctx_node *nodes = (epctx_node *)calloc(3 * N, sizeof *nodes);
+    epctx_str *inputs = (epctx_str *)calloc(6 * N, sizeof *inputs);
+    epctx_str *outputs = (epctx_str *)calloc(3 * N, sizeof *outputs);
+    char (*texts)[8] = (char (*)[8])calloc(3 * N, sizeof *texts);
+    uint8_t *take = (uint8_t *)malloc(3 * N);
+    epctx_value input;
+    epctx_graph graph;
+    epctx_arena arena;
+    epctx_partition *parts;
+    epctx_error error;
+    size_t count;
+    CHECK_TRUE(nodes != NULL && inputs != NULL && outputs != NULL && texts != NULL && take != NULL);
+    memset(&graph, 0, sizeof graph);
+    memset(&input, 0, sizeof input);
+    input.name = epctx_str_of("x");
+    for (size_t i = 0; i < 3 * N; i++) {
+        snprintf(texts[i], sizeof texts[i], "%zu", i);
+        outputs[i] = epctx_str_of(texts[i]);
+        inputs[2 * i] = i == N ? input.name : outputs[i > 0 ? i - 1 : 0];
+        inputs[2 * i + 1] = outputs[N - 1];
+        nodes[i].inputs = &inputs[2 * i];
+        nodes[i].outputs = &outputs[i];
+        nodes[i].input_count = i == 0 ? 0 : i < N ? 1 : 2;
+        nodes[i].output_count = 1;
+        take[i] = i < N || i % 2 == 0; /* constants, then taken and not taken in turn */
+    }
+    graph.nodes = nodes;
+    graph.node_count = 3 * N;
+    graph.inputs = &input;
+    graph.input_count = 1;
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error),
+              EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "constant");
+    epctx_arena_free(&arena);
+    free(nodes);
+    free(inputs);
+    free(outputs);
+    free(texts);
+    free(take);
+}
+
 int main(int argc, char **argv)
 {
     RUN(random_graphs);
     RUN(classic_cycle);
     RUN(not_sorted);
+    RUN(defined_twice);
+    RUN(capture_of_later);
+    RUN(many_constants);
+    RUN(constants_times_partitions);
     RUN(allocator_fails);
     return test_end();
 }
