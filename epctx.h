@@ -2145,9 +2145,12 @@ EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
     map->arena = arena;
 }
 
+/* The address of the table is the seed: names in a file cannot be made to collide without knowing
+ * it. Nothing depends on the order of the slots. */
 static struct epctx__map_slot *epctx__map_find(const epctx_map *map, epctx_str key)
 {
-    size_t at = (size_t)epctx_hash(key.data, key.size, 0) & (map->capacity - 1);
+    uint64_t seed = (uint64_t)(uintptr_t)map->slots;
+    size_t at = (size_t)epctx_hash(key.data, key.size, seed) & (map->capacity - 1);
     while (map->slots[at].key.data != NULL && !epctx_str_eq(map->slots[at].key, key)) {
         at = (at + 1) & (map->capacity - 1);
     }

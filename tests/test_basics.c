@@ -2,6 +2,8 @@
 #include "build.h"
 #include "test.h"
 
+#include <time.h>
+
 TEST(status_names)
 {
     CHECK_STR(epctx_status_name(EPCTX_OK), "EPCTX_OK");
@@ -325,6 +327,71 @@ TEST(long_names)
     }
 }
 
+/* The inverse of x ^= x >> bits. */
+static uint64_t unshift(uint64_t x, unsigned bits)
+{
+    uint64_t y = x;
+    for (unsigned i = 0; i < 64; i += bits)
+        y = x ^ y >> bits;
+    return y;
+}
+
+/* The inverse of an odd number modulo 2^64. */
+static uint64_t inverse(uint64_t odd)
+{
+    uint64_t x = odd;
+    for (int i = 0; i < 6; i++)
+        x *= 2 - odd * x;
+    return x;
+}
+
+static uint64_t rotate(uint64_t x, unsigned bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+/* XXH64 of eight bytes can be run backwards: the bytes whose hash (seed 0) is `h`. */
+static void bytes_with_hash(uint64_t h, uint8_t out[8])
+{
+    const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87), p2 = UINT64_C(0xC2B2AE3D27D4EB4F);
+    const uint64_t p3 = UINT64_C(0x165667B19E3779F9), p4 = UINT64_C(0x85EBCA77C2B2AE63);
+    const uint64_t p5 = UINT64_C(0x27D4EB2F165667C5);
+    h = unshift(h, 32) * inverse(p3);
+    h = unshift(h, 29) * inverse(p2);
+    h = rotate((unshift(h, 33) - p4) * inverse(p1), 64 - 27) ^ (p5 + 8);
+    h = rotate(h * inverse(p1), 64 - 31) * inverse(p2);
+    for (int i = 0; i < 8; i++)
+        out[i] = (uint8_t)(h >> 8 * i);
+}
+
+/* Names made so that they all fall on one place of a table whose hash is known. */
+TEST(map_crafted_keys)
+{
+    enum { COUNT = 100000 };
+    uint8_t (*keys)[8] = (uint8_t (*)[8])malloc(COUNT * sizeof *keys);
+    epctx_arena arena;
+    epctx_map map;
+    clock_t begin;
+    CHECK_TRUE(keys != NULL);
+    for (uint32_t i = 0; i < COUNT; i++)
+        bytes_with_hash((uint64_t)i << 32, keys[i]);
+    CHECK_TRUE(epctx_hash(keys[7], 8, 0) == UINT64_C(7) << 32);
+    epctx_arena_init(&arena, NULL);
+    epctx_map_init(&map, &arena);
+    begin = clock();
+    for (uint32_t i = 0; i < COUNT; i++) {
+        epctx_str key = {(const char *)keys[i], 8};
+        CHECK_INT(epctx_map_put(&map, key, i), EPCTX_OK);
+        CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "key %" PRIu32 " after 5 s", i);
+    }
+    for (uint32_t i = 0; i < COUNT; i++) {
+        epctx_str key = {(const char *)keys[i], 8};
+        CHECK_UINT(epctx_map_get(&map, key), i);
+    }
+    epctx_arena_free(&arena);
+    free(keys);
+}
+
 int main(int argc, char **argv)
 {
     RUN(status_names);
@@ -343,5 +410,6 @@ int main(int argc, char **argv)
     RUN(fail_formats);
     RUN(first_error_wins);
     RUN(long_names);
+    RUN(map_crafted_keys);
     return test_end();
 }
