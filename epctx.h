@@ -10254,11 +10254,10 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
             kept = (size_t)at + 1;
             previous = w->slots[at];
             continue;
-        } else { /* moved: a second slot over the same bytes */
+        } else { /* moved: a second slot over the same bytes and the same message */
             slot = epctx__new_slot(&b, NULL, 1, EPCTX_WIRE_LEN);
             if (slot != NULL) {
                 *slot = *w->slots[at];
-                slot->message = NULL;
                 if (!epctx__drop(w, w->slots[at])) {
                     return false;
                 }

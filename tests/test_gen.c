@@ -442,6 +442,53 @@ TEST(overwrite)
     bytes_free(&second);
 }
 
+/* A node that an edit put in and that has to move behind a partition keeps what it holds. */
+TEST(new_node_moves)
+{
+    static const int64_t dims[] = {2, -1};
+    const epctx_str a = epctx_str_of("a"), c = epctx_str_of("c");
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    bytes graph = {0}, b, before, after;
+    epctx_model model;
+    epctx_node node;
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view view;
+    f.takes = "Take";
+    clear_root();
+    add_node(&graph, "Take", "n0", "x", "a");
+    add_node(&graph, "Keep", "n1", "x", "b"); /* waits for nothing: stands in front */
+    add_node(&graph, "Take", "n3", "a,x", "d");
+    add_node(&graph, "Keep", "n4", "b,c,d", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    b = new_model(&graph);
+    make_file(at("m.onnx"), b.data, b.size);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &view));
+    memset(&node, 0, sizeof node);
+    node.name = epctx_str_of("n2");
+    node.op_type = epctx_str_of("Keep");
+    node.inputs = &a;
+    node.input_count = 1;
+    node.outputs = &c;
+    node.output_count = 1;
+    CHECK_INT(epctx_put_node(&model, &node, view.view, NULL, &error), EPCTX_OK);
+    before = written(&model);
+    CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(nodes_of(&model),
+              "Keep:x,->b,;EPContext:x,->a,d,;Keep:a,->c,;Keep:b,c,d,->y,;");
+    epctx_undo(&model, 1);
+    after = written(&model);
+    CHECK_MEM(after.data, after.size, before.data, before.size);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    bytes_free(&before);
+    bytes_free(&after);
+}
+
 TEST(nothing_to_compile)
 {
     fake f = {0};
@@ -1031,6 +1078,7 @@ int main(int argc, char **argv)
     RUN(preflight);
     RUN(binary_over_source);
     RUN(overwrite);
+    RUN(new_node_moves);
     RUN(nothing_to_compile);
     RUN(compiled_already);
     RUN(failing_backend);
