@@ -322,7 +322,7 @@ typedef struct epctx_io_file {
  * it to `path` (replacing a file, keeping its mode; through a link to the file it points to), and
  * abort_fn removes it. After create_fn succeeded exactly one of commit_fn (whether or not it
  * succeeds) and abort_fn is called last. sync_folder_fn makes the names in the folder of `path`
- * durable. */
+ * durable (through a link: in the folder of the file). */
 typedef struct epctx_io {
     void *user;
     epctx_status (*map_fn)(void *user, const char *path, epctx_mapping *out, epctx_error *error);
@@ -2457,7 +2457,9 @@ static epctx_status epctx__file_remove(void *user, const char *path, epctx_error
 static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
 {
     char folder[EPCTX_PATH_MAX];
-    epctx_str name = epctx_path_folder(epctx_str_of(path));
+    char real[EPCTX_PATH_MAX];
+    /* Through a link the folder of the file, which is where create_fn put it. */
+    epctx_str name = epctx_path_folder(epctx_str_of(realpath(path, real) != NULL ? real : path));
     int fd;
     epctx_status status = EPCTX_OK;
     (void)user;
@@ -10472,6 +10474,7 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
 {
     const epctx_io *io = g->model->io;
     const char *model_path = g->report->context_path;
+    char old[EPCTX_PATH_MAX];
     bool external = !g->opts->embed;
     epctx__output *outs = (epctx__output *)epctx__gen_array(g, 2, sizeof *outs);
     epctx_file_kind kind = EPCTX_FILE_NONE;
@@ -10500,9 +10503,13 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
         status = io->stat_fn(io->user, model_path, &kind, &size, g->error);
     }
     if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
-        status = io->remove_fn(io->user, model_path, g->error);
+        /* The file itself, as commit_fn replaces it: a link to it stays. */
+        status = io->canonical_fn(io->user, model_path, old, sizeof old, g->error);
         if (status == EPCTX_OK) {
-            status = io->sync_folder_fn(io->user, model_path, g->error);
+            status = io->remove_fn(io->user, old, g->error);
+        }
+        if (status == EPCTX_OK) {
+            status = io->sync_folder_fn(io->user, old, g->error);
         }
     }
     if (status == EPCTX_OK && external) {

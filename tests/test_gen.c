@@ -442,6 +442,33 @@ TEST(overwrite)
     bytes_free(&second);
 }
 
+/* The context model's name is a link: what it points to is replaced, the link stays. */
+TEST(linked_output)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    struct stat info;
+    bytes old, fresh;
+    f.takes = "Take";
+    opts.overwrite = true;
+    clear_root();
+    make_source(0);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(rename(at("m_ctx.onnx"), at("real.onnx")) == 0);
+    CHECK_TRUE(symlink("real.onnx", at("m_ctx.onnx")) == 0);
+    old = read_file(at("real.onnx"));
+    make_source(5);
+    CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin real.onnx ");
+    CHECK_TRUE(lstat(at("m_ctx.onnx"), &info) == 0 && S_ISLNK(info.st_mode));
+    fresh = read_file(at("real.onnx"));
+    CHECK_TRUE(!bytes_equal(&fresh, old.data, old.size));
+    CHECK_INT(load(&f, at("m_ctx.onnx"), &error), EPCTX_OK);
+    bytes_free(&old);
+    bytes_free(&fresh);
+}
+
 /* A node that an edit put in and that has to move behind a partition keeps what it holds. */
 TEST(new_node_moves)
 {
@@ -1078,6 +1105,7 @@ int main(int argc, char **argv)
     RUN(preflight);
     RUN(binary_over_source);
     RUN(overwrite);
+    RUN(linked_output);
     RUN(new_node_moves);
     RUN(nothing_to_compile);
     RUN(compiled_already);
