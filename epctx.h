@@ -2363,6 +2363,13 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
     bool exists = stat(path, &info) == 0;
     (void)user;
     memset(file, 0, sizeof *file);
+    if (exists && !S_ISREG(info.st_mode)) {
+        epctx_status status = epctx_fail(error, EPCTX_ERR_IO,
+                                         "is %s, a regular file was expected",
+                                         S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
+        epctx_blame(error, path, NULL, NULL);
+        return status;
+    }
     /* Through a link we replace the file it points to, not the link. */
     if (exists) {
         epctx_status status = epctx__file_canonical(user, path, file->path, sizeof file->path,
@@ -2384,7 +2391,9 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
             return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
                               (uint64_t)sizeof file->temp - 1);
         }
-        fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        /* A stricter mode holds from the start: who opens the file now could read it later. */
+        fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                  exists ? info.st_mode & 0666 : 0666);
         if (fd >= 0) {
             file->descriptor = fd;
             if (exists && fchmod(fd, info.st_mode & 07777) != 0) {

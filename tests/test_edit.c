@@ -3,6 +3,7 @@
 #include "build.h"
 #include "test.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const epctx_view no_view = {NULL, NULL, 0};
@@ -524,6 +525,27 @@ TEST(write_over_source)
     bytes_free(&b);
 }
 
+/* A pipe or a device is not replaced by a file. */
+TEST(write_over_pipe)
+{
+    char folder[] = "/tmp/epctx_edit_XXXXXX";
+    char path[64];
+    struct stat info;
+    bytes b = sample();
+    epctx_model model;
+    epctx_error error;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    CHECK_TRUE(mkfifo(path, 0600) == 0);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_write_file(&model, path, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "pipe");
+    CHECK_TRUE(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
+    CHECK_TRUE(unlink(path) == 0 && rmdir(folder) == 0);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(untouched);
@@ -539,5 +561,6 @@ int main(int argc, char **argv)
     RUN(bad_views);
     RUN(stream_full);
     RUN(write_over_source);
+    RUN(write_over_pipe);
     return test_end();
 }
