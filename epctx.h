@@ -362,7 +362,8 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* A message: source bytes, or (slot != NULL) a message of the model's tree that may be edited. */
+/* The payload of a field, mostly a message. `slot` is the place in the model's tree: the field itself
+ * or, while nothing around it was edited, the nearest field outside; NULL for bytes of no model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -379,6 +380,7 @@ typedef struct epctx_field {
 
 /* Position in a message, optionally only the fields of one number. Copy it to keep a place. */
 typedef struct epctx_cursor {
+    const struct epctx_slot *owner; /* of the views it gives */
     const struct epctx_slot *slot;
     const uint8_t *next;
     const uint8_t *end;
@@ -1353,28 +1355,118 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
 
-/* The edits below take views of the main graph's direct children (nodes, initializers, values) or
- * of the model's (opset imports, metadata). They are visible at once in every new view. */
+/* -- edits --
+ *
+ * They take views at any depth, of any message of the model, and are visible at once in every view
+ * that is made afterwards. Names and other text are copied into the model's arena. Payloads are
+ * borrowed and must stay valid until the model is closed: the values of STRING and STRINGS
+ * attributes, the data of tensors, epctx_set_data, and everything that is copied from a view. When
+ * an edit fails, the model is as before.
+ *
+ * `after` says where a new field goes: behind that field; an empty view: behind the last of its
+ * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
+ * saves a search when `after` is what was placed before. `placed` (may be NULL) gets the view of
+ * the new field.
+ * Errors: ARG for a view that is not of this model or that was removed, and for the wrong kind of
+ * message; GRAPH when the model has singular messages twice, which can be read but not edited;
+ * LIMIT when messages would be nested too deep; NOMEM. */
+
+/* An empty model: an empty graph and the IR version. */
+EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
+                                       const epctx_open_opts *opts, epctx_error *error);
 
 /* Number to hand to epctx_undo; undo takes back every edit made since, to the byte. */
 EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
+
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Inserts a node after `after` (an empty view: after the last node). Attributes of type INT, FLOAT,
- * STRING, INTS, FLOATS and STRINGS. Strings are not copied: they must stay valid until the model is
- * closed. `placed` (may be NULL) gets the view of the new node. */
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view after,
-                                      epctx_view *placed, epctx_error *error);
-/* Adds value_info to the main graph. Names are not copied here and below, as in epctx_put_node. */
-EPCTX_API epctx_status epctx_put_value(epctx_model *model, const epctx_value *value,
-                                       epctx_error *error);
+/* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
+EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
+                                  epctx_view *placed, epctx_error *error);
+/* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
+ * another model, which must stay open as long as this one; it is copied as it is now. */
+EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
+                                      epctx_view other, epctx_view after, epctx_view *placed,
+                                      epctx_error *error);
+
+/* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
+ * stands there, one is left, in the place of the last; one that says the same stays as it is. An
+ * over-long length keeps its width when the new one fits. */
+EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error);
+EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
+                                     int64_t value, epctx_error *error);
+/* epctx_set_str that borrows. */
+EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_span data, epctx_error *error);
+/* Removes every field of that number. */
+EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
+                                         epctx_error *error);
+/* Adds one string to a repeated field, e.g. an input to a node. */
+EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error);
+/* Replaces one string, given by the body of its field, e.g. one input of a node. */
+EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                         epctx_error *error);
+
+/* Sets an attribute of a node. One that is there keeps its place, its doc string and its unknown
+ * fields; its type may change. All types that a record holds: numbers, strings and lists of them,
+ * a tensor with its data (not of strings), a graph. Others are ERR_UNSUPPORTED: copy them. */
+EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                      epctx_error *error);
+/* The same from an attribute of any node of any model. */
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error);
+/* Removes an attribute; no error when there is none. */
+EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
+                                        epctx_error *error);
+
+/* Adds a node to a graph or function; an empty view is the main graph, here and below. Attributes
+ * as in epctx_set_attr. */
+EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
+                                      epctx_view after, epctx_view *placed, epctx_error *error);
+/* Adds a graph input, graph output, value_info, initializer (raw data). elem_type 0: no type. */
+EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
+                                        const epctx_value *value, epctx_view after,
+                                        epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
+                                        const epctx_tensor *tensor, epctx_view after,
+                                        epctx_view *placed, epctx_error *error);
+
 /* Adds an opset import, or does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error);
-/* Sets a metadata_props entry; an entry with that key keeps its place. */
+/* Adds an opset import, or changes the version of the one that is there. */
+EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                       epctx_error *error);
+EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error);
+/* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
+ * epctx_owner), external_data of a tensor (13). An entry with that key keeps its place. */
+EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_str key, epctx_str value, epctx_error *error);
+EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                        epctx_str key, epctx_error *error);
+/* The same for the metadata_props of the model. */
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error);
+EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
+
+/* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
+ * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
+ * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
+ * walk for any number of names; names may be swapped; names that do not occur are passed over.
+ * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use. */
+EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
+                                           const epctx_str *from, const epctx_str *to, size_t count,
+                                           size_t *uses, epctx_error *error);
+
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error);
@@ -2862,6 +2954,7 @@ static bool epctx__check_message(epctx__check *check, epctx__type type, const ui
 typedef struct epctx__message {
     struct epctx_slot *first;
     struct epctx_slot *last;
+    struct epctx_slot *hint; /* last one that epctx__child_at found */
     uint32_t edits; /* live edits in this message and below; 0: the source bytes are still right */
     uint64_t size;  /* of the payload, set by epctx__measure */
 } epctx__message;
@@ -2874,8 +2967,8 @@ struct epctx_slot {
     epctx__message *message; /* opened payload, or NULL */
     uint32_t number;
     uint8_t wire;
-    uint8_t head; /* bytes of tag and length in front of the payload */
-    bool split;
+    uint8_t head;  /* bytes of tag and length in front of the payload */
+    uint8_t split; /* not 0: `data` is the payload alone, its length takes at least so many bytes */
     bool removed;
 };
 typedef struct epctx_slot epctx_slot;
@@ -2903,13 +2996,21 @@ static epctx_view epctx__no_view(void)
     return view;
 }
 
-static epctx_view epctx__bytes_view(const uint8_t *data, size_t size)
+/* Bytes inside the payload of `owner`, which may be NULL. */
+static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
 {
     epctx_view view;
-    view.slot = NULL;
+    view.slot = owner;
     view.data = data;
     view.size = size;
     return view;
+}
+
+/* Whether a view is the payload of its slot, not something inside. */
+static bool epctx__is_whole(epctx_view view)
+{
+    epctx_view whole = epctx__slot_view(view.slot);
+    return view.data == whole.data && view.size == whole.size;
 }
 
 static bool epctx__has_view(epctx_view view)
@@ -2919,9 +3020,10 @@ static bool epctx__has_view(epctx_view view)
 
 EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number)
 {
-    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, 0};
+    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
     cursor.number = number;
-    if (message.slot != NULL && message.slot->message != NULL) {
+    cursor.owner = message.slot;
+    if (message.slot != NULL && message.slot->message != NULL && epctx__is_whole(message)) {
         cursor.slot = message.slot->message->first;
     } else if (message.data != NULL) {
         cursor.next = message.data;
@@ -2930,13 +3032,15 @@ EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number)
     return cursor;
 }
 
-static void epctx__field_of(const epctx__token *t, const uint8_t *after, epctx_field *field)
+static void epctx__field_of(const epctx__token *t, const uint8_t *after, const epctx_slot *owner,
+                            epctx_field *field)
 {
     field->number = t->number;
     field->wire = t->wire;
     field->value = t->value;
-    field->body = t->wire == EPCTX_WIRE_LEN ? epctx__bytes_view(t->body, (size_t)(after - t->body))
-                                            : epctx__no_view();
+    field->body = t->wire == EPCTX_WIRE_LEN
+                      ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
+                      : epctx__no_view();
 }
 
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
@@ -2949,7 +3053,7 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
         field->body = epctx__slot_view(slot);
         return;
     }
-    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), field);
+    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), slot, field);
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
@@ -2967,7 +3071,7 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
         const uint8_t *after = epctx__next(cursor->next, cursor->end, 100, &t);
         cursor->next = after; /* NULL ends the walk: bytes that open did not check */
         if (after != NULL && (cursor->number == 0 || t.number == cursor->number)) {
-            epctx__field_of(&t, after, field);
+            epctx__field_of(&t, after, cursor->owner, field);
             return true;
         }
     }
@@ -3160,7 +3264,8 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     slot->number = t->number;
     slot->wire = (uint8_t)t->wire;
     slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
-    slot->split = slot->removed = false;
+    slot->split = 0;
+    slot->removed = false;
     if (parent->message->last != NULL) {
         parent->message->last->next = slot;
     } else {
@@ -8414,7 +8519,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     return EPCTX_OK;
 }
 
-/* -- edits -- */
+/* -- edits: the journal -- */
 
 static void epctx__touch(epctx_slot *slot, bool made)
 {
@@ -8458,6 +8563,15 @@ static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
     if (message->last == slot) {
         message->last = previous;
     }
+    message->hint = NULL;
+}
+
+/* The main graph came or went. */
+static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
+{
+    if (slot->parent == model->root && slot->number == 7) {
+        model->graph = model->shown_graph = epctx__find_graph(model->root);
+    }
 }
 
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
@@ -8467,38 +8581,20 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
         epctx__touch(edit->slot->parent, false);
         if (edit->inserted) {
             epctx__unlink(edit->slot, edit->previous);
-        } else {
-            edit->slot->removed = false;
         }
+        edit->slot->removed = edit->inserted;
+        epctx__graph_moved(model, edit->slot);
         model->edits = edit->before;
         model->edit_count--;
     }
 }
 
-/* The tree belongs to the model, which the caller gave us to edit; views only show it as const. */
-static epctx_slot *epctx__view_slot(epctx_model *model, epctx_view view)
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
-    epctx_slot *parent = view.slot != NULL ? view.slot->parent : NULL;
-    epctx_slot *slot;
-    if (parent != model->root && (parent == NULL || parent != model->graph)) {
-        return NULL;
-    }
-    slot = (epctx_slot *)(uintptr_t)view.slot;
-    return slot->removed ? NULL : slot;
-}
-
-EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
-{
-    epctx_slot *slot = epctx__view_slot(model, view);
-    epctx_status status;
-    epctx_error_clear(error);
-    if (slot == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the view is not a field of this model or of its main graph");
-    }
-    status = epctx__record(model, slot, NULL, false, error);
+    epctx_status status = epctx__record(model, slot, NULL, false, error);
     if (status == EPCTX_OK) {
         slot->removed = true;
+        epctx__graph_moved(model, slot);
     }
     return status;
 }
@@ -8522,20 +8618,199 @@ static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_
     if (parent->message->last == previous) {
         parent->message->last = slot;
     }
+    epctx__graph_moved(model, slot);
     return EPCTX_OK;
+}
+
+/* -- edits: from a view to its slot -- */
+
+/* The slot is part of what will be written. */
+static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
+{
+    while (slot->parent != NULL && !slot->removed) {
+        slot = slot->parent;
+    }
+    return slot == model->root;
+}
+
+static epctx__type epctx__slot_type(const epctx_slot *slot)
+{
+    uint32_t kind;
+    if (slot->parent == NULL) {
+        return EPCTX__T_MODEL;
+    }
+    kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
+    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_type(kind)
+                                                                   : EPCTX__T_NONE;
+}
+
+/* How many more levels of messages may stand below a slot. */
+static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
+{
+    uint32_t left = model->limits.max_depth;
+    for (; slot->parent != NULL && left > 0; slot = slot->parent) {
+        left--;
+    }
+    return left;
+}
+
+/* The field around a place in the source. Fields that were read keep the order of their addresses,
+ * so the search goes on where the last one ended: a pass over all of them is linear. */
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
+{
+    uintptr_t at = (uintptr_t)place;
+    epctx_slot *start = message->hint;
+    epctx_slot *slot = start != NULL ? start : message->first;
+    while (slot != NULL) {
+        uintptr_t data = (uintptr_t)slot->data;
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
+            return slot;
+        }
+        slot = slot->next;
+        if (slot == NULL && start != NULL) {
+            slot = message->first;
+            start = NULL; /* once around; what was seen is seen again at most once */
+        }
+    }
+    return NULL;
+}
+
+/* Opens a message that has no slots yet. */
+static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    if (slot->message == NULL &&
+        !epctx__open_slot(&model->arena, slot, epctx__slot_type(slot), NULL, 100)) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    return EPCTX_OK;
+}
+
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
+{
+    return slot != NULL && slot->wire == EPCTX_WIRE_LEN && slot->data != NULL &&
+           slot->data + slot->head == view.data && slot->size - slot->head == view.size;
+}
+
+static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
+{
+    return !model->duplicate
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH,
+                            "a field that must be single stands twice: it can be read, not edited");
+}
+
+/* The slot of a view, which may lie in messages that nobody opened yet. The tree belongs to the
+ * model, which the caller gave us to edit; views only show it as const. */
+static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slot **out,
+                                  epctx_error *error)
+{
+    epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
+    bool found;
+    epctx_status status = epctx__editable(model, error);
+    *out = NULL;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    found = slot != NULL && epctx__is_live(model, slot);
+    if (found && !epctx__is_whole(view)) {
+        while (found && !epctx__is_slot_of(slot, view)) {
+            found = epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL;
+            if (found && epctx__open_message(model, slot, error) != EPCTX_OK) {
+                return EPCTX_ERR_NOMEM;
+            }
+            if (found) {
+                epctx_slot *child = epctx__child_at(slot->message, view.data);
+                slot->message->hint = child;
+                slot = child;
+                found = slot != NULL;
+            }
+        }
+    }
+    if (!found) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the view is not a field of this model, or it was removed");
+    }
+    *out = slot;
+    return EPCTX_OK;
+}
+
+/* The slot of a message, opened. */
+static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
+                                          epctx_error *error)
+{
+    epctx_status status = epctx__locate(model, view, out, error);
+    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX__T_NONE) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+    }
+    return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+}
+
+/* The same for a graph or function; an empty view is the main graph. */
+static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
+                                        epctx_error *error)
+{
+    epctx_status status;
+    epctx__type type;
+    if (!epctx__has_view(view)) {
+        if (model->graph == NULL) {
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
+        }
+        view = epctx__slot_view(model->graph);
+    }
+    status = epctx__locate_message(model, view, out, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    type = epctx__slot_type(*out);
+    return type == EPCTX__T_GRAPH || type == EPCTX__T_FUNCTION
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
 }
 
 /* The last field with this number, else the last field at all. */
 static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
 {
     epctx_slot *slot;
-    epctx_slot *found = NULL;
+    epctx_slot *found = parent->message->last;
+    if (found != NULL && found->number == number && !found->removed) {
+        return found;
+    }
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
         if (slot->number == number && !slot->removed) {
             found = slot;
         }
     }
-    return found != NULL ? found : parent->message->last;
+    return found;
+}
+
+/* The slot behind which a new field goes: `after`; for an empty view the last of its kind; for the
+ * parent itself in front of the first of its kind. */
+static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
+                                    epctx_view after, epctx_slot **previous, epctx_error *error)
+{
+    epctx_status status;
+    epctx_slot *slot;
+    *previous = epctx__last_of(parent, number);
+    if (!epctx__has_view(after)) {
+        return EPCTX_OK;
+    }
+    status = epctx__locate(model, after, &slot, error);
+    if (status == EPCTX_OK && slot == parent) {
+        epctx_slot *before = NULL;
+        for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+            if (slot->number == number && !slot->removed) {
+                *previous = before;
+                break;
+            }
+            before = slot;
+        }
+        return EPCTX_OK;
+    }
+    if (status == EPCTX_OK && slot->parent != parent) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
+    }
+    *previous = slot;
+    return status;
 }
 
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
@@ -8544,6 +8819,14 @@ typedef struct epctx__builder {
     epctx_arena *arena;
     bool failed; /* out of memory */
 } epctx__builder;
+
+static epctx__builder epctx__builder_of(epctx_model *model)
+{
+    epctx__builder b;
+    b.arena = &model->arena;
+    b.failed = false;
+    return b;
+}
 
 static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                    epctx_wire wire)
@@ -8567,25 +8850,34 @@ static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32
     return slot;
 }
 
-static void epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                             const void *data, size_t size)
+/* Borrows the bytes. */
+static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                    const void *data, size_t size)
 {
     epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
     if (slot != NULL) {
-        slot->data = (const uint8_t *)data;
+        slot->data = (const uint8_t *)(data != NULL ? data : "");
         slot->size = size;
-        slot->split = true;
+        slot->split = 1;
     }
+    return slot;
 }
 
-static void epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number, epctx_str text)
+/* Copies the text. */
+static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                  epctx_str text)
 {
-    epctx__add_bytes(b, parent, number, text.data, text.size);
+    const char *copy = "";
+    if (!b->failed && text.size > 0) {
+        copy = epctx_arena_copy(b->arena, text);
+        b->failed = copy == NULL;
+    }
+    return epctx__add_bytes(b, parent, number, copy, text.size);
 }
 
 /* Tag and value of a scalar field in arena memory. */
-static void epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                              epctx_wire wire, uint64_t value)
+static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                     epctx_wire wire, uint64_t value)
 {
     uint8_t bytes[16];
     pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof bytes);
@@ -8593,7 +8885,7 @@ static void epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t nu
     epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, wire);
     uint8_t *copy;
     if (slot == NULL) {
-        return;
+        return NULL;
     }
     if (wire == EPCTX_WIRE_VARINT) {
         b->failed = !pb_encode_tag(&stream, PB_WT_VARINT, number) ||
@@ -8605,16 +8897,18 @@ static void epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t nu
     copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
     if (copy == NULL) {
         b->failed = true;
-        return;
+        return slot;
     }
     memcpy(copy, bytes, stream.bytes_written);
     slot->data = copy;
     slot->size = stream.bytes_written;
+    return slot;
 }
 
-static void epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number, int64_t value)
+static epctx_slot *epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                     int64_t value)
 {
-    epctx__add_scalar(b, parent, number, EPCTX_WIRE_VARINT, (uint64_t)value);
+    return epctx__add_scalar(b, parent, number, EPCTX_WIRE_VARINT, (uint64_t)value);
 }
 
 static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t number, float value)
@@ -8624,6 +8918,17 @@ static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t num
     epctx__add_scalar(b, parent, number, EPCTX_WIRE_FIXED32, bits);
 }
 
+/* An empty list of slots for a payload without source bytes. */
+static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
+{
+    slot->message = (epctx__message *)epctx_arena_alloc(b->arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        b->failed = true;
+        return;
+    }
+    slot->message->edits = 1; /* it has no source bytes to fall back to */
+}
+
 /* A message to be filled; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
@@ -8631,203 +8936,1456 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
     if (slot == NULL) {
         return NULL;
     }
-    slot->split = true;
-    slot->message = (epctx__message *)epctx_arena_alloc(b->arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        b->failed = true;
-        return NULL;
+    slot->split = 1;
+    epctx__make_message(b, slot);
+    return b->failed ? NULL : slot;
+}
+
+static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
+{
+    epctx_slot *shape = epctx__add_message(b, tensor, 2);
+    int32_t i;
+    for (i = 0; i < value->rank && !b->failed; i++) {
+        epctx_slot *dim = epctx__add_message(b, shape, 1);
+        if (value->dims[i] >= 0) {
+            epctx__add_varint(b, dim, 1, value->dims[i]);
+        }
     }
-    slot->message->edits = 1; /* it has no source bytes to fall back to */
+}
+
+/* ValueInfoProto. */
+static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint32_t number,
+                                      const epctx_value *value)
+{
+    epctx_slot *slot = epctx__add_message(b, graph, number);
+    epctx__add_str(b, slot, 1, value->name);
+    if (value->elem_type != 0) {
+        epctx_slot *tensor = epctx__add_message(b, epctx__add_message(b, slot, 2), 1);
+        epctx__add_varint(b, tensor, 1, value->elem_type);
+        if (value->rank >= 0) {
+            epctx__build_dims(b, tensor, value);
+        }
+    }
     return slot;
 }
 
-static void epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
+/* TensorProto; borrows the data. */
+static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                       const epctx_tensor *tensor)
 {
-    epctx_slot *slot = epctx__add_message(b, node, 5);
-    size_t i;
-    if (slot == NULL) {
-        return;
+    epctx_slot *slot = epctx__add_message(b, parent, number);
+    int32_t i;
+    for (i = 0; i < tensor->rank; i++) {
+        epctx__add_varint(b, slot, 1, tensor->dims[i]);
     }
-    epctx__add_str(b, slot, 1, attr->name);
+    epctx__add_varint(b, slot, 2, tensor->elem_type);
+    if (tensor->name.size > 0) {
+        epctx__add_str(b, slot, 8, tensor->name);
+    }
+    epctx__add_bytes(b, slot, 9, tensor->data, tensor->size);
+    return slot;
+}
+
+static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node);
+
+/* GraphProto. */
+static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
+{
+    epctx_slot *slot = epctx__add_message(b, attr, 6);
+    size_t i;
+    for (i = 0; i < graph->node_count && !b->failed; i++) {
+        epctx__build_node_fields(b, epctx__add_message(b, slot, 1), &graph->nodes[i]);
+    }
+    epctx__add_str(b, slot, 2, graph->name);
+    for (i = 0; i < graph->initializer_count && !b->failed; i++) {
+        epctx__build_tensor(b, slot, 5, &graph->initializers[i]);
+    }
+    for (i = 0; i < graph->input_count && !b->failed; i++) {
+        epctx__build_value(b, slot, 11, &graph->inputs[i]);
+    }
+    for (i = 0; i < graph->output_count && !b->failed; i++) {
+        epctx__build_value(b, slot, 12, &graph->outputs[i]);
+    }
+    for (i = 0; i < graph->value_count && !b->failed; i++) {
+        epctx__build_value(b, slot, 13, &graph->values[i]);
+    }
+}
+
+/* The fields of an AttributeProto that hold its value. */
+static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epctx_attr *attr)
+{
+    size_t i;
     if (attr->type == EPCTX_ATTR_INT) {
         epctx__add_varint(b, slot, 3, attr->i);
     } else if (attr->type == EPCTX_ATTR_FLOAT) {
         epctx__add_float(b, slot, 2, attr->f);
     } else if (attr->type == EPCTX_ATTR_STRING) {
-        epctx__add_str(b, slot, 4, attr->s);
+        epctx__add_bytes(b, slot, 4, attr->s.data, attr->s.size);
+    } else if (attr->type == EPCTX_ATTR_TENSOR) {
+        epctx__build_tensor(b, slot, 5, attr->t);
+    } else if (attr->type == EPCTX_ATTR_GRAPH) {
+        epctx__build_graph(b, slot, attr->g);
     }
-    for (i = 0; i < attr->count; i++) {
+    for (i = 0; i < attr->count && !b->failed; i++) {
         if (attr->type == EPCTX_ATTR_INTS) {
             epctx__add_varint(b, slot, 8, attr->ints[i]);
         } else if (attr->type == EPCTX_ATTR_FLOATS) {
             epctx__add_float(b, slot, 7, attr->floats[i]);
         } else if (attr->type == EPCTX_ATTR_STRINGS) {
-            epctx__add_str(b, slot, 9, attr->strings[i]);
+            epctx__add_bytes(b, slot, 9, attr->strings[i].data, attr->strings[i].size);
         }
     }
-    epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+}
+
+static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
+{
+    epctx_slot *slot = epctx__add_message(b, node, 5);
+    if (slot != NULL) {
+        epctx__add_str(b, slot, 1, attr->name);
+        epctx__build_payload(b, slot, attr);
+        epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+    }
+    return slot;
+}
+
+static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node)
+{
+    size_t i;
+    for (i = 0; i < node->input_count && !b->failed; i++) {
+        epctx__add_str(b, slot, 1, node->inputs[i]);
+    }
+    for (i = 0; i < node->output_count && !b->failed; i++) {
+        epctx__add_str(b, slot, 2, node->outputs[i]);
+    }
+    epctx__add_str(b, slot, 3, node->name);
+    epctx__add_str(b, slot, 4, node->op_type);
+    for (i = 0; i < node->attr_count && !b->failed; i++) {
+        epctx__build_attr(b, slot, &node->attrs[i]);
+    }
+    if (node->domain.size > 0) {
+        epctx__add_str(b, slot, 7, node->domain);
+    }
 }
 
 /* An unlinked NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 {
     epctx_slot *slot = epctx__add_message(b, NULL, 1);
-    size_t i;
-    if (slot == NULL) {
+    epctx__build_node_fields(b, slot, node);
+    return slot;
+}
+
+/* -- copies of fields -- */
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
+
+/* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
+{
+    epctx_slot *copy =
+        b->failed ? NULL : epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
+    if (copy == NULL) {
         return NULL;
     }
-    for (i = 0; i < node->input_count; i++) {
-        epctx__add_str(b, slot, 1, node->inputs[i]);
+    copy->data = slot->data;
+    copy->size = slot->size;
+    copy->head = slot->head;
+    copy->split = slot->split;
+    if (epctx__is_changed(slot)) {
+        epctx__clone_children(b, copy, slot);
     }
-    for (i = 0; i < node->output_count; i++) {
-        epctx__add_str(b, slot, 2, node->outputs[i]);
+    return copy;
+}
+
+static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
+{
+    const epctx_slot *child;
+    epctx__make_message(b, to);
+    for (child = from->message->first; child != NULL && !b->failed; child = child->next) {
+        if (!child->removed) {
+            epctx__clone(b, to, child);
+        }
     }
-    epctx__add_str(b, slot, 3, node->name);
-    epctx__add_str(b, slot, 4, node->op_type);
-    for (i = 0; i < node->attr_count; i++) {
-        epctx__build_attr(b, slot, &node->attrs[i]);
+}
+
+/* The slot of a view without opening anything: NULL when its bytes are what they were. */
+static const epctx_slot *epctx__seen_slot(epctx_view view)
+{
+    const epctx_slot *slot = view.slot;
+    if (slot == NULL || epctx__is_whole(view)) {
+        return slot;
     }
-    if (node->domain.size > 0) {
-        epctx__add_str(b, slot, 7, node->domain);
+    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
+        slot = slot->message != NULL && view.data != NULL
+                   ? epctx__child_at(slot->message, view.data)
+                   : NULL;
     }
     return slot;
 }
 
-static epctx__builder epctx__builder_of(epctx_model *model)
+/* The payload of a view, of whatever model, as an unlinked field. */
+static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
-    epctx__builder b;
-    b.arena = &model->arena;
-    b.failed = false;
-    return b;
+    const epctx_slot *from = epctx__seen_slot(view);
+    epctx_slot *slot;
+    if (from == NULL || !epctx__is_changed(from)) {
+        return epctx__add_bytes(b, NULL, number, view.data, view.size);
+    }
+    slot = epctx__add_message(b, NULL, number);
+    if (slot != NULL) {
+        epctx__clone_children(b, slot, from);
+    }
+    return slot;
 }
 
+/* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
+static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx_slot *slot,
+                              uint32_t depth)
+{
+    const epctx_slot *child;
+    epctx_view body = epctx__slot_view(slot);
+    uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
+    if (!epctx__is_message(kind)) {
+        return kind == 0 || body.size == 0 ||
+               epctx__check_packed(check, kind, body.data, body.data + body.size);
+    }
+    if (depth == 0) {
+        return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
+    }
+    if (!epctx__is_changed(slot)) {
+        return body.size == 0 ||
+               epctx__check_message(check, epctx__message_type(kind), body.data,
+                                    body.data + body.size, depth - 1);
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        if (!child->removed &&
+            !epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Links what was built into the tree. */
 static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
+    epctx__check check;
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
     if (b->failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
+                           epctx__depth_left(model, parent))) {
+        return epctx_fail(error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+                          "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
+    }
+    if (check.duplicate) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "in this message a field that must be single stands twice");
+    }
+    if (parent == model->root && slot->number == 7 && slot->message == NULL &&
+        !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
     return epctx__insert(model, parent, previous, slot, error);
 }
 
-static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
+/* -- edits: fields -- */
+
+EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
+    epctx_slot *slot;
+    epctx_status status;
     epctx_error_clear(error);
-    if (model->graph == NULL) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
+    status = epctx__locate(model, view, &slot, error);
+    if (status == EPCTX_OK && slot->parent == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
     }
-    if (model->duplicate) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "a field that must be single stands twice: it can be read, not edited");
-    }
-    return EPCTX_OK;
+    return status == EPCTX_OK ? epctx__remove_slot(model, slot, error) : status;
 }
 
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view after,
-                                      epctx_view *placed, epctx_error *error)
+/* Bytes that a length prefix needs. */
+static unsigned epctx__varint_size(uint64_t value)
+{
+    unsigned size = 1;
+    for (; value >= 0x80; value >>= 7) {
+        size++;
+    }
+    return size;
+}
+
+/* Bytes of the tag, which are in front of the length in a field that was read. */
+static unsigned epctx__tag_size(const epctx_slot *slot)
+{
+    unsigned size = 1;
+    if (slot->split) {
+        return epctx__varint_size((uint64_t)slot->number << 3);
+    }
+    while (slot->data[size - 1] >= 0x80) {
+        size++;
+    }
+    return size;
+}
+
+/* The least width of a field's length: one that was longer than it had to be stays so. */
+static unsigned epctx__length_width(const epctx_slot *slot)
+{
+    unsigned had = slot->split;
+    if (slot->split == 0) {
+        had = (unsigned)slot->head - epctx__tag_size(slot);
+        had = had > epctx__varint_size(slot->size - slot->head) ? had : 1;
+    }
+    return had;
+}
+
+/* Text of which it may be asked whether it is the same; what is longer is not read. */
+#define EPCTX__COMPARE_MAX 65536u
+
+static bool epctx__same_bytes(epctx_view a, epctx_view b)
+{
+    return a.size == b.size && (a.data == b.data || a.size == 0 ||
+                                (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
+}
+
+static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
+{
+    epctx_field x, y;
+    if (a->wire != b->wire || a->number != b->number || epctx__is_changed(a) ||
+        epctx__is_changed(b)) {
+        return false;
+    }
+    if (a->wire == EPCTX_WIRE_LEN) {
+        return epctx__same_bytes(epctx__slot_view(a), epctx__slot_view(b));
+    }
+    epctx__slot_field(a, &x);
+    epctx__slot_field(b, &y);
+    return x.value == y.value;
+}
+
+/* Makes `fresh` (NULL: nothing) the only field of its number, in the place of the last one. A field
+ * that says the same already keeps its bytes. */
+static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                     uint32_t number, epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status = EPCTX_OK;
+    epctx_slot *last = NULL;
+    epctx_slot *slot;
+    size_t count = 0;
+    if (b->failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            last = slot;
+            count++;
+        }
+    }
+    if (fresh != NULL && count == 1 && epctx__same_field(last, fresh)) {
+        return EPCTX_OK;
+    }
+    if (fresh != NULL && last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
+        fresh->split = (uint8_t)epctx__length_width(last);
+    }
+    if (fresh != NULL) {
+        status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                              error);
+    }
+    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
+         slot = slot->next) {
+        if (slot->number == number && !slot->removed && slot != fresh) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* The message whose plain field is to be set. */
+static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
+                                       epctx_slot **slot, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, message, slot, error);
+    if (status == EPCTX_OK &&
+        (number == 0 || epctx__field_kind(epctx__slot_type(*slot), number) != 0)) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+                            (uint64_t)number);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_status status = epctx__editable(model, error);
-    epctx_slot *previous;
     epctx_slot *slot;
-    size_t i;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+                                                 epctx__add_str(&b, NULL, number, text), error)
+                              : status;
+}
+
+EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_span data, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK
+               ? epctx__set_field(model, &b, slot, number,
+                                  epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
+               : status;
+}
+
+EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
+                                     int64_t value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+                                                 epctx__add_varint(&b, NULL, number, value), error)
+                              : status;
+}
+
+EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
+                                         epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, message, &slot, error);
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number, NULL, error) : status;
+}
+
+EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK ? epctx__place(model, &b, slot, epctx__last_of(slot, number),
+                                             epctx__add_str(&b, NULL, number, text), error)
+                              : status;
+}
+
+/* `fresh` takes the place of `old`. */
+static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
+                                   epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
+    if (!b->failed && old->wire == EPCTX_WIRE_LEN && fresh->split) {
+        fresh->split = (uint8_t)epctx__length_width(old);
+    }
+    status = epctx__place(model, b, old->parent, old, fresh, error);
+    if (status == EPCTX_OK) {
+        status = epctx__remove_slot(model, old, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* For text that was located already. */
+static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, epctx_str text,
+                                        epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__locate(model, field, &slot, error);
+    if (status == EPCTX_OK &&
+        (slot->parent == NULL ||
+         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+    }
+    if (status != EPCTX_OK || epctx_str_eq(epctx__view_str(epctx__slot_view(slot)), text)) {
+        return status;
+    }
+    return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
+}
+
+EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                         epctx_error *error)
+{
+    epctx_error_clear(error);
+    return epctx__replace_text(model, field, text, error);
+}
+
+EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
+                                      epctx_view other, epctx_view after, epctx_view *placed,
+                                      epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *previous, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, parent, &owner, error);
+    if (status == EPCTX_OK) {
+        status = epctx__place_of(model, owner, number, after, &previous, error);
+    }
     if (status != EPCTX_OK) {
         return status;
     }
-    for (i = 0; i < node->attr_count; i++) {
-        epctx_attr_type type = node->attrs[i].type;
-        if (type != EPCTX_ATTR_INT && type != EPCTX_ATTR_FLOAT && type != EPCTX_ATTR_STRING &&
-            type != EPCTX_ATTR_INTS && type != EPCTX_ATTR_FLOATS && type != EPCTX_ATTR_STRINGS) {
-            return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                              "attribute '%S' has type %d: only numbers and strings can be written",
-                              &node->attrs[i].name, (int64_t)type);
-        }
+    if (number == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    previous = epctx__has_view(after) ? epctx__view_slot(model, after)
-                                      : epctx__last_of(model->graph, 1);
-    if (epctx__has_view(after) && (previous == NULL || previous->parent != model->graph)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "`after` is not a field of the main graph");
+    slot = epctx__last_of(owner, number);
+    if ((epctx__field_kind(epctx__slot_type(owner), number) & EPCTX__ONE) != 0 &&
+        epctx__is_message(epctx__field_kind(epctx__slot_type(owner), number)) && slot != NULL &&
+        slot->number == number && !slot->removed) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                          (uint64_t)number);
     }
-    slot = epctx__build_node(&b, node);
-    status = epctx__place(model, &b, model->graph, previous, slot, error);
+    slot = epctx__copy_view(&b, number, other);
+    status = epctx__place(model, &b, owner, previous, slot, error);
     if (status == EPCTX_OK && placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
     return status;
 }
 
-EPCTX_API epctx_status epctx_put_value(epctx_model *model, const epctx_value *value,
-                                       epctx_error *error)
+EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
+                                  epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_status status = epctx__editable(model, error);
-    epctx_slot *slot;
-    epctx_slot *tensor;
-    epctx_slot *shape = NULL;
-    int32_t i;
+    epctx_slot *slot, *previous;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate(model, view, &slot, error);
+    if (status == EPCTX_OK && slot->parent == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__place_of(model, slot->parent, slot->number, after, &previous, error);
+    }
     if (status != EPCTX_OK) {
         return status;
     }
-    slot = epctx__add_message(&b, NULL, 13);
-    epctx__add_str(&b, slot, 1, value->name);
-    tensor = epctx__add_message(&b, epctx__add_message(&b, slot, 2), 1);
-    epctx__add_varint(&b, tensor, 1, value->elem_type);
-    if (value->rank >= 0) {
-        shape = epctx__add_message(&b, tensor, 2);
+    if (previous != slot && (previous == NULL ? slot->parent->message->first : previous->next) != slot) {
+        epctx_slot *copy = epctx__clone(&b, NULL, slot);
+        size_t mark = epctx_edit_mark(model);
+        status = epctx__place(model, &b, slot->parent, previous, copy, error);
+        if (status == EPCTX_OK) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_undo(model, mark);
+            return status;
+        }
+        slot = copy;
     }
-    for (i = 0; i < value->rank && !b.failed; i++) {
-        epctx_slot *dim = epctx__add_message(&b, shape, 1);
-        if (value->dims[i] >= 0) {
-            epctx__add_varint(&b, dim, 1, value->dims[i]);
+    if (placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return EPCTX_OK;
+}
+
+/* -- edits: attributes -- */
+
+static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
+                                             epctx_error *error);
+
+static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx_error *error)
+{
+    uint64_t count;
+    size_t width = tensor != NULL ? epctx_elem_size(tensor->elem_type) : 0;
+    if (tensor == NULL || tensor->elem_type == EPCTX_ONNX_STRING ||
+        (tensor->data == NULL && tensor->size > 0)) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "a tensor of strings or without data cannot be written from a record");
+    }
+    if (!epctx__elements(tensor->dims, tensor->rank, &count) ||
+        (width > 0 &&
+         (count > (uint64_t)(SIZE_MAX / 2) / width || count * width != tensor->size))) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "tensor '%S': %u bytes do not fit its dimensions",
+                          &tensor->name, (uint64_t)tensor->size);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t depth,
+                                              epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    if (graph == NULL) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record");
+    }
+    if (depth == 0) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "graphs are nested too deep");
+    }
+    for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
+        status = epctx__check_node_record(&graph->nodes[i], depth - 1, error);
+    }
+    for (i = 0; i < graph->initializer_count && status == EPCTX_OK; i++) {
+        status = epctx__check_tensor_record(&graph->initializers[i], error);
+    }
+    return status;
+}
+
+static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t depth,
+                                             epctx_error *error)
+{
+    switch (attr->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+    case EPCTX_ATTR_INTS:
+    case EPCTX_ATTR_FLOATS:
+    case EPCTX_ATTR_STRINGS:
+        return EPCTX_OK;
+    case EPCTX_ATTR_TENSOR:
+        return epctx__check_tensor_record(attr->t, error);
+    case EPCTX_ATTR_GRAPH:
+        return epctx__check_graph_record(attr->g, depth, error);
+    default:
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "attribute '%S' has type %d: a record cannot hold it, copy it from a "
+                          "view",
+                          &attr->name, (int64_t)attr->type);
+    }
+}
+
+static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
+                                             epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < node->attr_count && status == EPCTX_OK; i++) {
+        status = epctx__check_attr_record(&node->attrs[i], depth, error);
+    }
+    return status;
+}
+
+/* Graphs in a record: each takes three levels of messages. */
+#define EPCTX__RECORD_DEPTH 33u
+
+/* Fields of an AttributeProto that hold a value. */
+static bool epctx__is_value_field(uint32_t number)
+{
+    return (number >= 2 && number <= 11) || number == 14 || number == 15 ||
+           (number >= 21 && number <= 23);
+}
+
+/* The first attribute of that name, or NULL. */
+static epctx_slot *epctx__find_attr(const epctx_slot *node, epctx_str name)
+{
+    epctx_slot *slot;
+    for (slot = node->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
+            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
+            return slot;
         }
     }
-    return epctx__place(model, &b, model->graph, epctx__last_of(model->graph, 13), slot, error);
+    return NULL;
+}
+
+/* Whether the values of an attribute are what `fresh` would make them. */
+static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
+{
+    const epctx_slot *a = attr->message->first;
+    const epctx_slot *b = fresh->message->first;
+    for (;;) {
+        while (a != NULL && (a->removed || !epctx__is_value_field(a->number))) {
+            a = a->next;
+        }
+        if (a == NULL || b == NULL) {
+            return a == NULL && b == NULL;
+        }
+        if (!epctx__same_field(a, b)) {
+            return false;
+        }
+        a = a->next;
+        b = b->next;
+    }
+}
+
+/* The values in `fresh` (a list that is taken apart) replace those of an attribute. */
+static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
+                                      epctx_slot *fresh, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_slot *previous = attr->message->last;
+    epctx_slot *old = NULL;
+    epctx_slot *slot, *next;
+    size_t mark = epctx_edit_mark(model);
+    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_value_field(slot->number)) {
+            old = previous = slot;
+        }
+    }
+    /* Old ones go first: what they look like is needed until then. */
+    slot = fresh->message->first;
+    if (slot != NULL && slot->next == NULL && old != NULL && old->wire == EPCTX_WIRE_LEN &&
+        slot->split && slot->number == old->number) {
+        slot->split = (uint8_t)epctx__length_width(old);
+    }
+    for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
+        if (!old->removed && epctx__is_value_field(old->number)) {
+            status = epctx__remove_slot(model, old, error);
+        }
+    }
+    for (; slot != NULL && status == EPCTX_OK; slot = next) {
+        next = slot->next;
+        status = epctx__place(model, b, attr, previous, slot, error);
+        previous = slot;
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* Removes the attributes of that name but for `keep`. */
+static epctx_status epctx__drop_attrs(epctx_model *model, epctx_slot *node, epctx_str name,
+                                      const epctx_slot *keep, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_slot *slot;
+    for (slot = node->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        if (slot != keep && slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
+            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epctx_slot **node,
+                                       epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, view, node, error);
+    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX__T_NODE) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
+    }
+    return status;
+}
+
+static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot,
+                                       const epctx_attr *attr, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
+    epctx_status status = epctx__open_message(model, slot, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (fresh != NULL) {
+        epctx__build_payload(&b, fresh, attr);
+    }
+    if (b.failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    if (!epctx__same_values(slot, fresh)) {
+        status = epctx__set_values(model, &b, slot, fresh, error);
+    }
+    return status == EPCTX_OK
+               ? epctx__set_field(model, &b, slot, 20,
+                                  epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
+               : status;
+}
+
+EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                      epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *slot;
+    epctx_status status = epctx__locate_node(model, node, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__find_attr(owner, attr->name);
+    if (slot == NULL) {
+        return epctx__place(model, &b, owner, epctx__last_of(owner, 5),
+                            epctx__build_attr(&b, NULL, attr), error);
+    }
+    status = epctx__change_attr(model, slot, attr, error);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_attrs(model, owner, attr->name, slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_str name = epctx_attr_of(attr).name;
+    epctx_slot *owner, *old, *fresh;
+    epctx_status status = epctx__locate_node(model, node, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    old = epctx__find_attr(owner, name);
+    fresh = epctx__copy_view(&b, 5, attr);
+    status = old != NULL ? epctx__replace(model, &b, old, fresh, error)
+                         : epctx__place(model, &b, owner, epctx__last_of(owner, 5), fresh, error);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_attrs(model, owner, name, fresh, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
+                                        epctx_error *error)
+{
+    epctx_slot *owner;
+    epctx_status status = epctx__locate_node(model, node, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_attrs(model, owner, name, NULL, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* -- edits: nodes, values, initializers -- */
+
+static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *graph,
+                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
+                                    epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    epctx_status status = EPCTX_OK;
+    if (!b->failed) {
+        status = epctx__place_of(model, graph, slot->number, after, &previous, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__place(model, b, graph, previous, slot, error);
+    }
+    if (status == EPCTX_OK && placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
+                                      epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_graph(model, graph, &owner, error);
+    if (status == EPCTX_OK) {
+        status = epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__build_node(&b, node);
+    if (slot != NULL && epctx__slot_type(owner) == EPCTX__T_FUNCTION) {
+        slot->number = 7;
+    }
+    return epctx__put_slot(model, &b, owner, slot, after, placed, error);
+}
+
+/* A graph, not a function. */
+static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
+                                      epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_graph(model, view, graph, error);
+    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "a function has no such field: a graph is needed");
+    }
+    return status;
+}
+
+static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
+                                     const epctx_value *value, epctx_view after, epctx_view *placed,
+                                     epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner;
+    epctx_status status = epctx__graph_only(model, graph, &owner, error);
+    return status == EPCTX_OK
+               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
+                            placed, error)
+               : status;
+}
+
+EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error)
+{
+    return epctx__put_typed(model, graph, 11, value, after, placed, error);
+}
+
+EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
+                                        const epctx_value *value, epctx_view after,
+                                        epctx_view *placed, epctx_error *error)
+{
+    return epctx__put_typed(model, graph, 12, value, after, placed, error);
+}
+
+EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error)
+{
+    return epctx__put_typed(model, graph, 13, value, after, placed, error);
+}
+
+EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
+                                        const epctx_tensor *tensor, epctx_view after,
+                                        epctx_view *placed, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner;
+    epctx_status status = epctx__graph_only(model, graph, &owner, error);
+    if (status == EPCTX_OK) {
+        status = epctx__check_tensor_record(tensor, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after, placed,
+                      error);
+}
+
+/* -- edits: opset imports, key/value pairs -- */
+
+/* The last opset import of a domain, or NULL. */
+static epctx_slot *epctx__find_opset(const epctx_slot *owner, uint32_t number, epctx_str domain)
+{
+    epctx_slot *slot;
+    epctx_slot *found = NULL;
+    for (slot = owner->message->first; slot != NULL; slot = slot->next) {
+        epctx_str name = epctx_str_of(NULL);
+        epctx_cursor it;
+        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        it = epctx_fields(epctx__slot_view(slot), 1);
+        while (epctx_next_str(&it, &name)) {
+            continue;
+        }
+        found = epctx__same_domain(name, domain) ? slot : found;
+    }
+    return found;
 }
 
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
     epctx_error_clear(error);
-    if (epctx_model_opset(model, domain) != 0) {
-        return EPCTX_OK;
+    return epctx_model_opset(model, domain) != 0 ? EPCTX_OK
+                                                 : epctx_set_opset(model, domain, version, error);
+}
+
+EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                       epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *root, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__find_opset(root, 8, domain);
+    if (slot != NULL) {
+        return epctx_set_int(model, epctx__slot_view(slot), 2, version, error);
     }
     slot = epctx__add_message(&b, NULL, 8);
     epctx__add_str(&b, slot, 1, domain);
     epctx__add_varint(&b, slot, 2, version);
-    return epctx__place(model, &b, model->root, epctx__last_of(model->root, 8), slot, error);
+    return epctx__place(model, &b, root, epctx__last_of(root, 8), slot, error);
+}
+
+EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
+{
+    epctx_slot *root, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
+    while (status == EPCTX_OK && (slot = epctx__find_opset(root, 8, domain)) != NULL) {
+        status = epctx__remove_slot(model, slot, error);
+    }
+    return status;
+}
+
+/* Pairs with a key: all but the last one go, or that one, too. Returns it. */
+static epctx_status epctx__one_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
+                                    epctx_str key, bool keep, epctx_slot **found,
+                                    epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_slot *slot;
+    *found = NULL;
+    for (slot = owner->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        epctx_str name, text;
+        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        epctx__pair(epctx__slot_view(slot), &name, &text);
+        if (!epctx_str_eq(name, key)) {
+            continue;
+        }
+        if (*found != NULL || !keep) {
+            status = epctx__remove_slot(model, *found != NULL ? *found : slot, error);
+        }
+        *found = keep ? slot : NULL;
+    }
+    return status;
+}
+
+static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_slot **owner, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, message, owner, error);
+    if (status == EPCTX_OK &&
+        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX__T_LEAF) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+                            (uint64_t)number);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_str key, epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *slot;
+    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__one_pair(model, owner, number, key, true, &slot, error);
+    }
+    if (status == EPCTX_OK && slot != NULL) {
+        status = epctx_set_str(model, epctx__slot_view(slot), 2, value, error);
+    } else if (status == EPCTX_OK) {
+        slot = epctx__add_message(&b, NULL, number);
+        epctx__add_str(&b, slot, 1, key);
+        epctx__add_str(&b, slot, 2, value);
+        status = epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                        epctx_str key, epctx_error *error)
+{
+    epctx_slot *owner, *slot;
+    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__one_pair(model, owner, number, key, false, &slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *previous = epctx__last_of(model->root, 14);
-    epctx_slot *old = NULL;
-    epctx_slot *slot;
-    size_t mark = epctx_edit_mark(model);
+    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, value, error);
+}
+
+EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
+{
+    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, error);
+}
+
+/* -- edits: names of values -- */
+
+typedef struct epctx__renaming {
+    epctx_model *model;
+    epctx_error *error;
+    epctx_map from;         /* old name -> index */
+    epctx_map taken;        /* new name -> index */
+    const epctx_str *names; /* the old and new ones */
+    const epctx_str *to;
+    uint32_t *hidden; /* graphs around the place that define the old name themselves */
+    bool apply;       /* else only look for clashes */
     epctx_status status;
-    epctx_error_clear(error);
-    for (slot = model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name, text;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+    size_t uses;
+} epctx__renaming;
+
+/* A place where the name of a value stands; false ends the walk. */
+static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
+{
+    epctx_str name = epctx__view_str(field);
+    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
+    if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
+        r->uses++;
+        if (r->apply) {
+            r->status = epctx__replace_text(r->model, field, r->to[i], r->error);
+        }
+    } else if (!r->apply && name.size > 0) {
+        i = epctx_map_get(&r->taken, name);
+        if (i != EPCTX_MAP_NONE) {
+            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
+                                   "value '%S' cannot be called '%S': that name is in use",
+                                   &r->names[i], &name);
+        }
+    }
+    return r->status == EPCTX_OK;
+}
+
+/* Every string field with this number. */
+static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view text;
+    while (epctx__next_body(&it, &text)) {
+        if (!epctx__rename_at(r, text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The same one level down: field `inner` of every field `number`. */
+static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t number,
+                                uint32_t inner)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view body;
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__rename_strs(r, body, inner)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
+ * be one of the new names. */
+typedef enum epctx__defined {
+    EPCTX__HIDE,
+    EPCTX__SHOW,
+    EPCTX__OUTSIDE
+} epctx__defined;
+
+static bool epctx__rename_defined(epctx__renaming *r, epctx_view field, epctx__defined what)
+{
+    epctx_str name = epctx__view_str(field);
+    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
+    if (what == EPCTX__OUTSIDE) {
+        i = epctx_map_get(&r->taken, name);
+        if (i != EPCTX_MAP_NONE) {
+            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
+                                   "value '%S' cannot be called '%S': a graph around it has that "
+                                   "name",
+                                   &r->names[i], &name);
+        }
+    } else if (i != EPCTX_MAP_NONE) {
+        r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    }
+    return r->status == EPCTX_OK;
+}
+
+static bool epctx__rename_names(epctx__renaming *r, epctx_view message, uint32_t number,
+                                epctx__defined what)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view text;
+    while (epctx__next_body(&it, &text)) {
+        if (!epctx__rename_defined(r, text, what)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All names that a graph defines: inputs, initializers, outputs of nodes. */
+static bool epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field f;
+    while (epctx_next_field(&it, &f)) {
+        bool ok = true;
+        if (f.wire != EPCTX_WIRE_LEN) {
             continue;
         }
-        epctx__pair(epctx__slot_view(slot), &name, &text);
-        if (epctx_str_eq(name, key)) {
-            old = previous = slot;
+        if (f.number == 1) {
+            ok = epctx__rename_names(r, f.body, 2, what);
+        } else if (f.number == 5) {
+            ok = epctx__rename_names(r, f.body, 8, what);
+        } else if (f.number == 11) {
+            ok = epctx__rename_names(r, f.body, 1, what);
+        } else if (f.number == 15) {
+            epctx_cursor values = epctx_fields(f.body, 1);
+            epctx_view tensor;
+            while (ok && epctx__next_body(&values, &tensor)) {
+                ok = epctx__rename_names(r, tensor, 8, what);
+            }
+        }
+        if (!ok) {
+            return false;
         }
     }
-    slot = epctx__add_message(&b, NULL, 14);
-    epctx__add_str(&b, slot, 1, key);
-    epctx__add_str(&b, slot, 2, value);
-    status = epctx__place(model, &b, model->root, previous, slot, error);
-    if (status == EPCTX_OK && old != NULL) {
-        status = epctx_remove(model, epctx__slot_view(old), error);
+    return true;
+}
+
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth);
+
+/* A graph inside the scope: what it defines itself is not what is renamed. */
+static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph, uint32_t depth)
+{
+    return epctx__rename_scope(r, graph, EPCTX__HIDE) && epctx__rename_graph(r, graph, depth) &&
+           epctx__rename_scope(r, graph, EPCTX__SHOW);
+}
+
+static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(attr, 0);
+    epctx_field f;
+    while (depth > 0 && epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
+            !epctx__rename_nested(r, f.body, depth - 1)) {
+            return false;
+        }
     }
-    if (status != EPCTX_OK) {
+    return true;
+}
+
+static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(node, 0);
+    epctx_field f;
+    while (epctx_next_field(&it, &f)) {
+        bool ok = true;
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        if (f.number == 1 || f.number == 2) {
+            ok = epctx__rename_at(r, f.body);
+        } else if (f.number == 5) {
+            ok = epctx__rename_attr(r, f.body, depth);
+        } else if (f.number == 10) {
+            ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field f;
+    while (epctx_next_field(&it, &f)) {
+        bool ok = true;
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (f.number) {
+        case 1:
+            ok = epctx__rename_node(r, f.body, depth);
+            break;
+        case 5:
+            ok = epctx__rename_strs(r, f.body, 8);
+            break;
+        case 11:
+        case 12:
+        case 13:
+            ok = epctx__rename_strs(r, f.body, 1);
+            break;
+        case 14: /* tensor_name, quant_parameter_tensor_names */
+            ok = epctx__rename_strs(r, f.body, 1) && epctx__rename_below(r, f.body, 2, 2);
+            break;
+        case 15: /* the name of a sparse initializer is that of its values */
+            ok = epctx__rename_below(r, f.body, 1, 8);
+            break;
+        default:
+            break;
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
+{
+    epctx_cursor it = epctx_fields(function, 7);
+    epctx_view node;
+    if (!epctx__rename_strs(r, function, 4) || !epctx__rename_strs(r, function, 5) ||
+        !epctx__rename_below(r, function, 12, 1)) {
+        return false;
+    }
+    while (epctx__next_body(&it, &node)) {
+        if (!epctx__rename_node(r, node, 100)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* TrainingInfoProto: its graphs see the main graph's values. The key of a binding is an initializer
+ * of the algorithm or of the main graph, its value an output of the graph in question. */
+static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
+{
+    uint32_t number;
+    for (number = 1; number <= 2; number++) { /* initialization, algorithm */
+        epctx_cursor it = epctx_fields(training, number);
+        epctx_view graph = epctx__no_view();
+        while (epctx__next_body(&it, &graph)) {
+            if (!epctx__rename_nested(r, graph, 100)) {
+                return false;
+            }
+        }
+        if (!epctx__rename_scope(r, graph, EPCTX__HIDE) ||
+            !epctx__rename_below(r, training, number + 2, 2) ||
+            (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
+                             !epctx__rename_below(r, training, 4, 1))) ||
+            !epctx__rename_scope(r, graph, EPCTX__SHOW)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everything that sees the values of `scope`. */
+static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
+{
+    epctx_cursor it;
+    epctx_view training;
+    epctx_view view = epctx__slot_view(scope);
+    if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
+        return epctx__rename_function(r, view);
+    }
+    if (!epctx__rename_graph(r, view, 100)) {
+        return false;
+    }
+    it = epctx_fields(epctx__slot_view(r->model->root), 20);
+    while (scope == r->model->graph && epctx__next_body(&it, &training)) {
+        if (!epctx__rename_training(r, training)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The names of the graphs around `scope` are not free. */
+static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
+{
+    const epctx_slot *slot;
+    for (slot = scope->parent; slot != NULL; slot = slot->parent) {
+        if (epctx__slot_type(slot) == EPCTX__T_GRAPH &&
+            !epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
+                                       const epctx_str *to, size_t count)
+{
+    size_t i;
+    epctx_map_init(&r->from, &r->model->arena);
+    epctx_map_init(&r->taken, &r->model->arena);
+    r->names = from;
+    r->to = to;
+    r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
+    if (count >= EPCTX_MAP_NONE || r->hidden == NULL) {
+        return epctx__nomem(r->error, r->model->arena.missing);
+    }
+    for (i = 0; i < count; i++) {
+        if (from[i].size == 0 || to[i].size == 0) {
+            return epctx_fail(r->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
+        }
+        if (epctx_str_eq(from[i], to[i])) {
+            continue;
+        }
+        if (epctx_map_get(&r->from, from[i]) != EPCTX_MAP_NONE) {
+            return epctx_fail(r->error, EPCTX_ERR_ARG, "value '%S' has two new names", &from[i]);
+        }
+        if (epctx_map_get(&r->taken, to[i]) != EPCTX_MAP_NONE) {
+            return epctx_fail(r->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'",
+                              &to[i]);
+        }
+        if (epctx_map_put(&r->from, from[i], (uint32_t)i) != EPCTX_OK ||
+            epctx_map_put(&r->taken, to[i], (uint32_t)i) != EPCTX_OK) {
+            return epctx__nomem(r->error, r->model->arena.missing);
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
+                                           const epctx_str *from, const epctx_str *to, size_t count,
+                                           size_t *uses, epctx_error *error)
+{
+    epctx__renaming r;
+    epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    memset(&r, 0, sizeof r);
+    r.model = model;
+    r.error = error;
+    r.status = epctx__locate_graph(model, scope, &slot, error);
+    if (r.status == EPCTX_OK) {
+        r.status = epctx__rename_plan(&r, from, to, count);
+    }
+    if (r.status == EPCTX_OK && epctx__rename_around(&r, slot) && epctx__rename_walk(&r, slot)) {
+        r.apply = true;
+        r.uses = 0;
+        epctx__rename_walk(&r, slot);
+    }
+    if (r.status != EPCTX_OK) {
         epctx_undo(model, mark);
+    }
+    if (uses != NULL) {
+        *uses = r.status == EPCTX_OK ? r.uses : 0;
+    }
+    return r.status;
+}
+
+EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
+                                       const epctx_open_opts *opts, epctx_error *error)
+{
+    static const uint8_t graph[2] = {0x3a, 0x00};
+    epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
+    if (status == EPCTX_OK) {
+        status = epctx_set_int(model, epctx__slot_view(model->root), 1, ir_version, error);
+        if (status != EPCTX_OK) {
+            epctx_model_close(model);
+        }
     }
     return status;
 }
@@ -8861,39 +10419,12 @@ EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 
 /* -- writing -- */
 
-static unsigned epctx__varint_size(uint64_t value)
-{
-    unsigned size = 1;
-    for (; value >= 0x80; value >>= 7) {
-        size++;
-    }
-    return size;
-}
-
-/* Bytes of the tag, which are in front of the length in a field that was read. */
-static unsigned epctx__tag_size(const epctx_slot *slot)
-{
-    unsigned size = 1;
-    if (slot->split) {
-        return epctx__varint_size((uint64_t)slot->number << 3);
-    }
-    while (slot->data[size - 1] >= 0x80) {
-        size++;
-    }
-    return size;
-}
-
 /* Bytes of the length prefix: an over-long one keeps its width while the new value fits. */
 static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size)
 {
     unsigned need = epctx__varint_size(size);
-    unsigned had = slot->split ? 0 : (unsigned)slot->head - epctx__tag_size(slot);
-    return had > need ? had : need;
-}
-
-static bool epctx__is_changed(const epctx_slot *slot)
-{
-    return slot->message != NULL && slot->message->edits != 0;
+    unsigned width = epctx__length_width(slot);
+    return width > need ? width : need;
 }
 
 /* Size of a field as it will be written; also leaves the payload size of changed messages. */
@@ -8960,13 +10491,13 @@ static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t
     uint8_t length[10];
     unsigned count = epctx__length_size(slot, size);
     unsigned i;
-    if (slot->split) {
-        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
-               pb_encode_varint(w->stream, size);
-    }
     for (i = 0; i < count; i++) {
         length[i] = (uint8_t)((size & 0x7f) | (i + 1 < count ? 0x80 : 0));
         size >>= 7;
+    }
+    if (slot->split) {
+        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
+               pb_write(w->stream, length, count);
     }
     return epctx__write_bytes(w, slot->data, epctx__tag_size(slot)) && epctx__flush_run(w) &&
            pb_write(w->stream, length, count);
@@ -10265,13 +11796,10 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
             kept = (size_t)at + 1;
             previous = w->slots[at];
             continue;
-        } else { /* moved: a second slot over the same bytes and the same message */
-            slot = epctx__new_slot(&b, NULL, 1, EPCTX_WIRE_LEN);
-            if (slot != NULL) {
-                *slot = *w->slots[at];
-                if (!epctx__drop(w, w->slots[at])) {
-                    return false;
-                }
+        } else { /* moved: a second slot over the same bytes */
+            slot = epctx__clone(&b, NULL, w->slots[at]);
+            if (slot != NULL && !epctx__drop(w, w->slots[at])) {
+                return false;
             }
         }
         if (epctx__place(model, &b, model->graph, previous, slot, g->error) != EPCTX_OK) {
@@ -10395,7 +11923,8 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
                 g->types[i] != NULL ? &g->types[i][k] : &part->outputs[k];
             if (value->elem_type != 0 &&
                 epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, value, g->error) != EPCTX_OK) {
+                epctx_put_value(model, epctx__no_view(), value, epctx__no_view(), NULL,
+                                g->error) != EPCTX_OK) {
                 return false;
             }
         }

@@ -266,7 +266,7 @@ static epctx_status put_node(epctx_model *model, uint64_t *random)
     node.output_count = 1;
     node.attrs = attr;
     node.attr_count = next_random(random, 3);
-    status = epctx_put_node(model, &node, after, &placed, NULL);
+    status = epctx_put_node(model, no_view, &node, after, &placed, NULL);
     if (status == EPCTX_OK) {
         epctx_node_view seen = epctx_node_of(placed);
         require(epctx_str_is(seen.name, "added") && seen.attr_count == node.attr_count);
@@ -296,7 +296,7 @@ static epctx_status put_value(epctx_model *model)
     value.elem_type = EPCTX_ONNX_FLOAT;
     value.rank = 3;
     value.dims = dims;
-    return epctx_put_value(model, &value, NULL);
+    return epctx_put_value(model, no_view, &value, no_view, NULL, NULL);
 }
 
 static void edit(epctx_model *model, uint64_t *random)

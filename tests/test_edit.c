@@ -135,7 +135,7 @@ static epctx_status put_simple(epctx_model *model, const char *name, epctx_view 
     node.output_count = 1;
     node.attrs = attrs;
     node.attr_count = 6;
-    return epctx_put_node(model, &node, after, NULL, NULL);
+    return epctx_put_node(model, no_view, &node, after, NULL, NULL);
 }
 
 static bool writes(epctx_model *model, const bytes *want)
@@ -182,7 +182,7 @@ static epctx_status edit(epctx_model *model, int kind)
         added.elem_type = EPCTX_ONNX_FLOAT;
         added.rank = 3;
         added.dims = dims;
-        return epctx_put_value(model, &added, NULL);
+        return epctx_put_value(model, no_view, &added, no_view, NULL, NULL);
     case 4:
         return epctx_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
     case 5:
@@ -474,6 +474,193 @@ TEST(bad_views)
     bytes_free(&b);
 }
 
+/* x -> If(c){ then: Relu(x) -> t; else: x defined again inside } -> y, with everything around that
+ * can name a value. */
+static bytes nested(void)
+{
+    static const int64_t dims[] = {4, -1};
+    static const float weights[] = {1, 2, 3, 4};
+    bytes graph = {0}, then = {0}, other = {0}, node, attr = {0}, note = {0}, pair = {0};
+    add_node(&then, "Relu", "in_then", "x", "t");
+    put_str(&then, 2, "then");
+    add_value(&then, GRAPH_OUTPUT, "t", EPCTX_ONNX_FLOAT, dims);
+    add_node(&other, "Tanh", "shadow", "c", "x");
+    add_node(&other, "Relu", "in_else", "x", "e");
+    put_str(&other, 2, "else");
+    add_value(&other, GRAPH_OUTPUT, "e", EPCTX_ONNX_FLOAT, dims);
+    node = new_node("If", "", "branch", "c", "y");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &then);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child_wide(&node, 5, &attr, 3);
+    put_str(&attr, 1, "else_branch");
+    put_child(&attr, 6, &other);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    add_attr_int(&node, "number", 7);
+    put_child(&graph, 1, &node);
+    put_str(&graph, 2, "main");
+    add_value(&graph, GRAPH_INPUT, "c", EPCTX_ONNX_BOOL, dims);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_floats(&graph, "scale", weights, 4);
+    put_str(&note, 1, "x");
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, "scale");
+    put_child(&note, 2, &pair);
+    put_child(&graph, 14, &note);
+    return new_model(&graph);
+}
+
+/* Subgraph `which` of the first node. */
+static epctx_graph_view branch(const epctx_model *model, const char *which)
+{
+    epctx_node_view node = node_at(model, 0);
+    epctx_cursor it = epctx_node_attrs(&node);
+    epctx_attr_view attr;
+    while (epctx_next_attr(&it, &attr))
+        if (epctx_str_is(attr.name, which)) return epctx_graph_of(attr.g);
+    return epctx_graph_of(no_view);
+}
+
+static bool has_text(epctx_model *model, const char *text)
+{
+    bytes out = written(model);
+    bool found = bytes_contain(&out, text, strlen(text));
+    bytes_free(&out);
+    return found;
+}
+
+TEST(edits_in_subgraphs)
+{
+    epctx_model model;
+    bytes b = nested();
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_attr attr;
+    epctx_error error;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(branch(&model, "else_branch"));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "shadow"));
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("added");
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = 5;
+    CHECK(epctx_set_attr(&model, node.view, &attr, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(has_text(&model, "added"));
+    CHECK(epctx_remove(&model, node.view, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(!has_text(&model, "shadow") && has_text(&model, "in_else"));
+    CHECK_INT(epctx_remove(&model, node.view, &error), EPCTX_ERR_ARG);
+    /* The view that was made before the edits still finds its place. */
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "in_else"));
+    CHECK_INT(epctx_set_str(&model, node.view, 3, epctx_str_of("renamed"), &error), EPCTX_OK);
+    CHECK_TRUE(!has_text(&model, "in_else") && has_text(&model, "renamed"));
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(rename_values)
+{
+    static const epctx_str from[] = {{"x", 1}, {"scale", 5}, {"y", 1}};
+    static const epctx_str to[] = {{"data_in", 7}, {"y", 1}, {"scale", 5}};
+    epctx_model model;
+    bytes b = nested();
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_error error;
+    epctx_str name;
+    size_t uses;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_rename_values(&model, no_view, from, to, 3, &uses, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(uses, 7); /* x: then, input, annotation; scale: tensor, annotation; y: node, output */
+    it = epctx_graph_nodes(branch(&model, "then_branch"));
+    CHECK_TRUE(epctx_next_node(&it, &node));
+    it = epctx_node_inputs(&node);
+    CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "data_in"));
+    it = epctx_graph_nodes(branch(&model, "else_branch"));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_next_node(&it, &node));
+    it = epctx_node_inputs(&node);
+    CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "x"));
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "value 'x' cannot be called 'y'");
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(attributes)
+{
+    epctx_model model;
+    bytes b = nested();
+    epctx_error error;
+    epctx_attr attr;
+    epctx_attr_view seen;
+    epctx_cursor it;
+    epctx_node_view node;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("then_branch");
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = epctx_str_of("now a string");
+    CHECK(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error) == EPCTX_OK, "%s",
+          error.message);
+    node = node_at(&model, 0);
+    it = epctx_node_attrs(&node);
+    CHECK_TRUE(epctx_next_attr(&it, &seen) && epctx_str_is(seen.name, "then_branch"));
+    CHECK_INT(seen.type, EPCTX_ATTR_STRING);
+    CHECK_TRUE(epctx_str_is(seen.s, "now a string") && !has_text(&model, "in_then"));
+    CHECK_INT(epctx_unset_attr(&model, node.view, epctx_str_of("else_branch"), &error), EPCTX_OK);
+    CHECK_TRUE(!has_text(&model, "in_else"));
+    attr.name = epctx_str_of("number");
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = 7; /* what it is already */
+    CHECK_INT(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    epctx_undo(&model, 0);
+    CHECK_INT(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&model), 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* Fields of another model, and of this one, changed or not. */
+TEST(copies)
+{
+    epctx_model model, other;
+    bytes b = nested(), c;
+    epctx_view placed, root;
+    epctx_error error;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(open_sample(&other, &c));
+    CHECK(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&other, 1).view,
+                         epctx_model_graph(&model).view, &placed, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_STR(node_names(&model), "second,branch");
+    CHECK_INT(epctx_set_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
+    CHECK_INT(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&model, 0).view,
+                             no_view, NULL, &error),
+              EPCTX_OK);
+    CHECK_STR(node_names(&model), "again,branch,again");
+    CHECK_INT(epctx_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch,again,again");
+    root = epctx_model_read(&model).view;
+    CHECK_INT(epctx_put_copy(&model, root, 7, root, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_put_copy(&model, root, 14, node_at(&model, 0).view, no_view, NULL, &error),
+              EPCTX_OK);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&other);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    bytes_free(&c);
+}
+
 /* A stream that runs out of room, at every size: an error, and nothing behind the end. */
 TEST(stream_full)
 {
@@ -559,6 +746,10 @@ int main(int argc, char **argv)
     RUN(allocator_fails);
     RUN(fixed_arena_full);
     RUN(bad_views);
+    RUN(edits_in_subgraphs);
+    RUN(rename_values);
+    RUN(attributes);
+    RUN(copies);
     RUN(stream_full);
     RUN(write_over_source);
     RUN(write_over_pipe);

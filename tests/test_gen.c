@@ -502,7 +502,8 @@ TEST(new_node_moves)
     node.input_count = 1;
     node.outputs = &c;
     node.output_count = 1;
-    CHECK_INT(epctx_put_node(&model, &node, view.view, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL,
+                             &error), EPCTX_OK);
     before = written(&model);
     CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
     CHECK_STR(nodes_of(&model),
