@@ -87,7 +87,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>scan
- *   >>edit >>partition >>ep >>gen >>load >>implementation
+ *   >>edit >>convert >>partition >>ep >>gen >>load >>implementation
  */
 
 #ifndef EPCTX_H
@@ -345,6 +345,9 @@ typedef struct epctx_io {
      * when a part of `name` has become a link since. */
     epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
                                   epctx_mapping *out, epctx_error *error);
+    /* May be NULL. Gives the file `from` a second name; EPCTX_ERR_EXISTS when `to` is there. After
+     * any other failure the caller copies the file. */
+    epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
@@ -838,6 +841,7 @@ typedef enum epctx_confidence {
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
+#define EPCTX_ALL_NAME          0x800u /* external: every node names the binary, none is secondary */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1479,6 +1483,147 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 /* Writes to a file through the model's io: temp file, fsync, rename. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>convert: contexts and weights, in the model or in files
+ *
+ * A conversion edits an open model and tells in epctx_changes what it did and which files must
+ * stand beside the result; nothing is written. epctx_write_group then writes model and files so
+ * that no crash can mix generations. Payloads are not copied: they stay in the mapped files until
+ * they are written, so that a conversion of gigabytes needs no memory. epctx_undo takes back a
+ * conversion as any other edit; one that fails leaves the model as it was.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* A file that is written together with a model. */
+typedef struct epctx_output_file {
+    const char *path;        /* terminated */
+    const char *name;        /* as the model names it: relative to the model's folder */
+    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
+    size_t part_count;
+    uint64_t size; /* of all parts */
+} epctx_output_file;
+
+typedef enum epctx_change_kind {
+    EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
+    EPCTX_CHANGE_EXTRACTED,    /* a context went into a file */
+    EPCTX_CHANGE_FOLLOWED,     /* a secondary node has the embed mode of its primary one */
+    EPCTX_CHANGE_INLINED,      /* an initializer came into the model */
+    EPCTX_CHANGE_EXTERNAL,     /* an initializer went into a file, or refers to another one */
+    EPCTX_CHANGE_PRUNED,       /* an initializer that nothing reads is gone */
+    EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
+    EPCTX_CHANGE_COUNT
+} epctx_change_kind;
+
+/* "embedded", "extracted" ... */
+EPCTX_API const char *epctx_change_name(epctx_change_kind kind);
+
+typedef struct epctx_change {
+    epctx_change_kind kind;
+    epctx_str name;     /* of the node or of the initializer */
+    epctx_str file;     /* the file it comes from or goes to; empty: none */
+    uint64_t size;      /* bytes of the context or of the tensor */
+    const char *reason; /* SKIPPED: why; otherwise NULL */
+} epctx_change;
+
+/* What a conversion did. Everything lives until the model is closed. */
+typedef struct epctx_changes {
+    const epctx_change *items; /* in the order of the model */
+    size_t count;
+    size_t done; /* items that are not SKIPPED */
+    const epctx_output_file *files;
+    size_t file_count;
+} epctx_changes;
+
+typedef struct epctx_convert_opts {
+    const char *node;              /* only nodes of this name; default every EPContext node */
+    const epctx_profile *profile;  /* the rules of this EP; default: each node by its source */
+    const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
+                                      model's folder */
+    const char *output_path;       /* where the model will be written: names and folder of new files
+                                      come from it; default the path it was opened from */
+    const char *name;              /* file name of a context or of the weights, relative to the
+                                      model, with {stem} {model} {file} as in epctx_profile.binary
+                                      and {node}; default the EP's own, for weights {file}.data */
+    uint64_t threshold;            /* initializers of fewer bytes stay; epctx_init_external */
+    uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
+    const char *source;            /* model with the weights, relative to the model's folder; default
+                                      onnx_model_filename; epctx_weightless */
+} epctx_convert_opts;
+
+/* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
+ * secondary nodes follow where the EP stores the mode in them; where all nodes name one binary
+ * (OpenVINO) the first one takes it. EPCTX_ERR_UNSUPPORTED where the EP could not load the result,
+ * EPCTX_ERR_LIMIT where the model would have 2 GiB or more, EPCTX_ERR_NO_NODES without an EPContext
+ * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file. `opts` may be NULL, here and below. */
+EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                   epctx_changes *changes, epctx_error *error);
+/* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. */
+EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                     epctx_changes *changes, epctx_error *error);
+
+/* External initializers of the main graph and of its bodies come into the model. */
+EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error);
+/* Initializers of `threshold` bytes and more go into one file. Strings, sparse initializers and
+ * attribute tensors stay, because ORT does not look for them in files. */
+EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
+                                           epctx_changes *changes, epctx_error *error);
+/* Initializers that nothing reads go. One that makes an input optional, that a body captures or
+ * that a quantization annotation names is read. */
+EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error);
+
+/* A weightless model has EPContext nodes that take their weights as inputs (ORT's
+ * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
+ * each of them a reference into the source model (or into its data file) where the bytes are equal,
+ * and stores onnx_model_filename where it is missing. EPCTX_ERR_UNSUPPORTED when no EPContext node
+ * takes weights: they are in its binary, out of reach for everyone but the EP. */
+EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error);
+/* The way back: the weights that EPContext nodes take come into the model, and a node that took
+ * weights forgets onnx_model_filename. EPCTX_ERR_UNSUPPORTED for binaries without weights. */
+EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
+                                            epctx_changes *changes, epctx_error *error);
+
+/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and durable
+ * under a temporary name before the first one is replaced. After a crash at any point there is the
+ * old set, the new set, or files without a model; never a model with a file of another generation.
+ * A file that exists with the same bytes stays untouched; with other bytes it is EPCTX_ERR_EXISTS
+ * unless `overwrite`. The model at `path` is replaced. A failure puts back what was there. */
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_output_file *files, size_t count,
+                                         bool overwrite, epctx_error *error);
+
+typedef struct epctx_move_opts {
+    const epctx_profile *profile;     /* default: each node by its source */
+    const epctx_io *io;               /* default epctx_io_files() */
+    const epctx_allocator *allocator; /* default malloc */
+    bool dry_run;                     /* judge only */
+} epctx_move_opts;
+
+typedef struct epctx_move_report {
+    size_t model_count; /* models that named the file, */
+    size_t node_count;  /* with how many nodes */
+    uint64_t size;      /* of the file */
+    bool linked;        /* nothing had to be copied */
+} epctx_move_report;
+
+/* Renames a context binary, also into another folder, together with every node of `models` that
+ * names it. The new name is made first, then each model is replaced, then the old name goes: every
+ * state in between loads, and the same call again completes what a crash interrupted. Models that
+ * do not name the file are left alone; EPCTX_ERR_NOT_FOUND when none does. `moved_fn` (may be NULL)
+ * hears the path of each model with its number of nodes. `report` may be NULL. */
+EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
+                                         const char *const *models, size_t count,
+                                         const epctx_move_opts *opts,
+                                         void (*moved_fn)(void *user, const char *model,
+                                                          size_t nodes),
+                                         void *user, epctx_move_report *report,
+                                         epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2581,6 +2726,22 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return status;
 }
 
+static epctx_status epctx__file_link(void *user, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    epctx_status status;
+    (void)user;
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0) {
+        return EPCTX_OK;
+    }
+    if (errno != EEXIST) {
+        return epctx__io_error(error, "give another name to", from);
+    }
+    status = epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+    epctx_blame(error, to, NULL, NULL);
+    return status;
+}
+
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
     static const epctx_io files = {
@@ -2597,6 +2758,7 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_remove,
         epctx__file_sync_folder,
         epctx__file_map_inside,
+        epctx__file_link,
     };
     return &files;
 }
@@ -4585,7 +4747,8 @@ static const epctx_profile epctx__profiles[] = {
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX, EPCTX_KEY_PARTITION,
+     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX | EPCTX_ALL_NAME,
+     EPCTX_KEY_PARTITION,
      EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
@@ -10662,6 +10825,2346 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>convert
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
+{
+    switch (kind) {
+    case EPCTX_CHANGE_EMBEDDED:
+        return "embedded";
+    case EPCTX_CHANGE_EXTRACTED:
+        return "extracted";
+    case EPCTX_CHANGE_FOLLOWED:
+        return "followed";
+    case EPCTX_CHANGE_INLINED:
+        return "inlined";
+    case EPCTX_CHANGE_EXTERNAL:
+        return "external";
+    case EPCTX_CHANGE_PRUNED:
+        return "pruned";
+    case EPCTX_CHANGE_SKIPPED:
+        return "skipped";
+    default:
+        return "unknown";
+    }
+}
+
+/* -- what conversions share -- */
+
+/* EPContext nodes of one EP: they have their contexts in common. */
+typedef struct epctx__group {
+    const epctx_profile *profile;
+    size_t carriers[2]; /* nodes with a context of their own, by embed mode */
+    size_t converted;
+    size_t bare; /* secondary nodes without one */
+    size_t first;            /* embedding: number of the first node that is converted, */
+    const epctx__file *file; /* its binary, */
+    bool several;            /* and whether another node has another one */
+    uint32_t payload;        /* extracting: the first payload, or EPCTX_MAP_NONE */
+} epctx__group;
+
+typedef struct epctx__job {
+    epctx_view view;
+    epctx_epnode node;
+    const epctx_profile *profile;
+    uint32_t group;
+    bool chosen;
+    bool carrier; /* has a context of its own */
+    bool bare;    /* takes its graph from another node's context */
+    const epctx__file *file; /* embedding: where the context is */
+    uint32_t payload;        /* extracting: number of the payload, or EPCTX_MAP_NONE */
+} epctx__job;
+
+/* A different embedded context. */
+typedef struct epctx__payload {
+    epctx_span bytes;
+    epctx_str name; /* of its file */
+    uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
+} epctx__payload;
+
+typedef struct epctx__convert {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_convert_opts opts;
+    epctx_str path;   /* of the result */
+    epctx_str folder; /* of the result, with its separator */
+    epctx__job *jobs;
+    size_t job_count;
+    epctx__group *groups;
+    size_t group_count;
+    void *payloads;
+    size_t payload_count, payload_room;
+    void *items;
+    size_t item_count, item_room, done;
+    void *files;
+    size_t file_count, file_room;
+    void *parts; /* of the file with the weights */
+    size_t part_count, part_room;
+    uint64_t data_size;
+} epctx__convert;
+
+static bool epctx__convert_nomem(epctx__convert *c)
+{
+    epctx__nomem(c->error, c->arena->missing);
+    return false;
+}
+
+static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(c->arena, count, size);
+    if (memory == NULL) {
+        epctx__convert_nomem(c);
+    }
+    return memory;
+}
+
+static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
+                                epctx_str file, uint64_t size, const char *reason)
+{
+    epctx_change *item;
+    if (!epctx__list_room(c->arena, &c->items, c->item_count, &c->item_room, sizeof *item)) {
+        return epctx__convert_nomem(c);
+    }
+    item = (epctx_change *)c->items + c->item_count++;
+    item->kind = kind;
+    item->name = name;
+    item->file = file;
+    item->size = size;
+    item->reason = reason;
+    c->done += kind != EPCTX_CHANGE_SKIPPED;
+    return true;
+}
+
+static bool epctx__convert_skip(epctx__convert *c, epctx_str name, uint64_t size,
+                                const char *reason)
+{
+    return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, name, epctx_str_of(NULL), size, reason);
+}
+
+/* A refusal that names a node; the caller returns it. */
+static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
+                                  const char *attribute)
+{
+    epctx_blame(c->error, NULL, &node->name, attribute);
+    return false;
+}
+
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static const epctx__file *epctx__convert_map(epctx__convert *c, epctx_str folder, epctx_str name)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_mapping mapping;
+    epctx_model *model = c->model;
+    epctx__file *file;
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, c->error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    for (file = model->files; file != NULL; file = file->next) {
+        if (strcmp(file->path, path) == 0) {
+            return file;
+        }
+    }
+    file = (epctx__file *)epctx__convert_array(c, 1, sizeof *file);
+    if (file == NULL) {
+        return NULL;
+    }
+    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
+    if (file->path == NULL) {
+        epctx__convert_nomem(c);
+        return NULL;
+    }
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &mapping, NULL, 0, c->error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    file->mapping = mapping;
+    file->next = model->files;
+    model->files = file;
+    return file;
+}
+
+static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_set_attr(c->model, node, &attr, c->error) == EPCTX_OK;
+}
+
+static bool epctx__convert_str(epctx__convert *c, epctx_view node, const char *name,
+                               epctx_str value)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_set_attr(c->model, node, &attr, c->error) == EPCTX_OK;
+}
+
+/* Consumers read no model of 2 GiB or more. */
+static bool epctx__convert_fits(epctx__convert *c, const char *cure)
+{
+    uint64_t size = epctx_model_size(c->model);
+    if (size <= INT32_MAX) {
+        return true;
+    }
+    epctx_fail(c->error, EPCTX_ERR_LIMIT,
+               "the model would have %u bytes, and libprotobuf reads at most %u: %s", size,
+               (uint64_t)INT32_MAX, cure);
+    return false;
+}
+
+/* Adds a file of the result. `name` is relative to its folder. */
+static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
+                                size_t part_count, uint64_t size)
+{
+    epctx_output_file *file;
+    epctx_str join[2];
+    char path[EPCTX_PATH_MAX];
+    join[0] = c->folder;
+    join[1] = name;
+    if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
+        return false;
+    }
+    if (!epctx__list_room(c->arena, &c->files, c->file_count, &c->file_room, sizeof *file)) {
+        return epctx__convert_nomem(c);
+    }
+    file = (epctx_output_file *)c->files + c->file_count;
+    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
+    file->name = epctx_arena_copy(c->arena, name);
+    file->parts = parts;
+    file->part_count = part_count;
+    file->size = size;
+    if (file->path == NULL || file->name == NULL) {
+        return epctx__convert_nomem(c);
+    }
+    c->file_count++;
+    return true;
+}
+
+/* -- names of new files -- */
+
+/* What stands for {node}: letters that every file system takes. */
+static void epctx__plain_name(epctx__text *text, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char ch = name.data[i];
+        bool plain = epctx__is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '_' || ch == '-' ||
+                     (ch == '.' && i > 0 && name.data[i - 1] != '.');
+        epctx__text_char(text, plain ? ch : '_');
+    }
+}
+
+/* What stands for * in the EP's pattern: the short name of the EP where nodes share a binary, else
+ * the node's own key. */
+static void epctx__star_name(epctx__text *text, const epctx__job *job)
+{
+    static const char tail[] = "executionprovider";
+    epctx_str name = job->node.source;
+    size_t i;
+    if (job->profile->payload == EPCTX_PAYLOAD_EACH) {
+        name = job->node.partition_name.size > 0 ? job->node.partition_name : job->node.name;
+        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"));
+        return;
+    }
+    if (name.size > sizeof tail - 1) {
+        epctx_str end;
+        end.data = name.data + name.size - (sizeof tail - 1);
+        end.size = sizeof tail - 1;
+        name.size -= epctx__same_letters(end, epctx_str_of(tail)) ? end.size : 0;
+    }
+    name = name.size > 0 ? name : epctx_str_of("ctx");
+    for (i = 0; i < name.size; i++) {
+        char lower = epctx__lower(name.data[i]);
+        epctx_str one;
+        one.data = &lower;
+        one.size = 1;
+        epctx__plain_name(text, one);
+    }
+}
+
+/* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
+static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
+                                bool star, char out[EPCTX_PATH_MAX])
+{
+    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX - 1);
+    epctx_str file = epctx_path_file(c->path);
+    epctx_str stem = epctx__path_stem(file);
+    epctx_str model = stem;
+    const char *p = pattern;
+    if (model.size > 4 && memcmp(model.data + model.size - 4, "_ctx", 4) == 0) {
+        model.size -= 4;
+    }
+    while (*p != '\0') {
+        if (strncmp(p, "{stem}", 6) == 0) {
+            epctx__text_str(&text, stem.data, stem.size);
+            p += 6;
+        } else if (strncmp(p, "{model}", 7) == 0) {
+            epctx__text_str(&text, model.data, model.size);
+            p += 7;
+        } else if (strncmp(p, "{file}", 6) == 0) {
+            epctx__text_str(&text, file.data, file.size);
+            p += 6;
+        } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
+            epctx__plain_name(&text, job->node.name);
+            p += 6;
+        } else if (*p == '*' && star) {
+            epctx__star_name(&text, job);
+            p++;
+        } else {
+            epctx__text_char(&text, *p++);
+        }
+    }
+    out[text.size] = '\0';
+    if (text.size >= EPCTX_PATH_MAX - 1) {
+        epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
+        return false;
+    }
+    return true;
+}
+
+/* A new file's name must be one that a model may hold, and not the model's own. */
+static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+{
+    epctx_error reason;
+    size_t i;
+    if (epctx_path_check(name, &reason) != EPCTX_OK) {
+        epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
+        return false;
+    }
+    for (i = 0; profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
+         i++) {
+        if (name.data[i] == '.' && name.data[i + 1] == '.') {
+            epctx_fail(c->error, EPCTX_ERR_PATH,
+                       "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                       &name, profile->name);
+            return false;
+        }
+    }
+    if (epctx__is_separator(name.data[name.size - 1])) {
+        epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
+                   &name);
+        return false;
+    }
+    if (epctx_str_eq(name, epctx_path_file(c->path))) {
+        epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                   "new file '%S' would be the model itself; choose another name", &name);
+        return false;
+    }
+    return true;
+}
+
+static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
+                                 const epctx_convert_opts *opts, epctx_error *error)
+{
+    memset(c, 0, sizeof *c);
+    c->model = model;
+    c->arena = &model->arena;
+    c->error = error;
+    if (opts != NULL) {
+        c->opts = *opts;
+    }
+    c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
+    c->folder = epctx_path_folder(c->path);
+    return epctx__editable(model, error) == EPCTX_OK;
+}
+
+typedef bool (*epctx__convert_step)(epctx__convert *c);
+
+/* Runs a conversion; a failure takes its edits back. */
+static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
+                                       epctx__convert_step step, epctx_changes *changes,
+                                       epctx_error *error)
+{
+    epctx__convert c;
+    epctx_error local;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error *use = error != NULL ? error : &local;
+    epctx_error_clear(use);
+    if (changes != NULL) {
+        memset(changes, 0, sizeof *changes);
+    }
+    if (!epctx__convert_begin(&c, model, opts, use) || !step(&c)) {
+        epctx_undo(model, mark);
+        epctx_blame(use, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+        return use->status;
+    }
+    if (changes != NULL) {
+        changes->items = (const epctx_change *)c.items;
+        changes->count = c.item_count;
+        changes->done = c.done;
+        changes->files = (const epctx_output_file *)c.files;
+        changes->file_count = c.file_count;
+    }
+    return EPCTX_OK;
+}
+
+/* -- contexts -- */
+
+static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epctx__job *job,
+                            epctx_map *groups)
+{
+    epctx_str parts[2];
+    epctx_str key;
+    memset(job, 0, sizeof *job);
+    if (epctx_epnode_read(view, &job->node, c->error) != EPCTX_OK) {
+        return false;
+    }
+    job->view = view->view;
+    job->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(job->node.source);
+    job->chosen = c->opts.node == NULL || epctx_str_is(job->node.name, c->opts.node);
+    job->payload = EPCTX_MAP_NONE;
+    if (epctx__attr_str(view, "ep_dlc_context").size == 0) {
+        bool own = job->node.main_context == 1 || job->profile->payload == EPCTX_PAYLOAD_EACH ||
+                   (job->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
+        job->carrier = own;
+        job->bare = !own && job->node.ep_cache_context.size == 0;
+    }
+    parts[0] = epctx_str_of(job->profile->name);
+    parts[1] = job->node.source;
+    if (!epctx__join_key(c->arena, parts, 2, &key)) {
+        return epctx__convert_nomem(c);
+    }
+    job->group = epctx_map_get(groups, key);
+    if (job->group == EPCTX_MAP_NONE) {
+        job->group = (uint32_t)c->group_count++;
+        c->groups[job->group].profile = job->profile;
+        c->groups[job->group].payload = EPCTX_MAP_NONE;
+        if (epctx_map_put(groups, key, job->group) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    c->groups[job->group].carriers[job->node.embed_mode] += job->carrier;
+    c->groups[job->group].bare += job->bare;
+    return true;
+}
+
+static bool epctx__jobs_missing(epctx__convert *c)
+{
+    if (c->job_count == 0) {
+        epctx_fail(c->error, EPCTX_ERR_NO_NODES,
+                   "there is no EPContext node: compile the model first");
+    } else {
+        epctx_fail(c->error, EPCTX_ERR_NO_NODES,
+                   "there is no EPContext node '%s', but for example '%S'", c->opts.node,
+                   &c->jobs[0].node.name);
+    }
+    return false;
+}
+
+/* Every EPContext node of the model. */
+static bool epctx__jobs_collect(epctx__convert *c)
+{
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_map groups;
+    size_t count = 0;
+    size_t chosen = 0;
+    epctx_walk_begin(&walk, c->model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        count += epctx_is_epnode(&view);
+    }
+    c->jobs = (epctx__job *)epctx__convert_array(c, count, sizeof *c->jobs);
+    c->groups = (epctx__group *)epctx__convert_array(c, count, sizeof *c->groups);
+    if (c->jobs == NULL || c->groups == NULL) {
+        return false;
+    }
+    epctx_map_init(&groups, c->arena);
+    epctx_walk_begin(&walk, c->model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        if (!epctx_is_epnode(&view)) {
+            continue;
+        }
+        if (!epctx__job_read(c, &view, &c->jobs[c->job_count], &groups)) {
+            return false;
+        }
+        chosen += c->jobs[c->job_count++].chosen;
+    }
+    return chosen > 0 || epctx__jobs_missing(c);
+}
+
+/* Whether the conversion to `mode` concerns a node; what it leaves alone it notes. */
+static bool epctx__job_due(epctx__convert *c, const epctx__job *job, int64_t mode, bool *due)
+{
+    const epctx_epnode *node = &job->node;
+    *due = job->chosen && job->carrier && node->embed_mode != mode;
+    if (*due || !job->chosen || (job->bare && c->opts.node == NULL)) {
+        return true;
+    }
+    if (job->bare) {
+        return epctx__convert_skip(c, node->name, 0,
+                                   "is secondary: the context is in its primary node");
+    }
+    if (job->carrier) {
+        return epctx__convert_skip(c, node->name, node->ep_cache_context.size,
+                                   mode == 1 ? "is embedded already" : "is in a file already");
+    }
+    return epctx__convert_skip(c, node->name, node->ep_cache_context.size,
+                               node->main_context == 0
+                                   ? "is secondary: its EP does not read this context"
+                                   : "wraps a DLC, not a context");
+}
+
+/* After the contexts: secondary nodes repeat the mode of their primary one, and EPs that take one
+ * mode only must find one. */
+static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
+{
+    size_t i;
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        const epctx__group *group = &c->groups[job->group];
+        bool mixed = group->carriers[!mode] > group->converted;
+        if (group->converted == 0) {
+            continue;
+        }
+        if (mixed && (group->profile->traits & EPCTX_NO_MIX) != 0) {
+            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                       "the EP %s refuses models with embedded and external contexts: convert all "
+                       "of its nodes",
+                       group->profile->name);
+            return false;
+        }
+        if (job->bare && !mixed && job->node.embed_mode != mode &&
+            (job->node.present & EPCTX__BIT(EMBED_MODE)) != 0) {
+            if (!epctx__convert_int(c, job->view, "embed_mode", mode) ||
+                !epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, job->node.name, epctx_str_of(NULL),
+                                     0, NULL)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* -- embed -- */
+
+static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
+{
+    const epctx_epnode *node = &job->node;
+    const epctx__group *group = &c->groups[job->group];
+    if (strcmp(job->profile->name, "openvino") == 0 &&
+        epctx__ends_with(node->ep_cache_context, ".xml")) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "names an OpenVINO IR, whose weights are in a .bin beside it: the two must stay "
+                   "files");
+    } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
+               epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "names an engine without weights, which TensorRT knows by its file name: it must "
+                   "stay a file");
+    } else if ((job->profile->traits & EPCTX_EMBED_ONE) != 0 && group->bare > 0) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "%u more nodes take their graphs from this context, and the EP %s finds them in "
+                   "a file only (ORT issue 31977): keep the binary",
+                   (uint64_t)group->bare, job->profile->name);
+    } else {
+        return true;
+    }
+    return epctx__convert_refuse(c, node, "ep_cache_context");
+}
+
+static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
+{
+    epctx__job *job = &c->jobs[index];
+    epctx__group *group = &c->groups[job->group];
+    job->file = epctx__convert_map(c, folder, job->node.ep_cache_context);
+    if (job->file == NULL) {
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (job->file->mapping.size > INT32_MAX) {
+        epctx_fail(c->error, EPCTX_ERR_LIMIT,
+                   "the context has %u bytes, and an embedded one cannot have more than %u: keep "
+                   "the binary",
+                   (uint64_t)job->file->mapping.size, (uint64_t)INT32_MAX);
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (group->converted++ == 0) {
+        group->first = index;
+        group->file = job->file;
+    }
+    group->several = group->several || group->file != job->file;
+    return true;
+}
+
+/* Where all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
+static bool epctx__embed_store(epctx__convert *c, size_t index)
+{
+    epctx__job *job = &c->jobs[index];
+    const epctx__group *group = &c->groups[job->group];
+    epctx_str bytes = epctx__str(job->file->mapping.data, job->file->mapping.size);
+    bool emptied = (job->profile->traits & EPCTX_ALL_NAME) != 0 && index != group->first;
+    if (emptied && group->several) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "the EP %s loads one embedded context, and its nodes name several binaries: "
+                   "keep them",
+                   job->profile->name);
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (emptied) {
+        bytes.size = 0;
+        if (!epctx__convert_int(c, job->view, "main_context", 0)) {
+            return false;
+        }
+    }
+    return epctx__convert_str(c, job->view, "ep_cache_context", bytes) &&
+           epctx__convert_int(c, job->view, "embed_mode", 1) &&
+           epctx__convert_note(c, emptied ? EPCTX_CHANGE_FOLLOWED : EPCTX_CHANGE_EMBEDDED,
+                               job->node.name, job->node.ep_cache_context, bytes.size, NULL);
+}
+
+static bool epctx__embed_step(epctx__convert *c)
+{
+    epctx_str folder = epctx_str_of(NULL);
+    size_t i;
+    bool due;
+    if (!epctx__jobs_collect(c)) {
+        return false;
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        if (!epctx__job_due(c, job, 1, &due)) {
+            return false;
+        }
+        if (!due) {
+            continue;
+        }
+        if (epctx_path_base(epctx_str_of(c->model->path),
+                            epctx_str_of(c->opts.context_file_path), &folder,
+                            c->error) != EPCTX_OK ||
+            !epctx__embed_allowed(c, job) || !epctx__embed_map(c, folder, i)) {
+            return false;
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        if (c->jobs[i].file != NULL && !epctx__embed_store(c, i)) {
+            return false;
+        }
+    }
+    return epctx__jobs_settle(c, 1) &&
+           epctx__convert_fits(c, "keep contexts in files, or choose a node");
+}
+
+EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                   epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__embed_step, changes, error);
+}
+
+/* -- extract -- */
+
+/* Equal contexts get one number. Only contexts of a size that occurs twice are hashed. */
+static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
+                                  epctx_map *seen)
+{
+    epctx__payload *payload;
+    uint64_t *key = (uint64_t *)epctx__convert_array(c, 2, sizeof *key);
+    epctx_str name;
+    uint32_t at;
+    uint32_t tries = 0;
+    if (key == NULL) {
+        return false;
+    }
+    key[0] = job->node.ep_cache_context.size;
+    name = epctx__str((const uint8_t *)key, sizeof *key);
+    if (epctx_map_get(sizes, name) > 1) {
+        key[1] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
+    }
+    name.size = 2 * sizeof *key;
+    /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
+    for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
+        payload = (epctx__payload *)c->payloads + at;
+        if (memcmp(payload->bytes.data, job->node.ep_cache_context.data, payload->bytes.size) ==
+            0) {
+            job->payload = at;
+            return true;
+        }
+        at = payload->next;
+    }
+    if (!epctx__list_room(c->arena, &c->payloads, c->payload_count, &c->payload_room,
+                          sizeof *payload)) {
+        return epctx__convert_nomem(c);
+    }
+    payload = (epctx__payload *)c->payloads + c->payload_count;
+    payload->bytes.data = (const uint8_t *)job->node.ep_cache_context.data;
+    payload->bytes.size = job->node.ep_cache_context.size;
+    payload->next = epctx_map_get(seen, name);
+    job->payload = (uint32_t)c->payload_count;
+    if (epctx_map_put(seen, name, job->payload) != EPCTX_OK) {
+        return epctx__convert_nomem(c);
+    }
+    c->payload_count++;
+    return true;
+}
+
+static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
+{
+    const epctx__group *group = &c->groups[job->group];
+    if ((job->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "the EP %s reads embedded contexts only: leave the model as it is",
+                   job->profile->name);
+    } else if (job->node.ep_cache_context.size == 0) {
+        epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                   "is empty: there is no context to extract; compile the model again");
+    } else if ((job->profile->traits & EPCTX_ALL_NAME) != 0 && group->bare > 0 &&
+               group->carriers[0] + group->carriers[1] > 1) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "the EP %s wants every node to name its binary, and %u nodes do not tell which "
+                   "of several it is: set it by hand",
+                   job->profile->name, (uint64_t)group->bare);
+    } else {
+        return true;
+    }
+    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+}
+
+/* "name.ext" -> "name_2.ext". */
+static bool epctx__numbered(epctx__convert *c, const char *name, uint64_t number,
+                            char out[EPCTX_PATH_MAX])
+{
+    epctx_str whole = epctx_str_of(name);
+    epctx_str folder = epctx_path_folder(whole);
+    epctx_str stem = epctx__path_stem(epctx_path_file(whole));
+    char digits[24];
+    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, number, 10);
+    parts[0].data = name;
+    parts[0].size = folder.size + stem.size;
+    parts[1].data = digits;
+    parts[1].size = text.size;
+    parts[2] = epctx_str_of(name + parts[0].size);
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
+}
+
+/* The first name of its kind that no other context of the model has; `taken` maps a name to the
+ * next number to try. */
+static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_map *taken)
+{
+    epctx__payload *payload = (epctx__payload *)c->payloads + job->payload;
+    const char *pattern = c->opts.name != NULL ? c->opts.name : job->profile->binary;
+    char base[EPCTX_PATH_MAX];
+    char name[EPCTX_PATH_MAX];
+    char *kept;
+    uint32_t number;
+    if (!epctx__fill_pattern(c, pattern, job, c->opts.name == NULL, base)) {
+        return false;
+    }
+    memcpy(name, base, strlen(base) + 1);
+    number = epctx_map_get(taken, epctx_str_of(name));
+    if (number != EPCTX_MAP_NONE && c->opts.name != NULL) {
+        epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                   "'%s' is the name of another context of this model: choose a node, or a name "
+                   "with {node}",
+                   name);
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
+        if (!epctx__numbered(c, base, number++, name)) {
+            return false;
+        }
+    }
+    if (number != EPCTX_MAP_NONE) { /* the key of `taken` is borrowed, and this one is there */
+        epctx_map_put(taken, epctx_str_of(base), number);
+    }
+    kept = epctx_arena_copy(c->arena, epctx_str_of(name));
+    if (kept == NULL || epctx_map_put(taken, epctx_str_of(kept), 1) != EPCTX_OK) {
+        return epctx__convert_nomem(c);
+    }
+    payload->name = epctx_str_of(kept);
+    return epctx__convert_name(c, payload->name, job->profile) &&
+           epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
+}
+
+static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
+{
+    const epctx__payload *payload = (const epctx__payload *)c->payloads + job->payload;
+    return epctx__convert_str(c, job->view, "ep_cache_context", payload->name) &&
+           epctx__convert_int(c, job->view, "embed_mode", 0) &&
+           epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, job->node.name, payload->name,
+                               payload->bytes.size, NULL);
+}
+
+/* EPs that want every node to name the binary: secondary nodes become primary ones. */
+static bool epctx__extract_bare(epctx__convert *c, epctx__job *job)
+{
+    uint32_t at = c->groups[job->group].payload;
+    epctx_str name;
+    if (at == EPCTX_MAP_NONE) {
+        return true;
+    }
+    job->bare = false;
+    name = ((const epctx__payload *)c->payloads + at)->name;
+    return epctx__convert_int(c, job->view, "main_context", 1) &&
+           epctx__convert_str(c, job->view, "ep_cache_context", name) &&
+           epctx__convert_int(c, job->view, "embed_mode", 0) &&
+           epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, job->node.name, name, 0, NULL);
+}
+
+/* Contexts to be extracted are numbered, names of files that stay are taken. */
+static bool epctx__extract_plan(epctx__convert *c, epctx_map *taken)
+{
+    epctx_map sizes, seen;
+    size_t i;
+    bool due;
+    epctx_map_init(&sizes, c->arena);
+    epctx_map_init(&seen, c->arena);
+    for (i = 0; i < c->job_count; i++) {
+        epctx_epnode *node = &c->jobs[i].node;
+        epctx_str key;
+        uint64_t *size = (uint64_t *)epctx__convert_array(c, 1, sizeof *size);
+        uint32_t count;
+        if (size == NULL) {
+            return false;
+        }
+        *size = node->ep_cache_context.size;
+        key = epctx__str((const uint8_t *)size, sizeof *size);
+        count = epctx_map_get(&sizes, key);
+        if (node->embed_mode == 1 &&
+            epctx_map_put(&sizes, key, count == EPCTX_MAP_NONE ? 1 : 2) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+        if (node->embed_mode == 0 && epctx_map_put(taken, node->ep_cache_context, 1) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        if (!epctx__job_due(c, job, 0, &due)) {
+            return false;
+        }
+        if (due) {
+            if (!epctx__extract_allowed(c, job) || !epctx__extract_number(c, job, &sizes, &seen)) {
+                return false;
+            }
+            if (c->groups[job->group].converted++ == 0) {
+                c->groups[job->group].payload = job->payload;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__extract_step(epctx__convert *c)
+{
+    epctx_map taken;
+    size_t i;
+    epctx_map_init(&taken, c->arena);
+    if (!epctx__jobs_collect(c)) {
+        return false;
+    }
+    if (epctx_path_file(c->path).size == 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "the model came from memory: say where it will be written (output_path)");
+        return false;
+    }
+    if (!epctx__extract_plan(c, &taken)) {
+        return false;
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        bool named = job->payload != EPCTX_MAP_NONE &&
+                     ((const epctx__payload *)c->payloads + job->payload)->name.size > 0;
+        if (job->payload != EPCTX_MAP_NONE &&
+            ((!named && !epctx__extract_name(c, job, &taken)) || !epctx__extract_store(c, job))) {
+            return false;
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        if (job->bare && (job->profile->traits & EPCTX_ALL_NAME) != 0 &&
+            !epctx__extract_bare(c, job)) {
+            return false;
+        }
+    }
+    return epctx__jobs_settle(c, 0);
+}
+
+EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                     epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__extract_step, changes, error);
+}
+
+/* -- initializers: what a tensor stores -- */
+
+/* TensorProto's fields for data: the typed ones, raw_data, external_data, data_location. */
+static bool epctx__is_storage(uint32_t number)
+{
+    return (number >= 4 && number <= 7) || number == 9 || number == 10 || number == 11 ||
+           number == 13 || number == 14;
+}
+
+/* Behind the fields with numbers up to `number`, where a writer in field order puts it. */
+static epctx_slot *epctx__sorted_place(const epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot;
+    epctx_slot *previous = NULL;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && slot->number > number) {
+            break;
+        }
+        previous = slot;
+    }
+    return previous;
+}
+
+static bool epctx__convert_place(epctx__convert *c, epctx__builder *b, epctx_slot *tensor,
+                                 epctx_slot *fresh)
+{
+    epctx_slot *previous = fresh != NULL ? epctx__sorted_place(tensor, fresh->number) : NULL;
+    return epctx__place(c->model, b, tensor, previous, fresh, c->error) == EPCTX_OK;
+}
+
+/* Takes the data out of a tensor; what else it has stays where it is. */
+static epctx_slot *epctx__tensor_strip(epctx__convert *c, epctx_view view)
+{
+    epctx_slot *tensor;
+    epctx_slot *slot;
+    if (epctx__locate_message(c->model, view, &tensor, c->error) != EPCTX_OK) {
+        return NULL;
+    }
+    for (slot = tensor->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_storage(slot->number) &&
+            epctx__remove_slot(c->model, slot, c->error) != EPCTX_OK) {
+            return NULL;
+        }
+    }
+    return tensor;
+}
+
+static bool epctx__tensor_raw(epctx__convert *c, epctx_view view, const uint8_t *data, size_t size)
+{
+    epctx__builder b = epctx__builder_of(c->model);
+    epctx_slot *tensor = epctx__tensor_strip(c, view);
+    return tensor != NULL &&
+           epctx__convert_place(c, &b, tensor, epctx__add_bytes(&b, NULL, 9, data, size));
+}
+
+static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char *key,
+                               epctx_str value)
+{
+    epctx__builder b = epctx__builder_of(c->model);
+    epctx_slot *entry = epctx__add_message(&b, NULL, 13);
+    if (entry != NULL) {
+        epctx__add_str(&b, entry, 1, epctx_str_of(key));
+        epctx__add_str(&b, entry, 2, value);
+    }
+    return epctx__convert_place(c, &b, tensor, entry);
+}
+
+static epctx_str epctx__convert_decimal(epctx__convert *c, uint64_t number)
+{
+    char digits[24];
+    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_str out;
+    epctx__text_number(&text, number, 10);
+    out.data = digits;
+    out.size = text.size;
+    out.data = epctx_arena_copy(c->arena, out);
+    out.size = out.data != NULL ? out.size : 0;
+    return out;
+}
+
+static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str location,
+                                uint64_t offset, uint64_t length)
+{
+    epctx__builder b = epctx__builder_of(c->model);
+    epctx_str from = epctx__convert_decimal(c, offset);
+    epctx_str size = epctx__convert_decimal(c, length);
+    epctx_slot *tensor;
+    if (from.size == 0 || size.size == 0) {
+        return epctx__convert_nomem(c);
+    }
+    tensor = epctx__tensor_strip(c, view);
+    if (tensor == NULL || !epctx__tensor_pair(c, tensor, "location", location) ||
+        !epctx__tensor_pair(c, tensor, "offset", from) ||
+        !epctx__tensor_pair(c, tensor, "length", size)) {
+        return false;
+    }
+    return epctx__convert_place(c, &b, tensor, epctx__add_varint(&b, NULL, 14, 1)); /* EXTERNAL */
+}
+
+/* The bytes of a tensor, wherever they are. `why` says why there are none to be had; false is a
+ * failure. */
+static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
+                               epctx_tensor *out, const char **why)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    epctx__loader loader;
+    *why = NULL;
+    memset(&loader, 0, sizeof loader);
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.error = c->error;
+    if (!epctx__load_tensor(&loader, view, out)) {
+        return false;
+    }
+    if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
+        *why = "strings cannot be in a file";
+    } else if (out->data == NULL && out->size == 0 && !t.has_raw) {
+        *why = "its data is in fields of a packed type that cannot be moved";
+    }
+    return true;
+}
+
+/* -- initializers: all of a graph and its bodies -- */
+
+typedef bool (*epctx__graph_step)(epctx__convert *c, epctx_view graph);
+
+static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_step step,
+                              uint32_t depth)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view node;
+    if (!step(c, graph)) {
+        return false;
+    }
+    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
+        epctx_view attr;
+        while (epctx__next_body(&attrs, &attr)) {
+            epctx_cursor fields = epctx_fields(attr, 0);
+            epctx_field field;
+            while (epctx_next_field(&fields, &field)) {
+                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
+                    !epctx__each_graph(c, field.body, step, depth - 1)) { /* g, graphs */
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__every_graph(epctx__convert *c, epctx__graph_step step)
+{
+    return epctx__each_graph(c, epctx_model_graph(c->model).view, step, EPCTX_WALK_DEPTH);
+}
+
+/* -- inline -- */
+
+static bool epctx__inline_tensor(epctx__convert *c, const epctx_tensor_view *tensor)
+{
+    epctx_tensor loaded;
+    const char *why;
+    if (!epctx__tensor_read(c, c->model, tensor->view, &loaded, &why)) {
+        return false;
+    }
+    if (loaded.elem_type == EPCTX_ONNX_STRING) {
+        epctx_fail(c->error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be in a file",
+                   &loaded.name);
+        return false;
+    }
+    return epctx__tensor_raw(c, tensor->view, loaded.data, loaded.size) &&
+           epctx__convert_note(c, EPCTX_CHANGE_INLINED, tensor->name, tensor->location,
+                               loaded.size, NULL);
+}
+
+static bool epctx__inline_graph(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (tensor.external && !epctx__inline_tensor(c, &tensor)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__inline_step(epctx__convert *c)
+{
+    return epctx__every_graph(c, epctx__inline_graph) &&
+           epctx__convert_fits(c, "keep initializers in a file");
+}
+
+EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__inline_step, changes, error);
+}
+
+/* -- external -- */
+
+static bool epctx__external_part(epctx__convert *c, const uint8_t *data, size_t size)
+{
+    epctx_span *part;
+    if (size == 0) {
+        return true;
+    }
+    if (!epctx__list_room(c->arena, &c->parts, c->part_count, &c->part_room, sizeof *part)) {
+        return epctx__convert_nomem(c);
+    }
+    part = (epctx_span *)c->parts + c->part_count++;
+    part->data = data;
+    part->size = size;
+    c->data_size += size;
+    return true;
+}
+
+static bool epctx__external_tensor(epctx__convert *c, const epctx_tensor_view *tensor,
+                                   epctx_str file)
+{
+    epctx_tensor loaded;
+    const char *why;
+    uint64_t offset;
+    if (!epctx__tensor_read(c, c->model, tensor->view, &loaded, &why)) {
+        return false;
+    }
+    if (why != NULL) {
+        return epctx__convert_skip(c, tensor->name, 0, why);
+    }
+    if (loaded.size < c->opts.threshold) {
+        return true;
+    }
+    offset = c->data_size + (0 - c->data_size) % c->opts.alignment;
+    return epctx__external_part(c, NULL, (size_t)(offset - c->data_size)) &&
+           epctx__external_part(c, loaded.data, loaded.size) &&
+           epctx__tensor_refer(c, tensor->view, file, offset, loaded.size) &&
+           epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, tensor->name, file, loaded.size, NULL);
+}
+
+static bool epctx__external_graph(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (tensor.external) {
+            if (epctx_str_is(tensor.location, c->opts.name)) {
+                epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                           "'%s' has weights of this model already: bring them in first (init "
+                           "--inline), or choose another name",
+                           c->opts.name);
+                return false;
+            }
+        } else if (!epctx__external_tensor(c, &tensor, epctx_str_of(c->opts.name))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Tensors that are attributes and large enough to be missed. */
+static bool epctx__external_attrs(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view node;
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
+        epctx_attr_view attr;
+        while (epctx_next_attr(&attrs, &attr)) {
+            if (epctx__has_view(attr.t) && attr.t.size >= c->opts.threshold &&
+                !epctx__convert_skip(c, epctx_node_of(node).name, attr.t.size,
+                                     "attribute tensors stay: ORT looks into files for "
+                                     "initializers only")) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__external_sparse(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor it = epctx_graph_sparse(epctx_graph_of(graph));
+    epctx_sparse_view sparse;
+    while (epctx_next_sparse(&it, &sparse)) {
+        if (!epctx__convert_skip(c, sparse.values.name, 0, "sparse initializers stay in the model")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__external_step(epctx__convert *c)
+{
+    char name[EPCTX_PATH_MAX];
+    if (epctx_path_file(c->path).size == 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "the model came from memory: say where it will be written (output_path)");
+        return false;
+    }
+    c->opts.alignment = c->opts.alignment != 0 ? c->opts.alignment : 4096;
+    if ((c->opts.alignment & (c->opts.alignment - 1)) != 0 || c->opts.alignment > 1u << 30) {
+        epctx_fail(c->error, EPCTX_ERR_ARG, "alignment %u is not a power of two up to 2^30",
+                   c->opts.alignment);
+        return false;
+    }
+    if (!epctx__fill_pattern(c, c->opts.name != NULL ? c->opts.name : "{file}.data", NULL, false,
+                             name) ||
+        !epctx__convert_name(c, epctx_str_of(name), NULL)) {
+        return false;
+    }
+    c->opts.name = epctx_arena_copy(c->arena, epctx_str_of(name));
+    if (c->opts.name == NULL) {
+        return epctx__convert_nomem(c);
+    }
+    return epctx__every_graph(c, epctx__external_graph) &&
+           epctx__every_graph(c, epctx__external_attrs) &&
+           epctx__every_graph(c, epctx__external_sparse) &&
+           (c->part_count == 0 ||
+            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
+                                c->part_count, c->data_size));
+}
+
+EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
+                                           epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__external_step, changes, error);
+}
+
+/* -- prune -- */
+
+static bool epctx__prune_use(epctx__convert *c, epctx_map *used, epctx_str name)
+{
+    return epctx_map_put(used, name, 1) == EPCTX_OK || epctx__convert_nomem(c);
+}
+
+static bool epctx__prune_captures(epctx__convert *c, epctx_map *used, epctx_view node)
+{
+    epctx__loader loader;
+    epctx__captures captures = {NULL, 0};
+    size_t i;
+    memset(&loader, 0, sizeof loader);
+    loader.model = c->model;
+    loader.arena = c->arena;
+    loader.error = c->error;
+    if (!epctx__capture_node(&loader, node, NULL, &captures, 100)) {
+        return false;
+    }
+    if (captures.count == 0) {
+        return true;
+    }
+    captures.out = (epctx_str *)epctx__convert_array(c, captures.count, sizeof *captures.out);
+    captures.count = 0;
+    if (captures.out == NULL || !epctx__capture_node(&loader, node, NULL, &captures, 100)) {
+        return false;
+    }
+    for (i = 0; i < captures.count; i++) {
+        if (!epctx__prune_use(c, used, captures.out[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a graph reads, its bodies included, and what its interface and annotations name. */
+static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_view graph)
+{
+    epctx_cursor nodes = epctx_graph_nodes(graph);
+    epctx_cursor inputs = epctx_graph_inputs(graph);
+    epctx_cursor outputs = epctx_graph_outputs(graph);
+    epctx_cursor annotations = epctx_graph_annotations(graph);
+    epctx_annotation_view annotation;
+    epctx_value_view value;
+    epctx_view node;
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_cursor names = epctx_fields(node, 1);
+        epctx_str name;
+        while (epctx_next_str(&names, &name)) {
+            if (!epctx__prune_use(c, used, name)) {
+                return false;
+            }
+        }
+        if (!epctx__prune_captures(c, used, node)) {
+            return false;
+        }
+    }
+    while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value)) {
+        if (!epctx__prune_use(c, used, value.name)) {
+            return false;
+        }
+    }
+    while (epctx_next_annotation(&annotations, &annotation)) {
+        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
+        epctx_pair pair;
+        if (!epctx__prune_use(c, used, annotation.tensor_name)) {
+            return false;
+        }
+        while (epctx_next_pair(&pairs, &pair)) {
+            if (!epctx__prune_use(c, used, pair.value)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
+                             epctx_str name)
+{
+    return epctx_map_get(used, name) != EPCTX_MAP_NONE ||
+           (epctx_remove(c->model, view, c->error) == EPCTX_OK &&
+            epctx__convert_note(c, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size,
+                                NULL));
+}
+
+static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
+{
+    epctx_graph_view view = epctx_graph_of(graph);
+    epctx_cursor tensors = epctx_graph_initializers(view);
+    epctx_cursor sparses = epctx_graph_sparse(view);
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_map used;
+    epctx_map_init(&used, c->arena);
+    if (!epctx__prune_used(c, &used, view)) {
+        return false;
+    }
+    while (epctx_next_tensor(&tensors, &tensor)) {
+        if (!epctx__prune_one(c, &used, tensor.view, tensor.name)) {
+            return false;
+        }
+    }
+    while (epctx_next_sparse(&sparses, &sparse)) {
+        if (!epctx__prune_one(c, &used, sparse.view, sparse.values.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__prune_step(epctx__convert *c)
+{
+    return epctx__every_graph(c, epctx__prune_graph);
+}
+
+EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__prune_step, changes, error);
+}
+
+/* -- weightless and self-contained -- */
+
+/* Names that EPContext nodes of the main graph take; a job gets `payload` 0 when it takes any. */
+static bool epctx__weight_names(epctx__convert *c, epctx_map *weights)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(c->model));
+    epctx_tensor_view tensor;
+    epctx_map initializers;
+    size_t i;
+    epctx_map_init(&initializers, c->arena);
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (epctx_map_put(&initializers, tensor.name, 1) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx_cursor names = epctx_fields(c->jobs[i].view, 1);
+        epctx_str name;
+        while (c->jobs[i].chosen && epctx_next_str(&names, &name)) {
+            if (epctx_map_get(&initializers, name) == EPCTX_MAP_NONE) {
+                continue;
+            }
+            c->jobs[i].payload = 0;
+            if (epctx_map_put(weights, name, 1) != EPCTX_OK) {
+                return epctx__convert_nomem(c);
+            }
+        }
+    }
+    return true;
+}
+
+/* The source model's name: given, or what the first node that takes weights stores. */
+static bool epctx__weight_source(epctx__convert *c, epctx_str *name)
+{
+    size_t i;
+    *name = epctx_str_of(c->opts.source);
+    for (i = 0; i < c->job_count && name->size == 0; i++) {
+        if (c->jobs[i].payload == 0) {
+            *name = c->jobs[i].node.onnx_model_filename;
+        }
+    }
+    if (name->size > 0) {
+        return true;
+    }
+    epctx_fail(c->error, EPCTX_ERR_ARG,
+               "no node stores onnx_model_filename: say which model has the weights (--source)");
+    return false;
+}
+
+/* Where the data of a tensor of the source is, as this model would name it. */
+static bool epctx__weight_place(epctx__convert *c, const epctx_model *source, epctx_str name,
+                                const epctx_tensor_view *tensor, epctx_str *location,
+                                uint64_t *offset)
+{
+    epctx_str parts[2];
+    char path[EPCTX_PATH_MAX];
+    *location = name;
+    if (!tensor->external) {
+        *offset = (uint64_t)(tensor->raw.data - source->source.data);
+        return true;
+    }
+    parts[0] = epctx_path_folder(name);
+    parts[1] = tensor->location;
+    *offset = tensor->offset;
+    if (epctx__path_join(path, sizeof path, parts, 2, c->error) != EPCTX_OK) {
+        return false;
+    }
+    location->data = epctx_arena_copy(c->arena, epctx_str_of(path));
+    location->size = strlen(path);
+    return location->data != NULL || epctx__convert_nomem(c);
+}
+
+static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
+{
+    return a->elem_type == b->elem_type && a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+}
+
+static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
+                                const epctx_tensor_view *mine, epctx_view theirs)
+{
+    epctx_tensor_view view = epctx_tensor_of(theirs);
+    epctx_tensor a, b;
+    epctx_str location;
+    uint64_t offset;
+    const char *why;
+    if (!epctx__tensor_read(c, c->model, mine->view, &a, &why) ||
+        (why == NULL && !epctx__tensor_read(c, source, theirs, &b, &why))) {
+        return false;
+    }
+    if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
+                        (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
+        why = "the source model has another tensor of this name";
+    }
+    if (why == NULL && !view.external && !view.has_raw) {
+        why = "the source model stores it in typed fields, which cannot be referred to";
+    }
+    if (why == NULL && a.size == 0) {
+        why = "has no bytes";
+    }
+    if (why != NULL) {
+        return epctx__convert_skip(c, mine->name, a.size, why);
+    }
+    return epctx__weight_place(c, source, source_name, &view, &location, &offset) &&
+           epctx__tensor_refer(c, mine->view, location, offset, a.size) &&
+           epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
+}
+
+static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str source_name,
+                               const epctx_map *weights)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(source));
+    epctx_tensor_view tensor;
+    epctx_view *views;
+    epctx_map theirs;
+    uint32_t count = 0;
+    views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
+    epctx_map_init(&theirs, c->arena);
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        views[count] = tensor.view;
+        if (epctx_map_put(&theirs, tensor.name, count++) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    it = epctx_graph_initializers(epctx_model_graph(c->model));
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        uint32_t at = epctx_map_get(&theirs, tensor.name);
+        if (epctx_map_get(weights, tensor.name) == EPCTX_MAP_NONE) {
+            continue;
+        }
+        if (at == EPCTX_MAP_NONE) {
+            if (!epctx__convert_skip(c, tensor.name, 0, "the source model does not have it")) {
+                return false;
+            }
+        } else if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
+            return false;
+        }
+    }
+    return views != NULL;
+}
+
+static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *source)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_open_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.io = c->model->io;
+    opts.path_flags = c->model->path_flags;
+    opts.allocator =
+        c->arena->allocator.alloc_fn != NULL ? &c->arena->allocator : NULL;
+    return epctx_path_find(c->model->io, epctx_path_folder(epctx_str_of(c->model->path)), name,
+                           c->model->path_flags, path, sizeof path, c->error) == EPCTX_OK &&
+           epctx_model_open_file(source, path, &opts, c->error) == EPCTX_OK;
+}
+
+static bool epctx__weightless_step(epctx__convert *c)
+{
+    epctx_model source;
+    epctx_map weights;
+    epctx_str name;
+    size_t i;
+    bool ok;
+    epctx_map_init(&weights, c->arena);
+    memset(&source, 0, sizeof source);
+    if (!epctx__jobs_collect(c) || !epctx__weight_names(c, &weights)) {
+        return false;
+    }
+    if (weights.count == 0) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "no EPContext node takes weights as inputs: they are in its binary, and only "
+                   "the EP can make one without (ep.enable_weightless at compilation)");
+        return false;
+    }
+    if (!epctx__weight_source(c, &name)) {
+        return false;
+    }
+    ok = epctx__weight_open(c, name, &source) && epctx__weight_each(c, &source, name, &weights);
+    epctx_model_close(&source);
+    for (i = 0; ok && c->done > 0 && i < c->job_count; i++) {
+        if (c->jobs[i].payload == 0 && c->jobs[i].node.onnx_model_filename.size == 0) {
+            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name);
+        }
+    }
+    return ok;
+}
+
+EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__weightless_step, changes, error);
+}
+
+/* A binary that has no weights itself gets them at load, from the source model. */
+static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
+{
+    if (!job->chosen || !epctx__ends_with(job->node.ep_cache_context, ".stripped.engine")) {
+        return true;
+    }
+    epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+               "names an engine without weights: only the EP can put them in; compile again "
+               "without trt_weight_stripped_engine_enable");
+    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+}
+
+static bool epctx__self_step(epctx__convert *c)
+{
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    epctx_map weights;
+    size_t i;
+    epctx_map_init(&weights, c->arena);
+    if (!epctx__jobs_collect(c) || !epctx__weight_names(c, &weights)) {
+        return false;
+    }
+    it = epctx_graph_initializers(epctx_model_graph(c->model));
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (tensor.external && epctx_map_get(&weights, tensor.name) != EPCTX_MAP_NONE &&
+            !epctx__inline_tensor(c, &tensor)) {
+            return false;
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        const epctx__job *job = &c->jobs[i];
+        if (!epctx__self_allowed(c, job)) {
+            return false;
+        }
+        if (job->payload == 0 && (job->node.present & EPCTX__BIT(ONNX_MODEL_FILENAME)) != 0 &&
+            epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"), c->error) !=
+                EPCTX_OK) {
+            return false;
+        }
+    }
+    return epctx__convert_fits(c, "keep the weights in a file (init --external)");
+}
+
+EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
+                                            epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__self_step, changes, error);
+}
+
+/* -- several files at once -- */
+
+typedef struct epctx__member {
+    epctx_io_file out;
+    epctx_mapping old; /* what stands there, for the way back */
+    bool exists;
+    bool same; /* with the same bytes: stays untouched */
+    bool open; /* complete under its temporary name */
+    bool done; /* visible */
+} epctx__member;
+
+typedef struct epctx__group_write {
+    epctx_model *model;
+    const epctx_io *io;
+    const char *path;
+    const epctx_output_file *files;
+    size_t count;
+    epctx__member *members;
+    epctx__output *out;    /* of the model */
+    epctx_mapping old;     /* the model that stands at `path`, */
+    char real[EPCTX_PATH_MAX]; /* its name without links, */
+    bool removed;          /* and whether it was taken away */
+    epctx_error *error;
+} epctx__group_write;
+
+/* The folder of a file that will be written must exist. */
+static epctx_status epctx__folder_exists(const epctx_io *io, const char *path, epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, folder, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist: make it first");
+    }
+    return status;
+}
+
+static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
+{
+    uint64_t at = 0;
+    size_t i, k;
+    if (file->size != mapping->size) {
+        return false;
+    }
+    for (i = 0; i < file->part_count; i++) {
+        const epctx_span *part = &file->parts[i];
+        if (part->size > mapping->size - at) {
+            return false;
+        }
+        if (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0) {
+            return false;
+        }
+        for (k = 0; part->data == NULL && k < part->size; k++) {
+            if (mapping->data[at + k] != 0) {
+                return false;
+            }
+        }
+        at += part->size;
+    }
+    return at == mapping->size;
+}
+
+/* A file that the model itself is read from must not be written over. */
+static epctx_status epctx__group_source(epctx__group_write *g, const char *path)
+{
+    const epctx__file *file;
+    char real[EPCTX_PATH_MAX];
+    char model[EPCTX_PATH_MAX];
+    epctx_status status = g->io->canonical_fn(g->io->user, path, real, sizeof real, g->error);
+    bool same = status == EPCTX_OK && strcmp(real, g->real) == 0;
+    for (file = g->model->files; file != NULL && !same && status == EPCTX_OK; file = file->next) {
+        same = strcmp(real, file->path) == 0;
+    }
+    if (status == EPCTX_OK && !same && g->model->path[0] != '\0') {
+        epctx_error ignored;
+        epctx_error_clear(&ignored);
+        same = g->io->canonical_fn(g->io->user, g->model->path, model, sizeof model, &ignored) ==
+                   EPCTX_OK &&
+               strcmp(real, model) == 0;
+    }
+    return !same ? status
+                 : epctx_fail(g->error, EPCTX_ERR_PATH,
+                              "belongs to the model that is converted and would be overwritten: "
+                              "choose another name");
+}
+
+/* What stands at the place of a file. */
+static epctx_status epctx__group_look(epctx__group_write *g, size_t index, bool overwrite)
+{
+    const epctx_output_file *file = &g->files[index];
+    epctx__member *member = &g->members[index];
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status = epctx__folder_exists(g->io, file->path, g->error);
+    if (status == EPCTX_OK) {
+        status = g->io->stat_fn(g->io->user, file->path, &kind, &size, g->error);
+    }
+    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
+        return status;
+    }
+    if (kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(g->error, EPCTX_ERR_PATH, "is %s, a file is expected",
+                          kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+    }
+    member->exists = true;
+    status = g->io->map_fn(g->io->user, file->path, &member->old, g->error);
+    if (status == EPCTX_OK) {
+        member->same = epctx__parts_equal(file, &member->old);
+    }
+    if (status == EPCTX_OK && !member->same && !overwrite) {
+        status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
+                            "exists already with other bytes: choose another name, remove it, or "
+                            "allow overwriting");
+    }
+    return status == EPCTX_OK && !member->same ? epctx__group_source(g, file->path) : status;
+}
+
+static epctx_status epctx__parts_write(const epctx_io *io, epctx_io_file *out,
+                                       const epctx_output_file *file, epctx_error *error)
+{
+    static const uint8_t zeros[4096] = {0};
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < file->part_count; i++) {
+        size_t left = file->parts[i].size;
+        if (file->parts[i].data != NULL && left > 0) {
+            status = io->write_fn(io->user, out, file->parts[i].data, left, error);
+            left = 0;
+        }
+        while (status == EPCTX_OK && left > 0) {
+            size_t piece = left < sizeof zeros ? left : sizeof zeros;
+            status = io->write_fn(io->user, out, zeros, piece, error);
+            left -= piece;
+        }
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    }
+    return io->sync_fn(io->user, out, error);
+}
+
+/* All that is new, complete and durable under temporary names. */
+static epctx_status epctx__group_prepare(epctx__group_write *g, bool overwrite)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        epctx__member *member = &g->members[i];
+        status = epctx__group_look(g, i, overwrite);
+        if (status == EPCTX_OK && !member->same) {
+            status = g->io->create_fn(g->io->user, g->files[i].path, &member->out, g->error);
+            member->open = status == EPCTX_OK;
+            if (member->open) {
+                status = epctx__parts_write(g->io, &member->out, &g->files[i], g->error);
+            }
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->files[i].path, NULL, NULL);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_open(g->out, g->io, g->path, g->error);
+        if (status == EPCTX_OK) {
+            status = epctx__output_model(g->out, g->model);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* The old model must not meet a new file: it goes first, where a file is replaced. */
+static epctx_status epctx__group_clear(epctx__group_write *g)
+{
+    bool replaces = false;
+    epctx_status status;
+    size_t i;
+    for (i = 0; i < g->count; i++) {
+        replaces = replaces || (g->members[i].exists && !g->members[i].same);
+    }
+    if (!replaces || g->real[0] == '\0') {
+        return EPCTX_OK;
+    }
+    status = g->io->map_fn(g->io->user, g->real, &g->old, g->error);
+    if (status == EPCTX_OK) {
+        status = g->io->remove_fn(g->io->user, g->real, g->error);
+    }
+    if (status == EPCTX_OK) {
+        g->removed = true;
+        status = g->io->sync_folder_fn(g->io->user, g->real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->real, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__group_commit(epctx__group_write *g)
+{
+    epctx_status status = epctx__group_clear(g);
+    size_t i;
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        epctx__member *member = &g->members[i];
+        if (!member->open) {
+            continue;
+        }
+        member->open = false;
+        status = g->io->commit_fn(g->io->user, &member->out, g->error);
+        if (status == EPCTX_OK) {
+            member->done = true;
+            status = g->io->sync_folder_fn(g->io->user, g->files[i].path, g->error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->files[i].path, NULL, NULL);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_commit(g->out);
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* Puts bytes back under a name, as well as it goes. */
+static void epctx__group_restore(const epctx_io *io, epctx_io_file *out, const char *path,
+                                 const epctx_mapping *bytes)
+{
+    epctx_error ignored;
+    epctx_output_file file;
+    epctx_span part;
+    epctx_error_clear(&ignored);
+    part.data = bytes->data;
+    part.size = bytes->size;
+    memset(&file, 0, sizeof file);
+    file.parts = &part;
+    file.part_count = 1;
+    if (io->create_fn(io->user, path, out, &ignored) != EPCTX_OK) {
+        return;
+    }
+    if (epctx__parts_write(io, out, &file, &ignored) == EPCTX_OK) {
+        io->commit_fn(io->user, out, &ignored);
+    } else {
+        io->abort_fn(io->user, out);
+    }
+}
+
+/* After a failure: temporary files go, and what was replaced comes back, the model last. */
+static void epctx__group_rollback(epctx__group_write *g)
+{
+    epctx_error ignored;
+    size_t i;
+    epctx_error_clear(&ignored);
+    epctx__output_abort(g->out);
+    for (i = 0; i < g->count; i++) {
+        epctx__member *member = &g->members[i];
+        if (member->open) {
+            g->io->abort_fn(g->io->user, &member->out);
+        } else if (member->done && member->exists) {
+            epctx__group_restore(g->io, &member->out, g->files[i].path, &member->old);
+        } else if (member->done) {
+            g->io->remove_fn(g->io->user, g->files[i].path, &ignored);
+        }
+    }
+    if (g->removed) {
+        epctx__group_restore(g->io, &g->out->file, g->real, &g->old);
+    }
+}
+
+static epctx_status epctx__group_run(epctx__group_write *g, bool overwrite)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status = epctx__folder_exists(g->io, g->path, g->error);
+    if (status == EPCTX_OK) {
+        status = g->io->stat_fn(g->io->user, g->path, &kind, &size, g->error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        status = g->io->canonical_fn(g->io->user, g->path, g->real, sizeof g->real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->path, NULL, NULL);
+        return status;
+    }
+    status = epctx__group_prepare(g, overwrite);
+    if (status == EPCTX_OK) {
+        status = epctx__group_commit(g);
+    }
+    if (status != EPCTX_OK) {
+        epctx__group_rollback(g);
+        return status;
+    }
+    return g->io->sync_folder_fn(g->io->user, g->path, g->error);
+}
+
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_output_file *files, size_t count,
+                                         bool overwrite, epctx_error *error)
+{
+    epctx__group_write *g;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    if (model->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    g = (epctx__group_write *)epctx_arena_alloc(&model->arena, sizeof *g);
+    if (g != NULL) {
+        g->members = (epctx__member *)epctx_arena_array(&model->arena, count, sizeof *g->members);
+        g->out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *g->out);
+    }
+    if (g == NULL || g->members == NULL || g->out == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    g->model = model;
+    g->io = model->io;
+    g->path = path;
+    g->files = files;
+    g->count = count;
+    g->error = error;
+    status = epctx__group_run(g, overwrite);
+    for (i = 0; i < count; i++) {
+        if (g->members[i].old.handle != NULL) {
+            g->io->unmap_fn(g->io->user, &g->members[i].old);
+        }
+    }
+    if (g->old.handle != NULL) {
+        g->io->unmap_fn(g->io->user, &g->old);
+    }
+    return status;
+}
+
+/* -- a context binary under another name -- */
+
+typedef struct epctx__moved {
+    epctx_model model;
+    const char *path;
+    epctx__output *out; /* NULL: the model does not name the binary */
+    size_t nodes;
+    bool done;
+} epctx__moved;
+
+typedef struct epctx__move {
+    const epctx_io *io;
+    const epctx_move_opts *opts;
+    epctx_arena arena;
+    char from[EPCTX_PATH_MAX]; /* without links */
+    char to[EPCTX_PATH_MAX];
+    bool made;                 /* the new name, by us */
+    epctx__moved *models;
+    size_t count;
+    epctx_move_report report;
+    epctx_error *error;
+} epctx__move;
+
+/* `to` without links: its folder's, and its own name. */
+static epctx_status epctx__move_target(epctx__move *m, const char *to)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_str whole = epctx_str_of(to);
+    epctx_str parts[3];
+    epctx_status status = epctx__folder_exists(m->io, to, m->error);
+    if (status == EPCTX_OK && epctx_path_file(whole).size == 0) {
+        status = epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
+    }
+    parts[0] = epctx_path_folder(whole);
+    parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(m->to, sizeof m->to, parts, 1, m->error);
+    }
+    if (status == EPCTX_OK) {
+        status = m->io->canonical_fn(m->io->user, m->to, folder, sizeof folder, m->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    parts[0] = epctx_str_of(folder);
+    parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_path_file(whole);
+    return epctx__path_join(m->to, sizeof m->to, parts, 3, m->error);
+}
+
+static bool epctx__same_suffix(const char *suffix, epctx_str a, epctx_str b)
+{
+    return epctx__ends_with(a, suffix) == epctx__ends_with(b, suffix);
+}
+
+/* Whether the EP of a node would take the new name. */
+static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node, epctx_str name)
+{
+    const epctx_profile *profile =
+        m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
+    epctx_status status = epctx_path_check(name, m->error);
+    size_t i;
+    for (i = 0; status == EPCTX_OK && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
+         i++) {
+        if (name.data[i] == '.' && name.data[i + 1] == '.') {
+            status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                                "the EP %s refuses '..' anywhere in a name: choose another",
+                                profile->name);
+        }
+    }
+    if (status == EPCTX_OK && strcmp(profile->name, "openvino") == 0 &&
+        epctx__ends_with(node->ep_cache_context, ".xml")) {
+        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                            "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
+                            "rename the two by hand and set ep_cache_context");
+    }
+    if (status == EPCTX_OK && strcmp(profile->name, "tensorrt") == 0 &&
+        !epctx__same_suffix(".stripped.engine", node->ep_cache_context, name)) {
+        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                            "TensorRT knows engines without weights by the end .stripped.engine: "
+                            "keep it, or do not add it");
+    }
+    return status;
+}
+
+/* The new name as a model in `folder` (without links) stores it. */
+static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_str *name)
+{
+    if (!epctx__path_inside(folder, m->to)) {
+        return epctx_fail(m->error, EPCTX_ERR_PATH,
+                          "'%s' is outside of the model's folder %s, where the model cannot name "
+                          "it: choose a place inside",
+                          m->to, folder);
+    }
+    *name = epctx_str_of(m->to + strlen(folder));
+    while (name->size > 0 && epctx__is_separator(name->data[0])) {
+        name->data++;
+        name->size--;
+    }
+    return EPCTX_OK;
+}
+
+/* Renames in one node, when it names the binary. */
+static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
+                                     const char *root, const epctx_node_view *view)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_epnode node;
+    epctx_error ignored;
+    epctx_attr attr;
+    epctx_status status;
+    if (!epctx_is_epnode(view) || epctx_epnode_read(view, &node, &ignored) != EPCTX_OK ||
+        node.embed_mode != 0 ||
+        epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
+                        sizeof path, &ignored) != EPCTX_OK ||
+        strcmp(path, m->from) != 0) {
+        return EPCTX_OK;
+    }
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("ep_cache_context");
+    attr.type = EPCTX_ATTR_STRING;
+    status = epctx__move_name(m, root, &attr.s);
+    if (status == EPCTX_OK) {
+        status = epctx__move_allowed(m, &node, attr.s);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_set_attr(&moved->model, view->view, &attr, m->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
+    }
+    moved->nodes++;
+    return status;
+}
+
+/* Opens a model and renames in it; nothing is written yet. */
+static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
+{
+    char root[EPCTX_PATH_MAX];
+    epctx_open_opts opts;
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_str folder = epctx_path_folder(epctx_str_of(moved->path));
+    epctx_str base = folder.size > 0 ? folder : epctx_str_of(".");
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.io = m->io;
+    opts.allocator = m->opts->allocator;
+    status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(root, sizeof root, &base, 1, m->error);
+    }
+    if (status == EPCTX_OK) {
+        char place[EPCTX_PATH_MAX];
+        memcpy(place, root, strlen(root) + 1);
+        status = m->io->canonical_fn(m->io->user, place, root, sizeof root, m->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx_walk_begin(&walk, &moved->model);
+    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+        status = epctx__move_node(m, moved, folder, root, &view);
+    }
+    m->report.model_count += moved->nodes > 0;
+    m->report.node_count += moved->nodes;
+    return status;
+}
+
+static epctx_status epctx__move_edits(epctx__move *m)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
+        status = epctx__move_edit(m, &m->models[i]);
+    }
+    if (status == EPCTX_OK && m->report.node_count == 0) {
+        status = epctx_fail(m->error, EPCTX_ERR_NOT_FOUND,
+                            "no EPContext node of these models names it: nothing is renamed");
+        epctx_blame(m->error, m->from, NULL, NULL);
+    }
+    return status;
+}
+
+/* The models with the new name, complete and durable under temporary names. */
+static epctx_status epctx__move_prepare(epctx__move *m)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
+        epctx__moved *moved = &m->models[i];
+        if (moved->nodes == 0) {
+            continue;
+        }
+        moved->out = (epctx__output *)epctx_arena_alloc(&m->arena, sizeof *moved->out);
+        if (moved->out == NULL) {
+            return epctx__nomem(m->error, m->arena.missing);
+        }
+        status = epctx__output_open(moved->out, m->io, moved->path, m->error);
+        if (status == EPCTX_OK) {
+            status = epctx__output_model(moved->out, &moved->model);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, moved->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__move_copy(epctx__move *m, const epctx_mapping *from)
+{
+    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
+    epctx_output_file file;
+    epctx_span part;
+    epctx_status status;
+    if (out == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
+    part.data = from->data;
+    part.size = from->size;
+    memset(&file, 0, sizeof file);
+    file.parts = &part;
+    file.part_count = 1;
+    status = m->io->create_fn(m->io->user, m->to, out, m->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__parts_write(m->io, out, &file, m->error);
+    if (status == EPCTX_OK) {
+        return m->io->commit_fn(m->io->user, out, m->error);
+    }
+    m->io->abort_fn(m->io->user, out);
+    return status;
+}
+
+/* What stands at the new name: nothing, or the same bytes from an attempt that was interrupted. */
+static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, bool *there)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    epctx_mapping mapping;
+    uint64_t size;
+    epctx_status status = m->io->stat_fn(m->io->user, m->to, &kind, &size, m->error);
+    *there = status == EPCTX_OK && kind != EPCTX_FILE_NONE;
+    if (!*there) {
+        return status;
+    }
+    if (kind == EPCTX_FILE_REGULAR && size == from->size) {
+        status = m->io->map_fn(m->io->user, m->to, &mapping, m->error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
+        m->io->unmap_fn(m->io->user, &mapping);
+        if (*there) {
+            return EPCTX_OK;
+        }
+    }
+    return epctx_fail(m->error, EPCTX_ERR_EXISTS,
+                      "exists already: choose another name, or remove it");
+}
+
+static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
+{
+    epctx_error refused;
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    epctx_error_clear(&refused);
+    if (m->io->link_fn != NULL) {
+        status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
+        m->report.linked = status == EPCTX_OK;
+    }
+    if (status == EPCTX_ERR_EXISTS) { /* since we looked */
+        return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
+    }
+    if (status != EPCTX_OK) { /* not every file system has links */
+        status = epctx__move_copy(m, from);
+    }
+    m->made = status == EPCTX_OK;
+    return status == EPCTX_OK ? m->io->sync_folder_fn(m->io->user, m->to, m->error) : status;
+}
+
+/* After a failure: models that have the new name get back the old one, which is still there. */
+static void epctx__move_rollback(epctx__move *m)
+{
+    epctx_error ignored;
+    bool safe = true;
+    size_t i;
+    for (i = 0; i < m->count; i++) {
+        epctx__moved *moved = &m->models[i];
+        if (moved->out != NULL) {
+            epctx__output_abort(moved->out);
+        }
+        if (moved->done) {
+            epctx_undo(&moved->model, 0);
+            safe = epctx_model_write_file(&moved->model, moved->path, &ignored) == EPCTX_OK && safe;
+        }
+    }
+    if (m->made && safe) { /* otherwise a model still needs the new name */
+        epctx_error_clear(&ignored);
+        m->io->remove_fn(m->io->user, m->to, &ignored);
+    }
+}
+
+static epctx_status epctx__move_switch(epctx__move *m)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
+        epctx__moved *moved = &m->models[i];
+        if (moved->out == NULL) {
+            continue;
+        }
+        status = epctx__output_commit(moved->out);
+        if (status == EPCTX_OK) {
+            moved->done = true;
+            status = m->io->sync_folder_fn(m->io->user, moved->path, m->error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, moved->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__move_run(epctx__move *m, const epctx_mapping *from)
+{
+    bool there = false;
+    epctx_status status = epctx__move_edits(m);
+    if (status == EPCTX_OK) {
+        status = epctx__move_look(m, from, &there);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->to, NULL, NULL);
+        }
+    }
+    if (status != EPCTX_OK || m->opts->dry_run) {
+        return status;
+    }
+    status = epctx__move_prepare(m);
+    if (status == EPCTX_OK && !there) {
+        status = epctx__move_make(m, from);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->to, NULL, NULL);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__move_switch(m);
+    }
+    if (status == EPCTX_OK) {
+        status = m->io->remove_fn(m->io->user, m->from, m->error);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->from, NULL, NULL);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx__move_rollback(m);
+        return status;
+    }
+    return m->io->sync_folder_fn(m->io->user, m->from, m->error);
+}
+
+/* Resolves both names and maps the binary. */
+static epctx_status epctx__move_begin(epctx__move *m, const char *from, const char *to,
+                                      epctx_mapping *mapping)
+{
+    epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
+    if (status == EPCTX_OK) {
+        status = m->io->canonical_fn(m->io->user, from, m->from, sizeof m->from, m->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(m->error, from, NULL, NULL);
+        return status;
+    }
+    status = epctx__move_target(m, to);
+    if (status == EPCTX_OK && strcmp(m->from, m->to) == 0) {
+        status = epctx_fail(m->error, EPCTX_ERR_ARG, "has this name already");
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(m->error, to, NULL, NULL);
+        return status;
+    }
+    return m->io->map_fn(m->io->user, m->from, mapping, m->error);
+}
+
+EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
+                                         const char *const *models, size_t count,
+                                         const epctx_move_opts *opts,
+                                         void (*moved_fn)(void *user, const char *model,
+                                                          size_t nodes),
+                                         void *user, epctx_move_report *report,
+                                         epctx_error *error)
+{
+    static const epctx_move_opts defaults = {NULL, NULL, NULL, false};
+    epctx__move m;
+    epctx_mapping mapping;
+    epctx_error local;
+    epctx_status status;
+    size_t i;
+    memset(&m, 0, sizeof m);
+    memset(&mapping, 0, sizeof mapping);
+    m.opts = opts != NULL ? opts : &defaults;
+    m.error = error != NULL ? error : &local;
+    m.io = m.opts->io != NULL ? m.opts->io : epctx_io_files();
+    epctx_error_clear(m.error);
+    if (m.io == NULL) {
+        return epctx_fail(m.error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    epctx_arena_init(&m.arena, m.opts->allocator);
+    m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
+    if (m.models == NULL) {
+        return epctx__nomem(m.error, m.arena.missing);
+    }
+    for (m.count = 0; m.count < count; m.count++) {
+        m.models[m.count].path = models[m.count];
+    }
+    status = epctx__move_begin(&m, from, to, &mapping);
+    if (status == EPCTX_OK) {
+        m.report.size = mapping.size;
+        status = epctx__move_run(&m, &mapping);
+    }
+    for (i = 0; i < count; i++) {
+        if (status == EPCTX_OK && moved_fn != NULL && m.models[i].nodes > 0) {
+            moved_fn(user, m.models[i].path, m.models[i].nodes);
+        }
+        epctx_model_close(&m.models[i].model);
+    }
+    if (mapping.handle != NULL) {
+        m.io->unmap_fn(m.io->user, &mapping);
+    }
+    epctx_arena_free(&m.arena);
+    if (report != NULL) {
+        *report = m.report;
     }
     return status;
 }
