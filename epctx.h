@@ -345,9 +345,6 @@ typedef struct epctx_io {
      * when a part of `name` has become a link since. */
     epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
                                   epctx_mapping *out, epctx_error *error);
-    /* May be NULL. Gives the file `from` a second name; EPCTX_ERR_EXISTS when `to` is there. After
-     * any other failure the caller copies the file. */
-    epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
@@ -2726,22 +2723,6 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return status;
 }
 
-static epctx_status epctx__file_link(void *user, const char *from, const char *to,
-                                     epctx_error *error)
-{
-    epctx_status status;
-    (void)user;
-    if (linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW) == 0) {
-        return EPCTX_OK;
-    }
-    if (errno != EEXIST) {
-        return epctx__io_error(error, "give another name to", from);
-    }
-    status = epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
-    epctx_blame(error, to, NULL, NULL);
-    return status;
-}
-
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
     static const epctx_io files = {
@@ -2758,7 +2739,6 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_remove,
         epctx__file_sync_folder,
         epctx__file_map_inside,
-        epctx__file_link,
     };
     return &files;
 }
