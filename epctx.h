@@ -345,6 +345,9 @@ typedef struct epctx_io {
      * when a part of `name` has become a link since. */
     epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
                                   epctx_mapping *out, epctx_error *error);
+    /* May be NULL. Makes `to` a second name of the file `from`: EPCTX_ERR_EXISTS when there is a
+     * `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
+    epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
@@ -1477,9 +1480,36 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 /* Writes the model to a nanopb stream. */
 EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
                                                 epctx_error *error);
-/* Writes to a file through the model's io: temp file, fsync, rename. */
+
+/* What happens to a file that an output would replace. */
+typedef enum epctx_overwrite {
+    EPCTX_OVERWRITE_REPLACE = 0,
+    EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
+    EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
+} epctx_overwrite;
+
+/* Longest model that protobuf readers take, ONNX Runtime among them. */
+#define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
+
+typedef struct epctx_write_opts {
+    epctx_overwrite overwrite;
+    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
+    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
+    size_t backup_capacity;
+} epctx_write_opts;
+
+/* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, a
+ * link stays a link. `opts` NULL means defaults. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
-                                              epctx_error *error);
+                                              const epctx_write_opts *opts, epctx_error *error);
+/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
+ * or device (PATH), and `overwrite` allows it (EXISTS). */
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error);
+/* Gives an existing file its backup name, as a second name or, where there is none, as a copy.
+ * `backup` gets it. Call it last before the file is replaced. */
+EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
+                                           size_t capacity, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2697,6 +2727,25 @@ static epctx_status epctx__file_remove(void *user, const char *path, epctx_error
     return unlink(path) == 0 ? EPCTX_OK : epctx__io_error(error, "remove", path);
 }
 
+static epctx_status epctx__file_link(void *user, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    (void)user;
+    if (link(from, to) == 0) {
+        return EPCTX_OK;
+    }
+    if (errno == EEXIST) {
+        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+        epctx_blame(error, to, NULL, NULL);
+        return EPCTX_ERR_EXISTS;
+    }
+    if (errno == EPERM || errno == EMLINK || errno == EXDEV || errno == ENOSYS ||
+        errno == EOPNOTSUPP) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
+    }
+    return epctx__io_error(error, "link", to);
+}
+
 static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
 {
     char folder[EPCTX_PATH_MAX];
@@ -2739,6 +2788,7 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_remove,
         epctx__file_sync_folder,
         epctx__file_map_inside,
+        epctx__file_link,
     };
     return &files;
 }
@@ -10778,27 +10828,210 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
     return status;
 }
 
-EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
-                                              epctx_error *error)
+/* -- overwriting -- */
+
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx__output *out;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
     epctx_status status;
     epctx_error_clear(error);
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, folder, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, path, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+    } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx_fail(error, EPCTX_ERR_PATH,
+                            "is a folder or a device, a file is expected");
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__copy_file(const epctx_io *io, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    epctx_mapping mapping;
+    epctx_io_file file;
+    epctx_status status = io->map_fn(io->user, from, &mapping, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = io->create_fn(io->user, to, &file, error);
+    if (status == EPCTX_OK) {
+        status = io->write_fn(io->user, &file, mapping.data, mapping.size, error);
+        if (status == EPCTX_OK) {
+            status = io->sync_fn(io->user, &file, error);
+        }
+        if (status == EPCTX_OK) {
+            status = io->commit_fn(io->user, &file, error);
+        } else {
+            io->abort_fn(io->user, &file);
+        }
+    }
+    io->unmap_fn(io->user, &mapping);
+    return status;
+}
+
+/* `path`~ and a number above 1. */
+static epctx_status epctx__backup_name(const char *path, unsigned number, char *out,
+                                       size_t capacity, epctx_error *error)
+{
+    char digits[8];
+    epctx_str parts[3];
+    epctx__text text = epctx__text_of(digits, sizeof digits);
+    if (number > 1) {
+        epctx__text_number(&text, number, 10);
+    }
+    digits[text.size] = '\0';
+    parts[0] = epctx_str_of(path);
+    parts[1] = epctx_str_of("~");
+    parts[2] = epctx_str_of(digits);
+    return epctx__path_join(out, capacity, parts, 3, error);
+}
+
+/* Names one file; a name that is taken is EPCTX_ERR_EXISTS. */
+static epctx_status epctx__backup_as(const epctx_io *io, const char *path, const char *backup,
+                                     epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    epctx_file_kind kind;
+    uint64_t size;
+    if (io->link_fn != NULL) {
+        status = io->link_fn(io->user, path, backup, error);
+    }
+    if (status != EPCTX_ERR_UNSUPPORTED) {
+        return status;
+    }
+    epctx_error_clear(error);
+    status = io->stat_fn(io->user, backup, &kind, &size, error);
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
+        return epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+    }
+    return status == EPCTX_OK ? epctx__copy_file(io, path, backup, error) : status;
+}
+
+EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
+                                           size_t capacity, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    unsigned number;
+    epctx_status status;
+    epctx_error_clear(error);
+    /* Through a link the file is replaced, so it is the file that is kept. */
+    status = io->canonical_fn(io->user, path, real, sizeof real, error);
+    for (number = 1; status == EPCTX_OK; number++) {
+        status = epctx__backup_name(real, number, backup, capacity, error);
+        if (status == EPCTX_OK) {
+            status = epctx__backup_as(io, real, backup, error);
+        }
+        if (status != EPCTX_ERR_EXISTS || number == 999) {
+            break;
+        }
+        epctx_error_clear(error);
+        status = EPCTX_OK;
+    }
+    if (status == EPCTX_ERR_EXISTS) {
+        epctx_error_clear(error);
+        status = epctx_fail(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some");
+    }
+    if (status != EPCTX_OK) {
+        backup[0] = '\0';
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+/* The output is complete: the former file gets its backup name, the new one the real name. */
+static epctx_status epctx__output_replace(epctx__output *out, const char *path,
+                                          const epctx_write_opts *opts)
+{
+    const epctx_io *io = out->io;
+    char own[EPCTX_PATH_MAX];
+    char *backup = opts->backup != NULL ? opts->backup : own;
+    size_t capacity = opts->backup != NULL ? opts->backup_capacity : sizeof own;
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status = EPCTX_OK;
+    own[0] = '\0';
+    if (opts->overwrite == EPCTX_OVERWRITE_BACKUP) {
+        status = io->stat_fn(io->user, path, &kind, &size, out->error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        status = epctx_output_backup(io, path, backup, capacity, out->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__output_abort(out);
+        return status;
+    }
+    status = epctx__output_commit(out);
+    if (status != EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        io->remove_fn(io->user, backup, NULL); /* the file itself is still there */
+        backup[0] = '\0';
+    }
+    return status;
+}
+
+static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
+{
+    uint64_t size = epctx_model_size(model);
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_LIMIT,
+                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
+                      "most %u: keep the context in its own file (embed_mode 0) and large "
+                      "initializers in an external file, or allow it",
+                      size, (uint64_t)EPCTX_MODEL_MAX);
+}
+
+EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
+                                              const epctx_write_opts *opts, epctx_error *error)
+{
+    static const epctx_write_opts defaults = {EPCTX_OVERWRITE_REPLACE, false, NULL, 0};
+    const epctx_write_opts *o = opts != NULL ? opts : &defaults;
+    epctx__output *out = NULL;
+    epctx_status status = EPCTX_OK;
+    epctx_error_clear(error);
+    if (o->backup != NULL && o->backup_capacity > 0) {
+        o->backup[0] = '\0';
+    }
     if (model->io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
-    if (out == NULL) {
-        return epctx__nomem(error, model->arena.missing);
+    if (!o->allow_huge) {
+        status = epctx__check_huge(model, error);
     }
-    status = epctx__output_open(out, model->io, path, error);
+    if (status == EPCTX_OK && o->overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_output_check(model->io, path, o->overwrite, error);
+    }
+    if (status == EPCTX_OK) {
+        out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
+        status = out != NULL ? epctx__output_open(out, model->io, path, error)
+                             : epctx__nomem(error, model->arena.missing);
+    }
     if (status == EPCTX_OK) {
         status = epctx__output_model(out, model);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_commit(out);
-    } else {
-        epctx__output_abort(out);
+        if (status == EPCTX_OK) {
+            status = epctx__output_replace(out, path, o);
+        } else {
+            epctx__output_abort(out);
+        }
     }
     if (status == EPCTX_OK) {
         status = model->io->sync_folder_fn(model->io->user, path, error);
@@ -13733,34 +13966,9 @@ typedef struct epctx__generation {
 /* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
 static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
 {
-    const epctx_io *io = g->model->io;
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(path));
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status;
-    part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, folder, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
-        status = epctx_fail(g->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
-    }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !g->opts->overwrite) {
-        status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
-    } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "is a folder or a device, a file is expected");
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, path, NULL, NULL);
-    }
-    return status;
+    return epctx_output_check(
+        g->model->io, path,
+        g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
 }
 
 /* An output must replace neither the file that the model was read from nor one with its weights. */

@@ -698,14 +698,14 @@ TEST(write_over_source)
     CHECK_TRUE(file >= 0 && write(file, b.data, b.size) == (ssize_t)b.size && close(file) == 0);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
-    CHECK(epctx_model_write_file(&model, path, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(epctx_model_write_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
     CHECK_STR(node_names(&model), "first,second,third,new");
     epctx_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,second,third,new");
-    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", &error) != EPCTX_OK);
+    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", NULL, &error) != EPCTX_OK);
     CHECK_HAS(error.message, "/tmp/no/such/folder/x.onnx");
     epctx_model_close(&model);
     unlink(path);
@@ -725,7 +725,7 @@ TEST(write_over_pipe)
     snprintf(path, sizeof path, "%s/pipe", folder);
     CHECK_TRUE(mkfifo(path, 0600) == 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_write_file(&model, path, &error), EPCTX_ERR_IO);
+    CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_IO);
     CHECK_HAS(error.message, "pipe");
     CHECK_TRUE(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
     CHECK_TRUE(unlink(path) == 0 && rmdir(folder) == 0);

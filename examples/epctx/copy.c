@@ -1,14 +1,19 @@
 /* epctx copy: a model read and written again, the same bytes. */
 #include "cli.h"
 
+#include <string.h>
+
 static int copy(const char *from, const char *to, bool rebuild)
 {
     epctx_model model;
     epctx_error error;
+    epctx_write_opts opts;
     epctx_status status = epctx_model_open_file(&model, from, NULL, &error);
+    memset(&opts, 0, sizeof opts);
+    opts.allow_huge = true; /* it was that big before */
     if (status != EPCTX_OK) return cli_fail(&error);
     if (rebuild) status = epctx_rebuild(&model, &error);
-    if (status == EPCTX_OK) status = epctx_model_write_file(&model, to, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, to, &opts, &error);
     epctx_model_close(&model);
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
