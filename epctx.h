@@ -1532,6 +1532,7 @@ typedef struct epctx_output_file {
     const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
     size_t part_count;
     uint64_t size; /* of all parts */
+    bool kept;     /* set by epctx_write_group: it stood there already, with the same bytes */
 } epctx_output_file;
 
 typedef enum epctx_change_kind {
@@ -1561,7 +1562,7 @@ typedef struct epctx_changes {
     const epctx_change *items; /* in the order of the model */
     size_t count;
     size_t done; /* items that are not SKIPPED */
-    const epctx_output_file *files;
+    epctx_output_file *files;
     size_t file_count;
 } epctx_changes;
 
@@ -1619,11 +1620,18 @@ EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_conv
 /* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and durable
  * under a temporary name before the first one is replaced. After a crash at any point there is the
  * old set, the new set, or files without a model; never a model with a file of another generation.
- * A file that exists with the same bytes stays untouched; with other bytes it is EPCTX_ERR_EXISTS
- * unless `overwrite`. The model at `path` is replaced. A failure puts back what was there. */
+ * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
+ * one that stands there with the same bytes is kept in any case. A failure puts back what was
+ * there. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_output_file *files, size_t count,
-                                         bool overwrite, epctx_error *error);
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error);
+/* Whether epctx_write_group could write, as far as can be known beforehand. Changes nothing. */
+EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error);
 
 typedef struct epctx_move_opts {
     const epctx_profile *profile;     /* default: each node by its source */
@@ -11233,12 +11241,13 @@ static bool epctx__convert_str(epctx__convert *c, epctx_view node, const char *n
 static bool epctx__convert_fits(epctx__convert *c, const char *cure)
 {
     uint64_t size = epctx_model_size(c->model);
-    if (size <= INT32_MAX) {
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_LIMIT,
-               "the model would have %u bytes, and libprotobuf reads at most %u: %s", size,
-               (uint64_t)INT32_MAX, cure);
+               "the model would have %u bytes, protobuf readers such as ONNX Runtime take at most "
+               "%u: %s",
+               size, (uint64_t)EPCTX_MODEL_MAX, cure);
     return false;
 }
 
@@ -11422,7 +11431,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
         changes->items = (const epctx_change *)c.items;
         changes->count = c.item_count;
         changes->done = c.done;
-        changes->files = (const epctx_output_file *)c.files;
+        changes->files = (epctx_output_file *)c.files;
         changes->file_count = c.file_count;
     }
     return EPCTX_OK;
@@ -11600,11 +11609,11 @@ static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
     if (job->file == NULL) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
-    if (job->file->mapping.size > INT32_MAX) {
+    if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT,
                    "the context has %u bytes, and an embedded one cannot have more than %u: keep "
                    "the binary",
-                   (uint64_t)job->file->mapping.size, (uint64_t)INT32_MAX);
+                   (uint64_t)job->file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     if (group->converted++ == 0) {
@@ -12613,7 +12622,6 @@ typedef struct epctx__member {
     epctx_io_file out;
     epctx_mapping old; /* what stands there, for the way back */
     bool exists;
-    bool same; /* with the same bytes: stays untouched */
     bool open; /* complete under its temporary name */
     bool done; /* visible */
 } epctx__member;
@@ -12622,34 +12630,18 @@ typedef struct epctx__group_write {
     epctx_model *model;
     const epctx_io *io;
     const char *path;
-    const epctx_output_file *files;
+    epctx_write_opts opts;
+    epctx_overwrite overwrite;
+    epctx_output_file *files;
     size_t count;
     epctx__member *members;
-    epctx__output *out;    /* of the model */
-    epctx_mapping old;     /* the model that stands at `path`, */
+    epctx__output *out;        /* of the model */
+    epctx_mapping old;         /* the model that stands at `path`, */
     char real[EPCTX_PATH_MAX]; /* its name without links, */
-    bool removed;          /* and whether it was taken away */
+    bool removed;              /* and whether it was taken away */
+    char backup[EPCTX_PATH_MAX]; /* of the model, "" when there is none */
     epctx_error *error;
 } epctx__group_write;
-
-/* The folder of a file that will be written must exist. */
-static epctx_status epctx__folder_exists(const epctx_io *io, const char *path, epctx_error *error)
-{
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(path));
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status;
-    part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, folder, &kind, &size, error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
-        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist: make it first");
-    }
-    return status;
-}
 
 static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
 {
@@ -12701,34 +12693,61 @@ static epctx_status epctx__group_source(epctx__group_write *g, const char *path)
 }
 
 /* What stands at the place of a file. */
-static epctx_status epctx__group_look(epctx__group_write *g, size_t index, bool overwrite)
+static epctx_status epctx__group_look(epctx__group_write *g, size_t index)
 {
-    const epctx_output_file *file = &g->files[index];
+    epctx_output_file *file = &g->files[index];
     epctx__member *member = &g->members[index];
     epctx_file_kind kind = EPCTX_FILE_NONE;
     uint64_t size;
-    epctx_status status = epctx__folder_exists(g->io, file->path, g->error);
+    epctx_status status =
+        epctx_output_check(g->io, file->path, EPCTX_OVERWRITE_REPLACE, g->error);
+    file->kept = false;
     if (status == EPCTX_OK) {
         status = g->io->stat_fn(g->io->user, file->path, &kind, &size, g->error);
     }
     if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
         return status;
     }
-    if (kind != EPCTX_FILE_REGULAR) {
-        return epctx_fail(g->error, EPCTX_ERR_PATH, "is %s, a file is expected",
-                          kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
-    }
     member->exists = true;
     status = g->io->map_fn(g->io->user, file->path, &member->old, g->error);
     if (status == EPCTX_OK) {
-        member->same = epctx__parts_equal(file, &member->old);
+        file->kept = epctx__parts_equal(file, &member->old);
     }
-    if (status == EPCTX_OK && !member->same && !overwrite) {
+    if (status == EPCTX_OK && !file->kept && g->overwrite == EPCTX_OVERWRITE_FAIL) {
         status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
                             "exists already with other bytes: choose another name, remove it, or "
                             "allow overwriting");
     }
-    return status == EPCTX_OK && !member->same ? epctx__group_source(g, file->path) : status;
+    return status == EPCTX_OK && !file->kept ? epctx__group_source(g, file->path) : status;
+}
+
+/* Everything that can be known before something is written. */
+static epctx_status epctx__group_check(epctx__group_write *g)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    size_t i;
+    epctx_status status =
+        g->opts.allow_huge ? EPCTX_OK : epctx__check_huge(g->model, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx_output_check(g->io, g->path, g->opts.overwrite, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = g->io->stat_fn(g->io->user, g->path, &kind, &size, g->error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        status = g->io->canonical_fn(g->io->user, g->path, g->real, sizeof g->real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->path, NULL, NULL);
+    }
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        status = epctx__group_look(g, i);
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->files[i].path, NULL, NULL);
+        }
+    }
+    return status;
 }
 
 static epctx_status epctx__parts_write(const epctx_io *io, epctx_io_file *out,
@@ -12756,19 +12775,19 @@ static epctx_status epctx__parts_write(const epctx_io *io, epctx_io_file *out,
 }
 
 /* All that is new, complete and durable under temporary names. */
-static epctx_status epctx__group_prepare(epctx__group_write *g, bool overwrite)
+static epctx_status epctx__group_prepare(epctx__group_write *g)
 {
     epctx_status status = EPCTX_OK;
     size_t i;
     for (i = 0; i < g->count && status == EPCTX_OK; i++) {
         epctx__member *member = &g->members[i];
-        status = epctx__group_look(g, i, overwrite);
-        if (status == EPCTX_OK && !member->same) {
-            status = g->io->create_fn(g->io->user, g->files[i].path, &member->out, g->error);
-            member->open = status == EPCTX_OK;
-            if (member->open) {
-                status = epctx__parts_write(g->io, &member->out, &g->files[i], g->error);
-            }
+        if (g->files[i].kept) {
+            continue;
+        }
+        status = g->io->create_fn(g->io->user, g->files[i].path, &member->out, g->error);
+        member->open = status == EPCTX_OK;
+        if (member->open) {
+            status = epctx__parts_write(g->io, &member->out, &g->files[i], g->error);
         }
         if (status != EPCTX_OK) {
             epctx_blame(g->error, g->files[i].path, NULL, NULL);
@@ -12786,6 +12805,23 @@ static epctx_status epctx__group_prepare(epctx__group_write *g, bool overwrite)
     return status;
 }
 
+/* What is asked for as a backup stays under another name. */
+static epctx_status epctx__group_backups(epctx__group_write *g)
+{
+    char backup[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        if (g->members[i].exists && !g->files[i].kept && g->overwrite == EPCTX_OVERWRITE_BACKUP) {
+            status = epctx_output_backup(g->io, g->files[i].path, backup, sizeof backup, g->error);
+        }
+    }
+    if (status == EPCTX_OK && g->real[0] != '\0' && g->opts.overwrite == EPCTX_OVERWRITE_BACKUP) {
+        status = epctx_output_backup(g->io, g->real, g->backup, sizeof g->backup, g->error);
+    }
+    return status;
+}
+
 /* The old model must not meet a new file: it goes first, where a file is replaced. */
 static epctx_status epctx__group_clear(epctx__group_write *g)
 {
@@ -12793,7 +12829,7 @@ static epctx_status epctx__group_clear(epctx__group_write *g)
     epctx_status status;
     size_t i;
     for (i = 0; i < g->count; i++) {
-        replaces = replaces || (g->members[i].exists && !g->members[i].same);
+        replaces = replaces || (g->members[i].exists && !g->files[i].kept);
     }
     if (!replaces || g->real[0] == '\0') {
         return EPCTX_OK;
@@ -12814,8 +12850,11 @@ static epctx_status epctx__group_clear(epctx__group_write *g)
 
 static epctx_status epctx__group_commit(epctx__group_write *g)
 {
-    epctx_status status = epctx__group_clear(g);
+    epctx_status status = epctx__group_backups(g);
     size_t i;
+    if (status == EPCTX_OK) {
+        status = epctx__group_clear(g);
+    }
     for (i = 0; i < g->count && status == EPCTX_OK; i++) {
         epctx__member *member = &g->members[i];
         if (!member->open) {
@@ -12883,24 +12922,15 @@ static void epctx__group_rollback(epctx__group_write *g)
     if (g->removed) {
         epctx__group_restore(g->io, &g->out->file, g->real, &g->old);
     }
+    if (g->backup[0] != '\0') {
+        epctx_error_clear(&ignored);
+        g->io->remove_fn(g->io->user, g->backup, &ignored);
+    }
 }
 
-static epctx_status epctx__group_run(epctx__group_write *g, bool overwrite)
+static epctx_status epctx__group_run(epctx__group_write *g)
 {
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status = epctx__folder_exists(g->io, g->path, g->error);
-    if (status == EPCTX_OK) {
-        status = g->io->stat_fn(g->io->user, g->path, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
-        status = g->io->canonical_fn(g->io->user, g->path, g->real, sizeof g->real, g->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->path, NULL, NULL);
-        return status;
-    }
-    status = epctx__group_prepare(g, overwrite);
+    epctx_status status = epctx__group_prepare(g);
     if (status == EPCTX_OK) {
         status = epctx__group_commit(g);
     }
@@ -12908,21 +12938,41 @@ static epctx_status epctx__group_run(epctx__group_write *g, bool overwrite)
         epctx__group_rollback(g);
         return status;
     }
-    return g->io->sync_folder_fn(g->io->user, g->path, g->error);
+    if (g->opts.backup != NULL && g->backup[0] != '\0') {
+        epctx_str whole = epctx_str_of(g->backup);
+        status = epctx__path_join(g->opts.backup, g->opts.backup_capacity, &whole, 1, g->error);
+    }
+    return status == EPCTX_OK ? g->io->sync_folder_fn(g->io->user, g->path, g->error) : status;
 }
 
-EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
-                                         const epctx_output_file *files, size_t count,
-                                         bool overwrite, epctx_error *error)
+static epctx_status epctx__group_call(epctx__group_write *g, bool check_only)
+{
+    epctx_status status = epctx__group_check(g);
+    size_t i;
+    if (status == EPCTX_OK && !check_only) {
+        status = epctx__group_run(g);
+    }
+    for (i = 0; i < g->count; i++) {
+        if (g->members[i].old.handle != NULL) {
+            g->io->unmap_fn(g->io->user, &g->members[i].old);
+        }
+    }
+    if (g->old.handle != NULL) {
+        g->io->unmap_fn(g->io->user, &g->old);
+    }
+    return status;
+}
+
+static epctx_status epctx__group_begin(epctx_model *model, size_t count, epctx__group_write **out,
+                                       epctx_error *error)
 {
     epctx__group_write *g;
-    epctx_status status;
-    size_t i;
     epctx_error_clear(error);
     if (model->io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     g = (epctx__group_write *)epctx_arena_alloc(&model->arena, sizeof *g);
+    *out = g;
     if (g != NULL) {
         g->members = (epctx__member *)epctx_arena_array(&model->arena, count, sizeof *g->members);
         g->out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *g->out);
@@ -12932,20 +12982,47 @@ EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
     }
     g->model = model;
     g->io = model->io;
-    g->path = path;
-    g->files = files;
     g->count = count;
     g->error = error;
-    status = epctx__group_run(g, overwrite);
-    for (i = 0; i < count; i++) {
-        if (g->members[i].old.handle != NULL) {
-            g->io->unmap_fn(g->io->user, &g->members[i].old);
-        }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__group_start(epctx_model *model, const char *path,
+                                       const epctx_write_opts *opts, epctx_output_file *files,
+                                       size_t count, epctx_overwrite overwrite, bool check_only,
+                                       epctx_error *error)
+{
+    epctx__group_write *g = NULL;
+    epctx_status status = epctx__group_begin(model, count, &g, error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    if (g->old.handle != NULL) {
-        g->io->unmap_fn(g->io->user, &g->old);
+    if (opts != NULL) {
+        g->opts = *opts;
     }
-    return status;
+    if (g->opts.backup != NULL && g->opts.backup_capacity > 0) {
+        g->opts.backup[0] = '\0';
+    }
+    g->path = path;
+    g->files = files;
+    g->overwrite = overwrite;
+    return epctx__group_call(g, check_only);
+}
+
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error)
+{
+    return epctx__group_start(model, path, opts, files, count, overwrite, false, error);
+}
+
+EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error)
+{
+    return epctx__group_start(model, path, opts, files, count, overwrite, true, error);
 }
 
 /* -- a context binary under another name -- */
@@ -12977,7 +13054,7 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     char folder[EPCTX_PATH_MAX];
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
-    epctx_status status = epctx__folder_exists(m->io, to, m->error);
+    epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
     if (status == EPCTX_OK && epctx_path_file(whole).size == 0) {
         status = epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
     }
@@ -13231,9 +13308,12 @@ static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
 /* After a failure: models that have the new name get back the old one, which is still there. */
 static void epctx__move_rollback(epctx__move *m)
 {
+    epctx_write_opts any;
     epctx_error ignored;
     bool safe = true;
     size_t i;
+    memset(&any, 0, sizeof any);
+    any.allow_huge = true;
     for (i = 0; i < m->count; i++) {
         epctx__moved *moved = &m->models[i];
         if (moved->out != NULL) {
@@ -13241,7 +13321,8 @@ static void epctx__move_rollback(epctx__move *m)
         }
         if (moved->done) {
             epctx_undo(&moved->model, 0);
-            safe = epctx_model_write_file(&moved->model, moved->path, &ignored) == EPCTX_OK && safe;
+            safe = epctx_model_write_file(&moved->model, moved->path, &any, &ignored) == EPCTX_OK &&
+                   safe;
         }
     }
     if (m->made && safe) { /* otherwise a model still needs the new name */
