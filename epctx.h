@@ -11083,7 +11083,7 @@ EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
 /* -- what conversions share -- */
 
 /* EPContext nodes of one EP: they have their contexts in common. */
-typedef struct epctx__group {
+typedef struct epctx__ep_nodes {
     const epctx_profile *profile;
     size_t carriers[2]; /* nodes with a context of their own, by embed mode */
     size_t converted;
@@ -11092,7 +11092,7 @@ typedef struct epctx__group {
     const epctx__file *file; /* its binary, */
     bool several;            /* and whether another node has another one */
     uint32_t payload;        /* extracting: the first payload, or EPCTX_MAP_NONE */
-} epctx__group;
+} epctx__ep_nodes;
 
 typedef struct epctx__job {
     epctx_view view;
@@ -11122,7 +11122,7 @@ typedef struct epctx__convert {
     epctx_str folder; /* of the result, with its separator */
     epctx__job *jobs;
     size_t job_count;
-    epctx__group *groups;
+    epctx__ep_nodes *groups;
     size_t group_count;
     void *payloads;
     size_t payload_count, payload_room;
@@ -11133,6 +11133,7 @@ typedef struct epctx__convert {
     void *parts; /* of the file with the weights */
     size_t part_count, part_room;
     uint64_t data_size;
+    bool name_used; /* by weights that are in a file already */
 } epctx__convert;
 
 static bool epctx__convert_nomem(epctx__convert *c)
@@ -11385,7 +11386,7 @@ static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_p
         return false;
     }
     if (epctx_str_eq(name, epctx_path_file(c->path))) {
-        epctx_fail(c->error, EPCTX_ERR_EXISTS,
+        epctx_fail(c->error, EPCTX_ERR_PATH,
                    "new file '%S' would be the model itself; choose another name", &name);
         return false;
     }
@@ -11503,7 +11504,7 @@ static bool epctx__jobs_collect(epctx__convert *c)
         count += epctx_is_epnode(&view);
     }
     c->jobs = (epctx__job *)epctx__convert_array(c, count, sizeof *c->jobs);
-    c->groups = (epctx__group *)epctx__convert_array(c, count, sizeof *c->groups);
+    c->groups = (epctx__ep_nodes *)epctx__convert_array(c, count, sizeof *c->groups);
     if (c->jobs == NULL || c->groups == NULL) {
         return false;
     }
@@ -11550,7 +11551,7 @@ static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
     size_t i;
     for (i = 0; i < c->job_count; i++) {
         epctx__job *job = &c->jobs[i];
-        const epctx__group *group = &c->groups[job->group];
+        const epctx__ep_nodes *group = &c->groups[job->group];
         bool mixed = group->carriers[!mode] > group->converted;
         if (group->converted == 0) {
             continue;
@@ -11579,7 +11580,7 @@ static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
 static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 {
     const epctx_epnode *node = &job->node;
-    const epctx__group *group = &c->groups[job->group];
+    const epctx__ep_nodes *group = &c->groups[job->group];
     if (strcmp(job->profile->name, "openvino") == 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -11604,7 +11605,7 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
-    epctx__group *group = &c->groups[job->group];
+    epctx__ep_nodes *group = &c->groups[job->group];
     job->file = epctx__convert_map(c, folder, job->node.ep_cache_context);
     if (job->file == NULL) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
@@ -11628,7 +11629,7 @@ static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 static bool epctx__embed_store(epctx__convert *c, size_t index)
 {
     epctx__job *job = &c->jobs[index];
-    const epctx__group *group = &c->groups[job->group];
+    const epctx__ep_nodes *group = &c->groups[job->group];
     epctx_str bytes = epctx__str(job->file->mapping.data, job->file->mapping.size);
     bool emptied = (job->profile->traits & EPCTX_ALL_NAME) != 0 && index != group->first;
     if (emptied && group->several) {
@@ -11690,12 +11691,12 @@ EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts 
 
 /* -- extract -- */
 
-/* Equal contexts get one number. Only contexts of a size that occurs twice are hashed. */
+/* Equal contexts of one EP get one number. Only contexts of a size that occurs twice are hashed. */
 static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
                                   epctx_map *seen)
 {
     epctx__payload *payload;
-    uint64_t *key = (uint64_t *)epctx__convert_array(c, 2, sizeof *key);
+    uint64_t *key = (uint64_t *)epctx__convert_array(c, 3, sizeof *key);
     epctx_str name;
     uint32_t at;
     uint32_t tries = 0;
@@ -11704,10 +11705,11 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
     }
     key[0] = job->node.ep_cache_context.size;
     name = epctx__str((const uint8_t *)key, sizeof *key);
+    key[1] = job->group;
     if (epctx_map_get(sizes, name) > 1) {
-        key[1] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
+        key[2] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
     }
-    name.size = 2 * sizeof *key;
+    name.size = 3 * sizeof *key;
     /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
     for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
         payload = (epctx__payload *)c->payloads + at;
@@ -11736,7 +11738,7 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
 
 static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
 {
-    const epctx__group *group = &c->groups[job->group];
+    const epctx__ep_nodes *group = &c->groups[job->group];
     if ((job->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "the EP %s reads embedded contexts only: leave the model as it is",
@@ -11792,7 +11794,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
     memcpy(name, base, strlen(base) + 1);
     number = epctx_map_get(taken, epctx_str_of(name));
     if (number != EPCTX_MAP_NONE && c->opts.name != NULL) {
-        epctx_fail(c->error, EPCTX_ERR_EXISTS,
+        epctx_fail(c->error, EPCTX_ERR_PATH,
                    "'%s' is the name of another context of this model: choose a node, or a name "
                    "with {node}",
                    name);
@@ -12170,13 +12172,7 @@ static bool epctx__external_graph(epctx__convert *c, epctx_view graph)
     epctx_tensor_view tensor;
     while (epctx_next_tensor(&it, &tensor)) {
         if (tensor.external) {
-            if (epctx_str_is(tensor.location, c->opts.name)) {
-                epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                           "'%s' has weights of this model already: bring them in first (init "
-                           "--inline), or choose another name",
-                           c->opts.name);
-                return false;
-            }
+            c->name_used = c->name_used || epctx_str_is(tensor.location, c->opts.name);
         } else if (!epctx__external_tensor(c, &tensor, epctx_str_of(c->opts.name))) {
             return false;
         }
@@ -12239,12 +12235,21 @@ static bool epctx__external_step(epctx__convert *c)
     if (c->opts.name == NULL) {
         return epctx__convert_nomem(c);
     }
-    return epctx__every_graph(c, epctx__external_graph) &&
-           epctx__every_graph(c, epctx__external_attrs) &&
-           epctx__every_graph(c, epctx__external_sparse) &&
-           (c->part_count == 0 ||
-            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
-                                c->part_count, c->data_size));
+    if (!epctx__every_graph(c, epctx__external_graph) ||
+        !epctx__every_graph(c, epctx__external_attrs) ||
+        !epctx__every_graph(c, epctx__external_sparse)) {
+        return false;
+    }
+    if (c->name_used && c->part_count > 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "'%s' has weights of this model already: bring them in first, or choose another "
+                   "name",
+                   c->opts.name);
+        return false;
+    }
+    return c->part_count == 0 ||
+           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
+                               c->part_count, c->data_size);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -13137,10 +13142,18 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
     epctx_attr attr;
     epctx_status status;
     if (!epctx_is_epnode(view) || epctx_epnode_read(view, &node, &ignored) != EPCTX_OK ||
-        node.embed_mode != 0 ||
-        epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
-                        sizeof path, &ignored) != EPCTX_OK ||
-        strcmp(path, m->from) != 0) {
+        node.embed_mode != 0) {
+        return EPCTX_OK;
+    }
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
+                             sizeof path, &ignored);
+    if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
+        /* It may be the binary, and a model left out would lose it. */
+        epctx_fail(m->error, status, "%s", ignored.message);
+        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
+        return status;
+    }
+    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
         return EPCTX_OK;
     }
     memset(&attr, 0, sizeof attr);
