@@ -575,7 +575,7 @@ TEST(rename_values)
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK(epctx_rename_values(&model, no_view, from, to, 3, &uses, &error) == EPCTX_OK, "%s",
           error.message);
-    CHECK_UINT(uses, 7); /* x: then, input, annotation; scale: tensor, annotation; y: node, output */
+    CHECK_UINT(uses, 7); /* x, x, x; scale, scale; y, y */
     it = epctx_graph_nodes(branch(&model, "then_branch"));
     CHECK_TRUE(epctx_next_node(&it, &node));
     it = epctx_node_inputs(&node);
@@ -705,7 +705,8 @@ TEST(write_over_source)
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,second,third,new");
-    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", NULL, &error) != EPCTX_OK);
+    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", NULL, &error) !=
+               EPCTX_OK);
     CHECK_HAS(error.message, "/tmp/no/such/folder/x.onnx");
     epctx_model_close(&model);
     unlink(path);
