@@ -9221,6 +9221,9 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
     const epctx_slot *child;
     epctx_view body = epctx__slot_view(slot);
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
+    if (!epctx__is_message(kind) && epctx__is_changed(slot)) {
+        return epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "it is a message, the field holds none");
+    }
     if (!epctx__is_message(kind)) {
         return kind == 0 || body.size == 0 ||
                epctx__check_packed(check, kind, body.data, body.data + body.size);
