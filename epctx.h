@@ -365,8 +365,9 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is the place in the model's tree: the field itself
- * or, while nothing around it was edited, the nearest field outside; NULL for bytes of no model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree: the field
+ * itself or, while nothing around it was edited, the nearest field outside; NULL for bytes of no
+ * model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -1470,6 +1471,26 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            const epctx_str *from, const epctx_str *to, size_t count,
                                            size_t *uses, epctx_error *error);
+
+/* How nodes get other names. */
+typedef struct epctx_name_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
+} epctx_name_opts;
+
+/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
+ * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
+ * no secondary nodes, or opts->one_graph says so. EPCTX_ERR_EXISTS when another node has the
+ * name. */
+EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+                                         const epctx_name_opts *opts, epctx_error *error);
+/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
+ * training graphs included) that have a name. Refused as above; then no name changes.
+ * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
+ * the number of nodes. */
+EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
+                                    const epctx_name_opts *opts, size_t *count, epctx_error *error);
 
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
@@ -9089,11 +9110,11 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
         return NULL;
     }
     if (wire == EPCTX_WIRE_VARINT) {
-        b->failed = !pb_encode_tag(&stream, PB_WT_VARINT, number) ||
-                    !pb_encode_varint(&stream, value);
+        b->failed =
+            !pb_encode_tag(&stream, PB_WT_VARINT, number) || !pb_encode_varint(&stream, value);
     } else {
-        b->failed = !pb_encode_tag(&stream, PB_WT_32BIT, number) ||
-                    !pb_encode_fixed32(&stream, &word);
+        b->failed =
+            !pb_encode_tag(&stream, PB_WT_32BIT, number) || !pb_encode_fixed32(&stream, &word);
     }
     copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
     if (copy == NULL) {
@@ -9351,6 +9372,9 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
     const epctx_slot *child;
     epctx_view body = epctx__slot_view(slot);
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
+    if (!epctx__is_message(kind) && epctx__is_changed(slot)) {
+        return epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "it is a message, the field holds none");
+    }
     if (!epctx__is_message(kind)) {
         return kind == 0 || body.size == 0 ||
                epctx__check_packed(check, kind, body.data, body.data + body.size);
@@ -9359,9 +9383,8 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
     }
     if (!epctx__is_changed(slot)) {
-        return body.size == 0 ||
-               epctx__check_message(check, epctx__message_type(kind), body.data,
-                                    body.data + body.size, depth - 1);
+        return body.size == 0 || epctx__check_message(check, epctx__message_type(kind), body.data,
+                                                      body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         if (!child->removed &&
@@ -9384,7 +9407,8 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
     }
     if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
                            epctx__depth_left(model, parent))) {
-        return epctx_fail(error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+        return epctx_fail(error,
+                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
                           "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
     }
     if (check.duplicate) {
@@ -9451,8 +9475,9 @@ static unsigned epctx__length_width(const epctx_slot *slot)
 
 static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    return a.size == b.size && (a.data == b.data || a.size == 0 ||
-                                (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
+    return a.size == b.size &&
+           (a.data == b.data || a.size == 0 ||
+            (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
@@ -9663,7 +9688,7 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
                                   epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot, *previous;
+    epctx_slot *slot, *previous, *next;
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate(model, view, &slot, error);
@@ -9676,7 +9701,8 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
     if (status != EPCTX_OK) {
         return status;
     }
-    if (previous != slot && (previous == NULL ? slot->parent->message->first : previous->next) != slot) {
+    next = previous == NULL ? slot->parent->message->first : previous->next;
+    if (previous != slot && next != slot) { /* it stands somewhere else */
         epctx_slot *copy = epctx__clone(&b, NULL, slot);
         size_t mark = epctx_edit_mark(model);
         status = epctx__place(model, &b, slot->parent, previous, copy, error);
@@ -9878,8 +9904,8 @@ static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epct
     return status;
 }
 
-static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot,
-                                       const epctx_attr *attr, epctx_error *error)
+static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
+                                       epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
@@ -10018,7 +10044,7 @@ static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx
     epctx_error_clear(error);
     status = epctx__locate_graph(model, view, graph, error);
     if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "a function has no such field: a graph is needed");
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
     }
     return status;
 }
@@ -10031,8 +10057,8 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
     epctx_slot *owner;
     epctx_status status = epctx__graph_only(model, graph, &owner, error);
     return status == EPCTX_OK
-               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
-                            placed, error)
+               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value),
+                                 after, placed, error)
                : status;
 }
 
@@ -10070,8 +10096,8 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
     if (status != EPCTX_OK) {
         return status;
     }
-    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after, placed,
-                      error);
+    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
+                           placed, error);
 }
 
 /* -- edits: opset imports, key/value pairs -- */
@@ -10291,11 +10317,7 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
 
 /* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
  * be one of the new names. */
-typedef enum epctx__defined {
-    EPCTX__HIDE,
-    EPCTX__SHOW,
-    EPCTX__OUTSIDE
-} epctx__defined;
+typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
 
 static bool epctx__rename_defined(epctx__renaming *r, epctx_view field, epctx__defined what)
 {
@@ -10576,6 +10598,234 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
     }
     return r.status;
 }
+
+/* -- edits: names of nodes -- */
+
+/* What the EPContext nodes of a model say about each other: needed to know whether a binary holds
+ * one graph. */
+typedef struct epctx__contexts {
+    epctx_map files;       /* path of a binary -> primary nodes that name it */
+    epctx_map secondaries; /* name of a profile -> its secondary nodes */
+} epctx__contexts;
+
+static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
+                                               const epctx_epnode *node)
+{
+    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
+}
+
+static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
+{
+    uint32_t count = epctx_map_get(map, key);
+    return epctx_map_put(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, map->arena->missing);
+}
+
+static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
+                                         epctx__contexts *out, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_map_init(&out->files, &model->arena);
+    epctx_map_init(&out->secondaries, &model->arena);
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+        epctx_epnode node;
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
+            continue;
+        }
+        if (node.main_context == 0) {
+            status = epctx__count_up(&out->secondaries,
+                                     epctx_str_of(epctx__profile_for(opts, &node)->name), error);
+        } else if (node.embed_mode == 0) {
+            status = epctx__count_up(&out->files, node.ep_cache_context, error);
+        }
+    }
+    return status;
+}
+
+/* Why the name of an EPContext node must stay, or NULL. */
+static const char *epctx__name_is_key(const epctx__contexts *contexts, const epctx_name_opts *opts,
+                                      const epctx_epnode *node)
+{
+    const epctx_profile *profile = epctx__profile_for(opts, node);
+    if (profile->key != EPCTX_KEY_NODE_NAME) {
+        return NULL;
+    }
+    if (node->main_context == 0 ||
+        epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
+        return "several nodes share a context, and the EP finds the graph in it by the node's name";
+    }
+    if (node->embed_mode == 1) {
+        return NULL; /* the only node of its context, and nobody else can reach that */
+    }
+    if (epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
+        return "several nodes name this binary, and the EP finds the graph in it by the node's "
+               "name";
+    }
+    return opts->one_graph ? NULL
+                           : "the EP finds the graph in the binary by the node's name, unless the "
+                             "binary holds this graph alone (then say so: one_graph)";
+}
+
+static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
+                                      const epctx_name_opts *opts, const epctx_node_view *view,
+                                      epctx_error *error)
+{
+    epctx_epnode node;
+    const char *why;
+    epctx_status status;
+    if (!epctx_is_epnode(view)) {
+        return EPCTX_OK;
+    }
+    status = epctx_epnode_read(view, &node, error);
+    why = status == EPCTX_OK ? epctx__name_is_key(contexts, opts, &node) : NULL;
+    if (why != NULL) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
+                            epctx__profile_for(opts, &node)->name, why);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, &view->name, NULL);
+    }
+    return status;
+}
+
+static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
+{
+    epctx_name_opts out = {NULL, false, false};
+    return opts != NULL ? *opts : out;
+}
+
+EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+                                         const epctx_name_opts *opts, epctx_error *error)
+{
+    epctx_name_opts o = epctx__name_opts(opts);
+    epctx__contexts contexts;
+    epctx_node_view view, other;
+    epctx_walk walk;
+    epctx_slot *slot;
+    epctx_status status = epctx__locate_node(model, node, &slot, error);
+    if (status == EPCTX_OK) {
+        view = epctx_node_of(epctx__slot_view(slot));
+        if (epctx_str_eq(view.name, name)) {
+            return EPCTX_OK;
+        }
+        status = epctx__find_contexts(model, &o, &contexts, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__check_name(model, &contexts, &o, &view, error);
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && name.size > 0 && epctx_walk_next(&walk, &other)) {
+        if (epctx_str_eq(other.name, name)) {
+            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                                &name);
+            epctx_blame(error, model->path, &view.name, NULL);
+        }
+    }
+    return status == EPCTX_OK ? epctx_set_str(model, epctx__slot_view(slot), 3, name, error)
+                              : status;
+}
+
+/* Nodes that epctx_prefix renames. */
+static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_view *node)
+{
+    return node->name.size > 0 && (opts->all_nodes || epctx_is_epnode(node));
+}
+
+/* What a name becomes, in the arena. */
+static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
+                                    epctx_str *out, epctx_error *error)
+{
+    char *text = name.size <= SIZE_MAX - prefix.size
+                     ? (char *)epctx__arena_raw(&model->arena, prefix.size + name.size)
+                     : NULL;
+    if (text == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    memcpy(text, prefix.data, prefix.size);
+    memcpy(text + prefix.size, name.data, name.size);
+    out->data = text;
+    out->size = prefix.size + name.size;
+    return EPCTX_OK;
+}
+
+/* Checks every node and that no new name meets one that stays. */
+static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
+                                        const epctx_name_opts *opts, epctx_error *error)
+{
+    epctx__contexts contexts;
+    epctx_node_view node;
+    epctx_map staying;
+    epctx_walk walk;
+    epctx_status status = epctx__find_contexts(model, opts, &contexts, error);
+    epctx_map_init(&staying, &model->arena);
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        if (epctx__takes_prefix(opts, &node)) {
+            status = epctx__check_name(model, &contexts, opts, &node, error);
+        } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
+            status = epctx__nomem(error, model->arena.missing);
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        epctx_str name = node.name;
+        if (epctx__takes_prefix(opts, &node)) {
+            status = epctx__prefixed(model, prefix, node.name, &name, error);
+        }
+        if (status == EPCTX_OK && epctx__takes_prefix(opts, &node) &&
+            epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                                &name);
+            epctx_blame(error, model->path, &node.name, NULL);
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
+                                    const epctx_name_opts *opts, size_t *count, epctx_error *error)
+{
+    epctx_name_opts o = epctx__name_opts(opts);
+    epctx_node_view node;
+    epctx_walk walk;
+    size_t mark = epctx_edit_mark(model);
+    size_t done = 0;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = prefix.size > 0 ? epctx__editable(model, error)
+                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
+    if (status == EPCTX_OK) {
+        status = epctx__check_prefix(model, prefix, &o, error);
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        epctx_str name;
+        if (!epctx__takes_prefix(&o, &node)) {
+            continue;
+        }
+        status = epctx__prefixed(model, prefix, node.name, &name, error);
+        if (status == EPCTX_OK) {
+            epctx_span text;
+            text.data = (const uint8_t *)name.data; /* in the arena already */
+            text.size = name.size;
+            status = epctx_set_data(model, node.view, 3, text, error);
+        }
+        done++;
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? done : 0;
+    }
+    return status;
+}
+
+/* -- edits: a new model -- */
 
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error)
@@ -10859,11 +11109,10 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
         status = io->stat_fn(io->user, path, &kind, &size, error);
     }
     if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx_fail(error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
+        status =
+            epctx_fail(error, EPCTX_ERR_EXISTS, "exists already: remove it or allow overwriting");
     } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(error, EPCTX_ERR_PATH,
-                            "is a folder or a device, a file is expected");
+        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
@@ -11002,8 +11251,8 @@ static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
         return EPCTX_OK;
     }
     return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
-                      "most %u: keep the context in its own file (embed_mode 0) and large "
+                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take "
+                      "at most %u: keep the context in its own file (embed_mode 0) and large "
                       "initializers in an external file, or allow it",
                       size, (uint64_t)EPCTX_MODEL_MAX);
 }

@@ -106,7 +106,7 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     epctx_error error;
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
-    if (function(model, opts, &changes, &error) != EPCTX_OK) return refuse(out, &error);
+    if (function(model, opts, &changes, &error) != EPCTX_OK) return cli_fail(&error);
     for (i = 0; i < changes.count; i++)
         tell(out, &changes.items[i]);
     if (out->to_stdout && changes.file_count > 0)
