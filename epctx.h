@@ -842,7 +842,7 @@ typedef enum epctx_confidence {
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_ALL_NAME          0x800u /* external: every node names the binary, none is secondary */
+#define EPCTX_ALL_NAME          0x800u /* external: every node is primary and names the binary */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1563,6 +1563,7 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_INLINED,      /* an initializer came into the model */
     EPCTX_CHANGE_EXTERNAL,     /* an initializer went into a file, or refers to another one */
     EPCTX_CHANGE_PRUNED,       /* an initializer that nothing reads is gone */
+    EPCTX_CHANGE_SOURCE,       /* a node names the source model `file`, or no longer does */
     EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
@@ -1599,8 +1600,8 @@ typedef struct epctx_convert_opts {
                                       and {node}; default the EP's own, for weights {file}.data */
     uint64_t threshold;            /* initializers of fewer bytes stay; epctx_init_external */
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
-    const char *source;            /* model with the weights, relative to the model's folder; default
-                                      onnx_model_filename; epctx_weightless */
+    const char *source;            /* model with the weights, relative to the model's folder;
+                                      default onnx_model_filename; epctx_weightless */
 } epctx_convert_opts;
 
 /* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
@@ -1638,12 +1639,12 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
                                             epctx_changes *changes, epctx_error *error);
 
-/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and durable
- * under a temporary name before the first one is replaced. After a crash at any point there is the
- * old set, the new set, or files without a model; never a model with a file of another generation.
- * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
- * one that stands there with the same bytes is kept in any case. A failure puts back what was
- * there. */
+/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
+ * durable under a temporary name before the first one is replaced. After a crash at any point there
+ * is the old set, the new set, or files without a model; never a model with a file of another
+ * generation. `opts` are those of epctx_model_write_file, for the model; `overwrite` says what
+ * happens to files: one that stands there with the same bytes is kept in any case. A failure puts
+ * back what was there. A file is one call of write_fn where it is one part. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -11322,6 +11323,8 @@ EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
         return "external";
     case EPCTX_CHANGE_PRUNED:
         return "pruned";
+    case EPCTX_CHANGE_SOURCE:
+        return "source";
     case EPCTX_CHANGE_SKIPPED:
         return "skipped";
     default:
@@ -11838,8 +11841,8 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
     } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
                epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "names an engine without weights, which TensorRT knows by its file name: it must "
-                   "stay a file");
+                   "names an engine without weights, which TensorRT knows by its file name: it "
+                   "must stay a file");
     } else if ((job->profile->traits & EPCTX_EMBED_ONE) != 0 && group->bare > 0) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "%u more nodes take their graphs from this context, and the EP %s finds them in "
@@ -12454,7 +12457,8 @@ static bool epctx__external_sparse(epctx__convert *c, epctx_view graph)
     epctx_cursor it = epctx_graph_sparse(epctx_graph_of(graph));
     epctx_sparse_view sparse;
     while (epctx_next_sparse(&it, &sparse)) {
-        if (!epctx__convert_skip(c, sparse.values.name, 0, "sparse initializers stay in the model")) {
+        if (!epctx__convert_skip(c, sparse.values.name, 0,
+                                 "sparse initializers stay in the model")) {
             return false;
         }
     }
@@ -12809,7 +12813,8 @@ static bool epctx__weightless_step(epctx__convert *c)
     epctx_model_close(&source);
     for (i = 0; ok && c->done > 0 && i < c->job_count; i++) {
         if (c->jobs[i].payload == 0 && c->jobs[i].node.onnx_model_filename.size == 0) {
-            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name);
+            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name) &&
+                 epctx__convert_note(c, EPCTX_CHANGE_SOURCE, c->jobs[i].node.name, name, 0, NULL);
         }
     }
     return ok;
@@ -12856,8 +12861,10 @@ static bool epctx__self_step(epctx__convert *c)
             return false;
         }
         if (job->payload == 0 && (job->node.present & EPCTX__BIT(ONNX_MODEL_FILENAME)) != 0 &&
-            epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"), c->error) !=
-                EPCTX_OK) {
+            (epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"),
+                              c->error) != EPCTX_OK ||
+             !epctx__convert_note(c, EPCTX_CHANGE_SOURCE, job->node.name, epctx_str_of(NULL), 0,
+                                  NULL))) {
             return false;
         }
     }

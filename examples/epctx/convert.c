@@ -23,6 +23,10 @@ static void tell(output *out, const epctx_change *c)
         output_change(out, "%s '%.*s' has the mode of the node with its context", kind, name,
                       c->name.data);
         break;
+    case EPCTX_CHANGE_SOURCE:
+        output_change(out, c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names none%.*s",
+                      kind, name, c->name.data, file, c->file.data);
+        break;
     case EPCTX_CHANGE_PRUNED:
         output_change(out, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data, c->size);
         break;

@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """What a conversion must leave as it was, judged by libprotobuf.
 
-    tests/judge/convert.py contexts|weights|generations BEFORE AFTER
+    tests/judge/convert.py contexts|weights BEFORE AFTER
+    tests/judge/convert.py generations|refer ONE TWO
 
 contexts: the models differ in ep_cache_context, embed_mode and main_context of
 EPContext nodes alone; weights: in where initializers have their data.
-generations writes two models with embedded contexts that differ.
+generations writes two models with embedded contexts that differ; refer writes
+TWO, whose raw initializers are references into the model ONE.
 Says what else differs and exits with 1.
 """
 import os
@@ -49,6 +51,23 @@ def generation(path, text):
         out.write(text * 5000)
 
 
+def refer(source, path):
+    with open(source, "rb") as data:
+        text = data.read()
+    model = onnx_schema.parse(text)
+    for tensor in model.graph.initializer:
+        raw = tensor.raw_data
+        if len(raw) < 64:
+            continue
+        for key, value in (("location", os.path.basename(source)), ("offset", text.index(raw)),
+                           ("length", len(raw))):
+            tensor.external_data.add(key=key, value=str(value))
+        tensor.data_location = 1
+        tensor.ClearField("raw_data")
+    with open(path, "wb") as out:
+        out.write(model.SerializeToString())
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -56,6 +75,9 @@ def main():
     if kind == "generations":
         generation(before, b"one ")
         generation(after, b"two ")
+        return
+    if kind == "refer":
+        refer(before, after)
         return
     a, b = skeleton(before, kind), skeleton(after, kind)
     if a.SerializeToString(deterministic=True) != b.SerializeToString(deterministic=True):
