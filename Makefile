@@ -210,7 +210,7 @@ build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx.a
 	$$(CC_$(1)) -static $$^ -lm -o $$@
 build/$(1)/epctx: $(CLI_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
 	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2
+build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
