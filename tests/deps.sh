@@ -341,7 +341,7 @@ demo)
     want_build
     want_node ;;
 matrix)
-    packages="ort-headers nanopb-source"
+    packages="ort-headers nanopb-source onnx-buf"
     for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
     want_build
     if downloads_missing; then want_node; fi
