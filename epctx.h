@@ -1521,7 +1521,8 @@ typedef struct epctx_write_opts {
 } epctx_write_opts;
 
 /* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, a
- * link stays a link. `opts` NULL means defaults. */
+ * link stays a link. `opts` NULL means defaults. Windows does not replace a file that is mapped:
+ * not the model's own source, then. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
 /* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
@@ -2770,6 +2771,33 @@ static epctx_status epctx__file_remove(void *user, const char *path, epctx_error
         status = epctx__io_error(error, "remove", path);
     }
     return status;
+}
+
+static epctx_status epctx__file_link(void *user, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    DWORD code;
+    epctx_status status = epctx__wide(from, wide_from, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        status = epctx__wide(to, wide_to, error);
+    }
+    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
+        return status;
+    }
+    code = GetLastError();
+    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
+        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+        epctx_blame(error, to, NULL, NULL);
+        return EPCTX_ERR_EXISTS;
+    }
+    if (code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
+        code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
+    }
+    return epctx__io_error(error, "link", to);
 }
 
 /* MOVEFILE_WRITE_THROUGH has done it. */
