@@ -57,6 +57,7 @@
  *   epctx_str / epctx_span borrow from the source bytes or from that arena; they live until the
  *   model is closed, and views of a message until that message is edited. Nothing is copied while
  *   reading. A path given to an open function is copied. A source buffer must outlive its model.
+ *   Edits copy names and borrow payloads: tensor data, attribute values, parts of other models.
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
@@ -76,8 +77,8 @@
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
- *   only what it says; unknown fields, field order, odd varints, functions and producer survive.
- *   epctx_undo() restores the former bytes exactly.
+ *   only what it says, at any depth; unknown fields, field order, odd varints, functions and
+ *   producer survive. epctx_undo() restores the former bytes exactly.
  *
  * NANOPB
  *   Used at tag, varint and stream level, never through message descriptors. pb.h must see the
@@ -1364,7 +1365,8 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
 /* -- edits --
  *
  * They take views at any depth, of any message of the model, and are visible at once in every view
- * that is made afterwards. Names and other text are copied into the model's arena. Payloads are
+ * that is made afterwards. A view from before shows what was there, and still leads an edit to its
+ * field while the field exists. Names and other text are copied into the model's arena. Payloads are
  * borrowed and must stay valid until the model is closed: the values of STRING and STRINGS
  * attributes, the data of tensors, epctx_set_data, and everything that is copied from a view. When
  * an edit fails, the model is as before.
