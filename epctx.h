@@ -1365,11 +1365,12 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
 /* -- edits --
  *
  * They take views at any depth, of any message of the model, and are visible at once in every view
- * that is made afterwards. A view from before shows what was there, and still leads an edit to its
- * field while the field exists. Names and other text are copied into the model's arena. Payloads are
- * borrowed and must stay valid until the model is closed: the values of STRING and STRINGS
- * attributes, the data of tensors, epctx_set_data, and everything that is copied from a view. When
- * an edit fails, the model is as before.
+ * that is made afterwards. What was read before stays readable, and a view from before still leads
+ * an edit to its field while that exists. When an edit fails, the model is as before.
+ *
+ * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
+ * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
+ * epctx_set_data, and everything that is copied from a view.
  *
  * `after` says where a new field goes: behind that field; an empty view: behind the last of its
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
@@ -9315,6 +9316,21 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
     return found;
 }
 
+/* The slot in front of the first field with this number, NULL when there is none in front; without
+ * such a field the last field at all. */
+static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot;
+    epctx_slot *before = NULL;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            break;
+        }
+        before = slot;
+    }
+    return before;
+}
+
 /* The slot behind which a new field goes: `after`; for an empty view the last of its kind; for the
  * parent itself in front of the first of its kind. */
 static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
@@ -9322,20 +9338,13 @@ static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint
 {
     epctx_status status;
     epctx_slot *slot;
-    *previous = epctx__last_of(parent, number);
     if (!epctx__has_view(after)) {
+        *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
     status = epctx__locate(model, after, &slot, error);
     if (status == EPCTX_OK && slot == parent) {
-        epctx_slot *before = NULL;
-        for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-            if (slot->number == number && !slot->removed) {
-                *previous = before;
-                break;
-            }
-            before = slot;
-        }
+        *previous = epctx__before_first(parent, number);
         return EPCTX_OK;
     }
     if (status == EPCTX_OK && slot->parent != parent) {
