@@ -272,6 +272,50 @@ static bool set_attrs(set_work *work, epctx_str name, const char *value)
     return true;
 }
 
+static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_view *found)
+{
+    epctx_cursor it = epctx_fields(graph, number);
+    epctx_value_view value;
+    while (epctx_next_value(&it, &value)) {
+        if (!epctx_str_eq(value.name, name)) continue;
+        *found = value.view;
+        return true;
+    }
+    return false;
+}
+
+/* graph:inputs=A,B or graph:outputs=A,B: the order. */
+static bool set_order(set_work *work, const target *what, const char *value)
+{
+    epctx_view graph = epctx_model_graph(&work->model).view;
+    epctx_cursor it = epctx_fields(graph, what->number);
+    epctx_view after = graph; /* the first one goes in front */
+    epctx_view found;
+    epctx_field field;
+    const char *rest = value, *item;
+    size_t size, count = 0;
+    while (epctx_next_field(&it, &field))
+        count++;
+    if (count_items(value) != count)
+        return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
+    while (next_item(&rest, &item, &size)) {
+        epctx_str name = part_of(item, size);
+        if (!find_value(graph, what->number, name, &found))
+            return misuse(work, what->name, name, "is not one of them");
+        if (refused(work, epctx_move(&work->model, found, after, &after, &work->error)))
+            return false;
+        graph = epctx_model_graph(&work->model).view;
+    }
+    /* A name that stands twice in VALUE takes the place of one that is missing. */
+    it = epctx_fields(graph, what->number);
+    for (rest = value; next_item(&rest, &item, &size) && epctx_next_field(&it, &field);)
+        if (!epctx_str_eq(epctx_value_of(field.body).name, part_of(item, size)))
+            return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
+    output_change(&work->out, "%.*s of the graph: now %s", (int)what->name.size, what->name.data,
+                  value);
+    return true;
+}
+
 static bool set_field(set_work *work, const target *what, const char *value)
 {
     epctx_view message = target_message(&work->model, what);
@@ -330,7 +374,9 @@ static bool assign(set_work *work, const char *text)
     case TARGET_ATTR:
         return set_attrs(work, found.name, equals + 1);
     default:
-        return set_field(work, &found, equals + 1);
+        return found.number == TARGET_INPUTS || found.number == TARGET_OUTPUTS
+                   ? set_order(work, &found, equals + 1)
+                   : set_field(work, &found, equals + 1);
     }
 }
 
@@ -396,7 +442,7 @@ const cli_command cli_set = {
     "  opset:DOMAIN        the version of an opset import; opset: is that of ai.onnx\n"
     "  model:FIELD         ir_version, producer_name, producer_version, domain, model_version,\n"
     "                      doc_string\n"
-    "  graph:FIELD         name, doc_string\n"
+    "  graph:FIELD         name, doc_string; inputs, outputs: their order, all names with commas\n"
     "A text VALUE of @FILE is what is in the file, @@x is the text @x. Lists have commas.\n\n"
     "  --node NODE          the node; not needed for the only EPContext node\n"
     "  --all                every EPContext node\n" OUTPUT_HELP,

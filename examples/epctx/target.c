@@ -77,8 +77,11 @@ static const field_name model_fields[] = {
     {"ir_version", 1, false}, {"producer_name", 2, true},  {"producer_version", 3, true},
     {"domain", 4, true},      {"model_version", 5, false}, {"doc_string", 6, true},
     {NULL, 0, false}};
-static const field_name graph_fields[] = {
-    {"name", 2, true}, {"doc_string", 10, true}, {NULL, 0, false}};
+static const field_name graph_fields[] = {{"name", 2, true},
+                                          {"doc_string", 10, true},
+                                          {"inputs", TARGET_INPUTS, false},
+                                          {"outputs", TARGET_OUTPUTS, false},
+                                          {NULL, 0, false}};
 
 static bool find_field(const field_name *fields, const char *scope, target *out)
 {

@@ -85,6 +85,8 @@ static bool unset(unset_work *work, const char *text)
         status = epctx_unset_opset(&work->model, what.name, &work->error);
         break;
     default:
+        if (!what.is_text && what.kind == TARGET_GRAPH)
+            return missing(work, "way to take away", what.name);
         status = epctx_clear_field(&work->model, target_message(&work->model, &what), what.number,
                                    &work->error);
         break;
