@@ -13841,9 +13841,10 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
     return status;
 }
 
-/* The new name as a model in `folder` (without links) stores it. */
+/* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
 static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_str *name)
 {
+    char *copy;
     if (!epctx__path_inside(folder, m->to)) {
         return epctx_fail(m->error, EPCTX_ERR_PATH,
                           "'%s' is outside of the model's folder %s, where the model cannot name "
@@ -13855,6 +13856,16 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
         name->data++;
         name->size--;
     }
+    copy = epctx_arena_copy(&m->arena, *name);
+    if (copy == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
+    name->data = copy;
+#ifdef _WIN32
+    for (; *copy != '\0'; copy++) {
+        *copy = *copy == '\\' ? '/' : *copy;
+    }
+#endif
     return EPCTX_OK;
 }
 
