@@ -1629,7 +1629,7 @@ EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 /* Initializers that nothing reads go. One that makes an input optional, that a body captures or
- * that a quantization annotation names is read. */
+ * that a quantization annotation or training names is read. */
 EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
                                         epctx_changes *changes, epctx_error *error);
 
@@ -11856,6 +11856,7 @@ typedef struct epctx__convert {
     size_t part_count, part_room;
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
+    bool inner;     /* past the main graph, in its bodies */
 } epctx__convert;
 
 static bool epctx__convert_nomem(epctx__convert *c)
@@ -13058,6 +13059,31 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     return true;
 }
 
+/* Training graphs read and replace initializers of the main graph. */
+static bool epctx__prune_training(epctx__convert *c, epctx_map *used)
+{
+    epctx_cursor it = epctx_model_trainings(c->model);
+    epctx_training_view training;
+    int updates;
+    while (epctx_next_training(&it, &training)) {
+        if (!epctx__prune_used(c, used, training.initialization) ||
+            !epctx__prune_used(c, used, training.algorithm)) {
+            return false;
+        }
+        for (updates = 0; updates < 2; updates++) {
+            epctx_cursor pairs = epctx_training_bindings(&training, updates == 1);
+            epctx_pair pair;
+            while (epctx_next_pair(&pairs, &pair)) {
+                if (!epctx__prune_use(c, used, pair.key) ||
+                    !epctx__prune_use(c, used, pair.value)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
 static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
                              epctx_str name)
 {
@@ -13076,9 +13102,10 @@ static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
     epctx_sparse_view sparse;
     epctx_map used;
     epctx_map_init(&used, c->arena);
-    if (!epctx__prune_used(c, &used, view)) {
+    if (!epctx__prune_used(c, &used, view) || (!c->inner && !epctx__prune_training(c, &used))) {
         return false;
     }
+    c->inner = true;
     while (epctx_next_tensor(&tensors, &tensor)) {
         if (!epctx__prune_one(c, &used, tensor.view, tensor.name)) {
             return false;
