@@ -826,6 +826,135 @@ TEST(rename_values)
     bytes_free(&b);
 }
 
+/* A pair {key, value} as field `number`. */
+static void put_pair(bytes *b, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(b, number, &pair);
+}
+
+/* Everything else that names values: training graphs and their bindings, sparse initializers,
+ * device configurations; functions have names of their own. */
+static bytes rare_places(void)
+{
+    bytes graph = {0}, model = {0}, training = {0}, algorithm = {0}, function = {0};
+    bytes node = new_node("Add", "", "add", "x,w", "y"), spec = {0}, device = {0};
+    bytes sparse = {0}, values = {0};
+    put_str(&device, 1, "configuration");
+    put_str(&spec, 1, "x");
+    put_child(&device, 2, &spec);
+    put_child(&node, 10, &device);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, NULL);
+    put_str(&values, 8, "w");
+    put_child(&sparse, 1, &values);
+    put_child(&graph, 15, &sparse);
+    put_str(&graph, 2, "main");
+    put_child(&model, 7, &graph);
+    put_int(&model, 1, 10);
+    add_node(&algorithm, "Sub", "step", "w,own", "new_w");
+    add_floats(&algorithm, "own", (const float[]){1}, 1);
+    put_child(&training, 2, &algorithm);
+    put_pair(&training, 4, "w", "new_w");
+    put_pair(&training, 4, "own", "w");
+    put_child(&model, 20, &training);
+    put_str(&function, 1, "twice");
+    put_str(&function, 4, "x");
+    put_str(&function, 5, "w");
+    node = new_node("Add", "", "inside", "x,x", "w");
+    put_child(&function, 7, &node);
+    put_child(&model, 25, &function);
+    add_opset(&model, "", 17);
+    return model;
+}
+
+/* How often a text stands in what is written. */
+static size_t occurrences(epctx_model *model, const char *text)
+{
+    bytes out = written(model);
+    size_t count = 0, size = strlen(text);
+    for (size_t i = 0; i + size <= out.size; i++)
+        count += memcmp(out.data + i, text, size) == 0;
+    bytes_free(&out);
+    return count;
+}
+
+TEST(rename_in_rare_places)
+{
+    static const epctx_str from[] = {{"w", 1}, {"x", 1}, {"own", 3}};
+    static const epctx_str to[] = {{"weights", 7}, {"input", 5}, {"other", 5}};
+    epctx_model model;
+    bytes b = rare_places();
+    epctx_error error;
+    epctx_cursor it;
+    epctx_function_view function;
+    epctx_node added;
+    size_t uses;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
+          error.message);
+    /* w: node, sparse, algorithm's node, two bindings; x: node, sharding, input. `own` is the
+     * algorithm's, and the function is another world. */
+    CHECK_UINT(occurrences(&model, "weights"), 5);
+    CHECK_UINT(occurrences(&model, "input"), 3);
+    CHECK_UINT(occurrences(&model, "other"), 0);
+    CHECK_UINT(uses, 8);
+    epctx_undo(&model, 0);
+    it = epctx_model_functions(&model);
+    CHECK_TRUE(epctx_next_function(&it, &function));
+    CHECK_INT(epctx_rename_values(&model, function.view, from, to, 2, NULL, &uses, &error),
+              EPCTX_OK);
+    CHECK_UINT(uses, 5);
+    CHECK_UINT(occurrences(&model, "weights"), 2);
+    memset(&added, 0, sizeof added);
+    added.name = epctx_str_of("added here");
+    added.op_type = epctx_str_of("Relu");
+    CHECK_INT(epctx_put_node(&model, function.view, &added, function.view, NULL, &error), EPCTX_OK);
+    it = epctx_model_functions(&model);
+    CHECK_TRUE(epctx_next_function(&it, &function));
+    CHECK_UINT(function.node_count, 2);
+    CHECK_INT(epctx_put_input(&model, function.view, &(epctx_value){0}, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A model from nothing, and a main graph that goes and comes back. */
+TEST(new_models)
+{
+    epctx_model model, other;
+    bytes b = nested(), out;
+    epctx_error error;
+    epctx_view graph;
+    CHECK_INT(epctx_model_open_memory(&other, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_new(&model, 10, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_read(&model).ir_version, 10);
+    CHECK_INT(epctx_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
+    CHECK_TRUE(!epctx_model_has_graph(&model));
+    CHECK_INT(put_simple(&model, "nowhere", no_view), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_put_copy(&model, epctx_model_read(&model).view, 7,
+                             epctx_model_graph(&other).view, no_view, &graph, &error),
+              EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch");
+    CHECK_INT(put_simple(&model, "here", no_view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch,here");
+    CHECK_STR(node_names(&other), "branch");
+    out = written(&model);
+    CHECK_TRUE(bytes_contain(&out, "in_else", 7));
+    bytes_free(&out);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(epctx_model_has_graph(&model));
+    CHECK_STR(node_names(&model), "");
+    epctx_model_close(&model);
+    epctx_model_close(&other);
+    bytes_free(&b);
+}
+
 /* Names that are keys inside a binary: of nodes and of values at them. */
 TEST(names_of_epnodes)
 {
@@ -1284,6 +1413,8 @@ int main(int argc, char **argv)
     RUN(bad_views);
     RUN(edits_in_subgraphs);
     RUN(rename_values);
+    RUN(rename_in_rare_places);
+    RUN(new_models);
     RUN(names_of_epnodes);
     RUN(attributes);
     RUN(copies);
