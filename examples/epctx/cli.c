@@ -95,6 +95,7 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
 int cli_fail(const epctx_error *error)
 {
     const char *message = error->message;
+    cli_progress_hide();
     if (message[0] == '\0') message = epctx_status_text(error->status);
     fprintf(stderr, "epctx: %s\n", message);
     return CLI_FAILED;
@@ -163,6 +164,18 @@ void cli_put_json(FILE *out, epctx_str text)
         }
     }
     fputc('"', out);
+}
+
+bool cli_is_utf8(epctx_str text)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t i = 0;
+    while (i < text.size) {
+        size_t size = utf8_length(bytes + i, text.size - i);
+        if (size == 0) return false;
+        i += size;
+    }
+    return true;
 }
 
 epctx_str cli_field_str(epctx_view message, uint32_t number)
