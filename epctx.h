@@ -2408,6 +2408,11 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
             break;
         }
     }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot be written, its folder does not exist");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_NOT_FOUND;
+    }
     return epctx__io_error(error, "create a temporary file for", path);
 }
 

@@ -49,6 +49,14 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
 int cli_fail(const epctx_error *error);
 int cli_fail_text(const char *format, ...);
 
+/* For commands with exit codes of their own: the code when the output cannot be written. */
+void cli_own_codes(int failed);
+int cli_output_failed(void);
+/* Letters to add, remove or replace to make one word of the other. */
+size_t cli_distance(const char *a, const char *b);
+/* "s", or "" for one. */
+const char *cli_plural(uint64_t count);
+
 /* Text from a model is hostile: control characters and backslashes are written as \xHH, so that
  * nothing in it can move the cursor of a terminal. */
 void cli_put(FILE *out, epctx_str text);
@@ -82,7 +90,8 @@ enum {
     CLI_ATTR_DOC = 13
 };
 
-/* A built-in profile by name; prints what is wrong otherwise. */
+/* A built-in profile by name; prints what is wrong with the value of `option` (--ep) otherwise. */
+bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
 /* "key": "text" and what follows it. */
 void cli_json_str(const char *key, epctx_str text, const char *after);

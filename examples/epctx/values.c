@@ -1,6 +1,7 @@
 /* Checksums, and the elements of a tensor as bytes whatever they are stored as. */
 #include "values.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* -- checksums -- */
@@ -137,5 +138,67 @@ void value_add_tensor(value_sum *sum, const epctx_tensor_view *tensor)
     default:
         while (epctx_next_int(&it, &number))
             value_add_number(sum, (uint64_t)number, typed.bytes);
+    }
+}
+
+/* -- types -- */
+
+static void put_tensor_type(FILE *out, const epctx_type_view *type)
+{
+    epctx_cursor dims = epctx_type_dims(type);
+    const char *comma = "";
+    epctx_dim dim;
+    fputs(epctx_elem_name(type->elem_type), out);
+    if (!type->has_shape) {
+        fputs(", no shape", out);
+        return;
+    }
+    fputc('[', out);
+    for (; epctx_next_dim(&dims, &dim); comma = ",") {
+        fputs(comma, out);
+        if (dim.known)
+            fprintf(out, "%" PRId64, dim.value);
+        else if (dim.param.size > 0)
+            cli_put(out, dim.param);
+        else
+            fputc('?', out);
+    }
+    fputc(']', out);
+}
+
+/* Recursion ends: opening refused models nested deeper than epctx_limits allows. */
+void value_put_type(FILE *out, const epctx_type_view *type)
+{
+    epctx_type_view element = epctx_type_of(type->element);
+    epctx_view opaque;
+    switch (type->kind) {
+    case EPCTX_TYPE_TENSOR:
+        put_tensor_type(out, type);
+        return;
+    case EPCTX_TYPE_SPARSE:
+        fputs("sparse ", out);
+        put_tensor_type(out, type);
+        return;
+    case EPCTX_TYPE_SEQUENCE:
+    case EPCTX_TYPE_OPTIONAL:
+        fputs(type->kind == EPCTX_TYPE_SEQUENCE ? "sequence(" : "optional(", out);
+        value_put_type(out, &element);
+        fputc(')', out);
+        return;
+    case EPCTX_TYPE_MAP:
+        fprintf(out, "map(%s,", epctx_elem_name(type->elem_type));
+        value_put_type(out, &element);
+        fputc(')', out);
+        return;
+    case EPCTX_TYPE_OPAQUE:
+        opaque = cli_field_message(type->view, EPCTX_TYPE_OPAQUE);
+        fputs("opaque(", out);
+        cli_put(out, cli_field_str(opaque, 1));
+        fputc(',', out);
+        cli_put(out, cli_field_str(opaque, 2));
+        fputc(')', out);
+        return;
+    case EPCTX_TYPE_NONE:
+        fputs("no type", out);
     }
 }

@@ -30,4 +30,7 @@ void value_end(value_sum *sum);
  * raw_data has. */
 void value_add_tensor(value_sum *sum, const epctx_tensor_view *tensor);
 
+/* "float32[1,N,?]", "sequence(int64[])", "no type"; names from the model escaped as by cli_put. */
+void value_put_type(FILE *out, const epctx_type_view *type);
+
 #endif
