@@ -2222,7 +2222,8 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 {
     int code = errno;
     epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
-    epctx_fail(error, status, "cannot %s: %s", what, strerror(code));
+    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
+               strerror(code));
     epctx_blame(error, path, NULL, NULL);
     return status;
 }

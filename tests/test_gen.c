@@ -1161,6 +1161,7 @@ int main(int argc, char **argv)
     RUN(failing_io_replace);
     RUN(allocator_fails);
     RUN(load_by_hand);
+    RUN(load_malformed_node_of_another);
     RUN(load_refused);
     RUN(load_embedded_empty);
     RUN(load_lonely_secondary);

@@ -111,7 +111,6 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
             if (taken == 0) return false;
             at += taken;
         } else {
-            if (text[0] == '\0') return usage_error(command, "an argument is empty", "");
             if (found == count) return usage_error(command, "one argument too many: ", text);
             operands[found++] = text;
             at++;
