@@ -181,7 +181,7 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
         status = epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'",
                             &tensor->location);
     else
-        value_add(sum, mapping.data + tensor->offset, (size_t)length);
+        value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
     return status;
 }

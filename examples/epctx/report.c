@@ -148,7 +148,7 @@ static epctx_status add_files(report *out, epctx_error *error)
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
                          epctx_error *error)
 {
-    uint64_t nodes = count_nodes(model);
+    size_t nodes = (size_t)count_nodes(model); /* in memory, so it fits */
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
