@@ -170,6 +170,19 @@ static int put_value(get_work *work, epctx_str value)
     return CLI_OK;
 }
 
+static int no_attr(const get_work *work, const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    cli_fail_text("%s: the node has no attribute '%s', only these:", work->file, work->what);
+    while (epctx_next_attr(&it, &attr)) {
+        fputs("  ", stderr);
+        cli_put(stderr, attr.name);
+        fputc('\n', stderr);
+    }
+    return CLI_FAILED;
+}
+
 static int get(get_work *work)
 {
     epctx_str value = epctx_str_of(NULL);
@@ -184,7 +197,7 @@ static int get(get_work *work)
     if (strcmp(work->what, "context") == 0) {
         if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
     } else if (!get_attr(&node, work->what, digits, &value))
-        return cli_fail_text("%s: the node has no attribute '%s'", work->file, work->what);
+        return no_attr(work, &node);
     return put_value(work, value);
 }
 

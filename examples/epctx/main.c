@@ -45,10 +45,13 @@ static bool wants_help(int argc, char **argv)
 /* The command, or NULL with a message that names a similar one. */
 static const cli_command *find_command(const char *name)
 {
-    const char *similar;
-    size_t i, nearest = cli_distance(name, "help");
-    similar = nearest < 3 ? "help" : NULL;
-    if (nearest > 3) nearest = 3;
+    const char *similar = NULL;
+    size_t i, nearest = strlen(name) < 4 ? 2 : 3; /* of a short word too little would be left */
+    if (name[0] == '-') {
+        fprintf(stderr, "epctx: unknown option %s; 'epctx help' tells more\n", name);
+        return NULL;
+    }
+    if (cli_distance(name, "help") < nearest) similar = "help";
     for (i = 0; i < COMMAND_COUNT; i++) {
         size_t distance = cli_distance(name, commands[i]->name);
         if (distance == 0) return commands[i];

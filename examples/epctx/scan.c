@@ -199,7 +199,8 @@ static int scan_file(const char *file, bool json)
     epctx_source source;
     struct stat info;
     int code, fd = open(file, O_RDONLY | O_NONBLOCK);
-    if (fd < 0) return cli_fail_text("%s: %s", file, strerror(errno));
+    if (fd < 0)
+        return cli_fail_text("%s: %s", file[0] != '\0' ? file : "an empty path", strerror(errno));
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(fd);
         return cli_fail_text("%s: not a regular file; '-' reads standard input", file);

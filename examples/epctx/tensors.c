@@ -163,7 +163,9 @@ static epctx_status make_folder(const char *folder, epctx_error *error)
         char kept = path[i];
         if (kept != '/' && kept != '\0') continue;
         path[i] = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_problem(error, path);
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return epctx_fail(error, EPCTX_ERR_IO, "%s: cannot make this folder: %s", path,
+                              strerror(errno));
         path[i] = kept;
     }
     return EPCTX_OK;
