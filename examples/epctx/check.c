@@ -139,7 +139,8 @@ static int run(int argc, char **argv)
     };
     cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
-    if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile)) return CHECK_USAGE;
+    if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
+        return CHECK_USAGE;
     return check(&work);
 }
 

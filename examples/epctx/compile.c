@@ -36,8 +36,8 @@ static void print_json(const char *file, const epctx_gen_report *report,
         fputs("null", stdout);
     printf(",\n\"binary_size\": %" PRIu64 ",\n\"partitions\": %zu,\n\"compiled_nodes\": %zu,\n"
            "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n",
-           report->binary_size, report->partition_count, report->compiled_nodes,
-           report->cpu_nodes, optional);
+           report->binary_size, report->partition_count, report->compiled_nodes, report->cpu_nodes,
+           optional);
     cli_json_str("source", epctx_str_of(backend->source), ",\n");
     cli_json_str("hardware_architecture", epctx_str_of(backend->hardware_architecture), ",\n");
     printf("\"milliseconds\": %.3f}\n", milliseconds);

@@ -45,8 +45,8 @@ static epctx_str name_of(facts *f, epctx_str name)
 {
     bool zero = name.size > 0 && memchr(name.data, '\0', name.size) != NULL;
     if (name.size <= 150 && !zero) return text(f, "%.*s", (int)name.size, name.data);
-    return text(f, "%.*s...#%016" PRIx64, (int)(name.size < 100 ? name.size : 100),
-                name.data, epctx_hash(name.data, name.size, 0));
+    return text(f, "%.*s...#%016" PRIx64, (int)(name.size < 100 ? name.size : 100), name.data,
+                epctx_hash(name.data, name.size, 0));
 }
 
 /* Short printable text as it is, everything else by size and hash. */
@@ -91,8 +91,7 @@ static epctx_str sum_text(facts *f, value_sum *sum)
     char hex[2 * 16 + 1] = "";
     size_t i;
     value_end(sum);
-    if (sum->size > 16)
-        return text(f, "%" PRIu64 " bytes, hash %016" PRIx64, sum->size, sum->hash);
+    if (sum->size > 16) return text(f, "%" PRIu64 " bytes, hash %016" PRIx64, sum->size, sum->hash);
     for (i = 0; i < sum->size; i++)
         snprintf(hex + 2 * i, sizeof hex - 2 * i, "%02x", sum->block[i]);
     return text(f, "bytes %s", hex);
@@ -178,8 +177,8 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     if (tensor->offset <= mapping.size && length == UINT64_MAX)
         length = mapping.size - tensor->offset;
     if (tensor->offset > mapping.size || length > mapping.size - tensor->offset)
-        status = epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'",
-                            &tensor->location);
+        status =
+            epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'", &tensor->location);
     else
         value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
@@ -197,8 +196,7 @@ static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor)
                     epctx_elem_name(tensor->elem_type), dims, tensor->offset,
                     name_of(f, tensor->location).data, error.message);
     if (!tensor->external) value_add_tensor(&sum, tensor);
-    return text(f, "%s%s, %s", epctx_elem_name(tensor->elem_type), dims,
-                sum_text(f, &sum).data);
+    return text(f, "%s%s, %s", epctx_elem_name(tensor->elem_type), dims, sum_text(f, &sum).data);
 }
 
 static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse)
@@ -294,8 +292,8 @@ static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, u
 {
     epctx_str key = text(f, "%s: %s", owner, name_of(f, attr->name).data);
     if (attr->ref_attr_name.size > 0) {
-        add(f, key, text(f, "the attribute '%s' of the function",
-                         name_of(f, attr->ref_attr_name).data));
+        add(f, key,
+            text(f, "the attribute '%s' of the function", name_of(f, attr->ref_attr_name).data));
         return;
     }
     switch (attr->type) {
@@ -379,10 +377,10 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
         add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
             sparse_text(f, &sparse));
     while (!f->short_of_memory && epctx_next_annotation(&annotations, &annotation))
-        add_pairs(f,
-                  text(f, "%sannotation of %s: ", prefix, name_of(f, annotation.tensor_name).data)
-                      .data,
-                  "", epctx_annotation_pairs(&annotation));
+        add_pairs(
+            f,
+            text(f, "%sannotation of %s: ", prefix, name_of(f, annotation.tensor_name).data).data,
+            "", epctx_annotation_pairs(&annotation));
 }
 
 /* -- the model -- */
@@ -399,15 +397,15 @@ static void add_function(facts *f, const epctx_function_view *function)
 {
     epctx_cursor attrs = epctx_fields(function->view, CLI_FUNCTION_DEFAULTS);
     epctx_attr_view attr;
-    const char *owner = text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
-                             name_of(f, function->name).data,
-                             function->overload.size > 0 ? ":" : "",
-                             name_of(f, function->overload).data)
-                            .data;
+    const char *owner =
+        text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
+             name_of(f, function->name).data, function->overload.size > 0 ? ":" : "",
+             name_of(f, function->overload).data)
+            .data;
     const char *prefix = text(f, "%s > ", name_of(f, epctx_str_of(owner)).data).data;
     if (f->short_of_memory) return;
-    add(f, epctx_str_of(owner), text(f, "%" PRIu32 " node%s", function->node_count,
-                                     cli_plural(function->node_count)));
+    add(f, epctx_str_of(owner),
+        text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
     add_names(f, owner, "input", epctx_function_inputs(function));
     add_names(f, owner, "output", epctx_function_outputs(function));
     add_names(f, owner, "attribute", epctx_fields(function->view, CLI_FUNCTION_ATTRS));

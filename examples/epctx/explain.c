@@ -23,7 +23,8 @@ static const explain_entry entries[] = {
      "registered, not appended to the session, or the source is spelled otherwise.",
      "See what the model needs (epctx info MODEL), install and append that EP before loading."},
     {{"Could not find an implementation for EPContext", NULL, NULL},
-     "No EP of the session took the EPContext node (older versions of ORT say no more than this): the EP "
+     "No EP of the session took the EPContext node (older versions of ORT say no more than this): "
+     "the EP "
      "that its `source` names is not registered, not appended to the session, or failed to start; "
      "or another EP claimed the node and gave it back (ORT issue 27622).",
      "See what the model needs (epctx info MODEL), append that EP first, look at the session's log "
@@ -35,7 +36,8 @@ static const explain_entry entries[] = {
     {{"EPContext(", "is not a registered function/op", NULL},
      "This ORT does not know the operator: it was built without the contrib operators, is too old, "
      "or the model imports com.microsoft in a version that has no EPContext.",
-     "Use a full ORT build. Check the imports with: epctx info MODEL, epctx lint MODEL (rules E003, "
+     "Use a full ORT build. Check the imports with: epctx info MODEL, epctx lint MODEL (rules "
+     "E003, "
      "E028, W001)"},
     {{"of operator (EPContext)", "is invalid", NULL},
      "An input or output of the node has an element type that EPContext does not allow, such as "
@@ -61,7 +63,8 @@ static const explain_entry entries[] = {
      "QNN refuses the context (often error 5000 or 5005): it was made by a newer QNN SDK than the "
      "one that loads it, for another HTP architecture or SoC, it is damaged, or the memory of the "
      "device is full.",
-     "Compare SDK version and architecture (epctx info MODEL, epctx check MODEL) with the device's; "
+     "Compare SDK version and architecture (epctx info MODEL, epctx check MODEL) with the "
+     "device's; "
      "compile for this device, with an SDK that is not newer than the one that loads."},
     {{"could not deserialize engine", NULL, NULL},
      "TensorRT engines load only with the TensorRT version and on the kind of GPU that they were "
@@ -75,7 +78,8 @@ static const explain_entry entries[] = {
     {{"ep_cache_context", "security purpose", NULL},
      "TensorRT takes only a relative path without '..' in ep_cache_context. The usual origin is an "
      "absolute trt_engine_cache_path at the time of compiling (ORT issue 22131).",
-     "Compile again with a relative trt_engine_cache_path. Check with: epctx lint MODEL (rule E020)"},
+     "Compile again with a relative trt_engine_cache_path. Check with: epctx lint MODEL (rule "
+     "E020)"},
     {{"escapes model directory", NULL, NULL},
      "A path in the model leaves its folder, by '..', by an absolute path or by a link.",
      "Put the file beside the model and store a relative path. epctx ls MODEL shows what is looked "
@@ -86,7 +90,8 @@ static const explain_entry entries[] = {
      "Set session.model_external_initializers_file_folder_path, or load the model from its file."},
     {{"Deserialize tensor", "failed", NULL},
      "The file with the initializers is missing, too short, or not where ORT looks.",
-     "epctx ls MODEL shows where it is looked for, epctx lint MODEL (rules E022, E034) what is wrong "
+     "epctx ls MODEL shows where it is looked for, epctx lint MODEL (rules E022, E034) what is "
+     "wrong "
      "with it."},
     {{"out of bounds or can not be read in full", NULL, NULL},
      "The file with the initializers is shorter than the model says: another model's file, or a "

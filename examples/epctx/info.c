@@ -91,8 +91,8 @@ static void put_head(const report *all)
     printf("%-14s ", "graph");
     put_quoted(graph.name);
     printf(", %zu EPContext node%s, %" PRIu64 " other%s, %" PRIu64 " initializer%s\n",
-           all->part_count, cli_plural(all->part_count), all->cpu_nodes,
-           cli_plural(all->cpu_nodes), all->initializers, cli_plural(all->initializers));
+           all->part_count, cli_plural(all->part_count), all->cpu_nodes, cli_plural(all->cpu_nodes),
+           all->initializers, cli_plural(all->initializers));
     put_values("input", epctx_graph_inputs(graph));
     put_values("output", epctx_graph_outputs(graph));
 }
@@ -127,8 +127,9 @@ static void put_part(const report_part *part)
     const epctx_epnode *node = &part->node;
     fputs("  ", stdout);
     put_quoted(node->name);
-    printf(", %" PRIu32 " input%s, %" PRIu32 " output%s%s\n", part->inputs, cli_plural(part->inputs),
-           part->outputs, cli_plural(part->outputs), part->readable ? "" : ", broken");
+    printf(", %" PRIu32 " input%s, %" PRIu32 " output%s%s\n", part->inputs,
+           cli_plural(part->inputs), part->outputs, cli_plural(part->outputs),
+           part->readable ? "" : ", broken");
     if (!part->readable) return;
     put_attr(node, EPCTX_EP_SOURCE, "source", node->source);
     put_content(node);

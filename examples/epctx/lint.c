@@ -178,7 +178,8 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     /* --rules needs no file. */
-    if (!cli_parse(&cli_lint, argc, argv, options, &file, has_option(argc, argv, "--rules") ? 0 : 1))
+    if (!cli_parse(&cli_lint, argc, argv, options, &file,
+                   has_option(argc, argv, "--rules") ? 0 : 1))
         return CLI_USAGE;
     if (rules) {
         list_rules(out.json);

@@ -183,8 +183,8 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
     if (json) fputs("],\n", stdout);
     if (json && json_metadata(scan, source, &error) != CLI_OK) return cli_fail(&error);
     if (json)
-        printf("\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64
-               ",\n\"size\": %" PRIu64 "\n}\n",
+        printf("\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64 ",\n\"size\": %" PRIu64
+               "\n}\n",
                scan->node_count, scan->epnode_count, scan->at);
     else
         printf("%" PRIu64 " node%s, %" PRIu64 " of them EPContext, %" PRIu64 " byte%s\n",

@@ -93,11 +93,11 @@ static storage storage_of(int32_t elem_type)
 {
     enum { FLOATS = 4, INT32S = 5, STRINGS = 6, INT64S = 7, DOUBLES = 10, UINT64S = 11 };
     static const storage all[27] = {
-        {0, 0},       {FLOATS, 4}, {INT32S, 1},  {INT32S, 1},  {INT32S, 2},  {INT32S, 2},
-        {INT32S, 4},  {INT64S, 8}, {STRINGS, 0}, {INT32S, 1},  {INT32S, 2},  {DOUBLES, 8},
-        {UINT64S, 4}, {UINT64S, 8}, {FLOATS, 4}, {DOUBLES, 8}, {INT32S, 2},  {INT32S, 1},
-        {INT32S, 1},  {INT32S, 1}, {INT32S, 1},  {INT32S, 1},  {INT32S, 1},  {INT32S, 1},
-        {INT32S, 1},  {INT32S, 1}, {INT32S, 1}};
+        {0, 0},       {FLOATS, 4},  {INT32S, 1},  {INT32S, 1},  {INT32S, 2}, {INT32S, 2},
+        {INT32S, 4},  {INT64S, 8},  {STRINGS, 0}, {INT32S, 1},  {INT32S, 2}, {DOUBLES, 8},
+        {UINT64S, 4}, {UINT64S, 8}, {FLOATS, 4},  {DOUBLES, 8}, {INT32S, 2}, {INT32S, 1},
+        {INT32S, 1},  {INT32S, 1},  {INT32S, 1},  {INT32S, 1},  {INT32S, 1}, {INT32S, 1},
+        {INT32S, 1},  {INT32S, 1},  {INT32S, 1}};
     return all[elem_type > 0 && elem_type < 27 ? elem_type : 0];
 }
 
