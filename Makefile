@@ -92,10 +92,11 @@ test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
-## matrix   more processors and C libraries, and the plugin EP in older ONNX Runtimes
+## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
 matrix: deps-plugin deps-matrix build/epctx build/tests/test_plugin $(PLUGINS:%=build/%) \
         $(call programs_of,$(MORE_PLATFORMS))
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
+	    tests/windows.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus

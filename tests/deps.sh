@@ -166,6 +166,9 @@ want_platform() {
     armhf) want_cross armhf arm-linux-gnueabihf qemu-arm ;;
     powerpc) want_cross powerpc powerpc-linux-gnu qemu-ppc ;;
     musl) have musl-gcc || need musl-tools ;;
+    windows) have x86_64-w64-mingw32-gcc || need gcc-mingw-w64-x86-64-win32
+             have wine || need wine64
+             have wine || need wine ;;
     esac
 }
 want_cross() {
@@ -338,11 +341,11 @@ demo)
     want_build
     want_node ;;
 matrix)
-    packages="ort-headers nanopb-source"
+    packages="ort-headers nanopb-source onnx-buf"
     for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
     want_build
     if downloads_missing; then want_node; fi
-    for p in arm64 armhf powerpc musl; do want_platform $p; done ;;
+    for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
 test)
     packages="ort ort-headers blazeface onnx-buf nanopb-source"
     want_build
