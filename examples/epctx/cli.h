@@ -112,6 +112,8 @@ void cli_progress_hide(void);
 void cli_progress_end(void);
 /* --no-progress was given. */
 void cli_progress_forbid(void);
+/* Bytes of a file, 0 when that cannot be told. */
+uint64_t cli_file_size(const char *file);
 /* The files' io with progress of what is written. */
 const epctx_io *cli_progress_io(void);
 

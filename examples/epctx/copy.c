@@ -5,18 +5,13 @@
 
 static int copy(const char *from, const char *to, bool rebuild)
 {
-    const epctx_io *io = cli_progress_io();
     epctx_open_opts opts;
-    epctx_file_kind kind;
-    uint64_t size = 0;
     epctx_model model;
     epctx_error error;
     epctx_status status;
     memset(&opts, 0, sizeof opts);
-    opts.io = io;
-    /* When it cannot be told the bar has no end; opening says why. */
-    if (io->stat_fn(io->user, from, &kind, &size, NULL) != EPCTX_OK) size = 0;
-    cli_progress_begin("copy", size);
+    opts.io = cli_progress_io();
+    cli_progress_begin("copy", cli_file_size(from));
     status = epctx_model_open_file(&model, from, &opts, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (rebuild) status = epctx_rebuild(&model, &error);

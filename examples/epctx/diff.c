@@ -502,14 +502,6 @@ static size_t compare(const facts *a, const facts *b, bool json)
     return found;
 }
 
-static uint64_t size_of(const char *file)
-{
-    const epctx_io *io = epctx_io_files();
-    epctx_file_kind kind;
-    uint64_t size;
-    return io->stat_fn(io->user, file, &kind, &size, NULL) == EPCTX_OK ? size : 0;
-}
-
 static int run(int argc, char **argv)
 {
     bool json = false;
@@ -520,7 +512,7 @@ static int run(int argc, char **argv)
     if (!cli_parse(&cli_diff, argc, argv, options, files, 2)) return CLI_USAGE;
     memset(&b, 0, sizeof b);
     cli_own_codes(DIFF_FAILED);
-    cli_progress_begin("diff", size_of(files[0]) + size_of(files[1]));
+    cli_progress_begin("diff", cli_file_size(files[0]) + cli_file_size(files[1]));
     if (open_facts(&a, files[0]) && open_facts(&b, files[1])) {
         cli_progress_end();
         if (json) putchar('[');

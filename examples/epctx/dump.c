@@ -1,10 +1,13 @@
 /* epctx dump: the index of a model, one record a line, and with --values what everything is set to.
  * tests/judge/dump.py prints the same from libprotobuf's parse and documents the format. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "values.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 /* -- records: fields behind a word, separated by tabs; or JSON objects -- */
 
@@ -653,6 +656,8 @@ static int dump(const char *file, dumper *d)
     epctx_model model;
     epctx_error error;
     int64_t index = 0;
+    /* Where records scroll by, they are the progress. */
+    if (d->values && !isatty(STDOUT_FILENO)) cli_progress_begin("dump", cli_file_size(file));
     if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
     if (d->json) putchar('[');
     put_model(d, &model);

@@ -172,6 +172,14 @@ static epctx_status write_parts(void *user, epctx_io_file *file, const void *dat
     return status;
 }
 
+uint64_t cli_file_size(const char *file)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_kind kind;
+    uint64_t size;
+    return io->stat_fn(io->user, file, &kind, &size, NULL) == EPCTX_OK ? size : 0;
+}
+
 const epctx_io *cli_progress_io(void)
 {
     static epctx_io io;
