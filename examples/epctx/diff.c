@@ -190,7 +190,7 @@ static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor)
     const char *dims = dims_text(f, epctx_tensor_dims(tensor)).data;
     epctx_error error;
     value_sum sum;
-    value_begin(&sum);
+    value_begin(&sum, true);
     if (tensor->external && add_external(f, &sum, tensor, &error) != EPCTX_OK)
         return text(f, "%s%s at %" PRIu64 " in '%s', unreadable: %.100s",
                     epctx_elem_name(tensor->elem_type), dims, tensor->offset,
@@ -220,7 +220,7 @@ static epctx_str numbers_text(facts *f, const epctx_attr_view *attr)
     int64_t number = 0;
     float real = 0;
     value_sum sum;
-    value_begin(&sum);
+    value_begin(&sum, true);
     for (; ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real); count++) {
         uint32_t bits;
         int n = 0;

@@ -212,7 +212,7 @@ static void put_text(const dumper *d, epctx_str text)
         }
         return;
     }
-    value_begin(&sum);
+    value_begin(&sum, false);
     value_add(&sum, text.data, text.size);
     put_sum(d, &sum);
 }
@@ -231,7 +231,7 @@ static void put_data(const dumper *d, const epctx_tensor_view *tensor)
                d->json ? ", \"length\": " : ":", tensor->length, d->json ? "}" : "");
         return;
     }
-    value_begin(&sum);
+    value_begin(&sum, false);
     value_add_tensor(&sum, tensor);
     put_sum(d, &sum);
 }
@@ -281,7 +281,7 @@ static void put_elements_of(const dumper *d, const epctx_attr_view *attr)
         putchar(']');
         return;
     }
-    value_begin(&sum);
+    value_begin(&sum, false);
     while (next_element(attr, &it, &number, &real, &text)) {
         uint32_t bits;
         memcpy(&bits, &real, sizeof bits);

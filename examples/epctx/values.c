@@ -28,13 +28,16 @@ static uint32_t crc_of(uint32_t crc, const uint8_t *data, size_t size)
 
 static void take(value_sum *sum, const uint8_t *data, size_t size)
 {
-    sum->crc = crc_of(sum->crc, data, size);
-    sum->hash = epctx_hash(data, size, sum->hash);
+    if (sum->by_hash)
+        sum->hash = epctx_hash(data, size, sum->hash);
+    else
+        sum->crc = crc_of(sum->crc, data, size);
 }
 
-void value_begin(value_sum *sum)
+void value_begin(value_sum *sum, bool by_hash)
 {
     memset(sum, 0, sizeof *sum);
+    sum->by_hash = by_hash;
 }
 
 void value_add(value_sum *sum, const void *data, size_t size)

@@ -4,18 +4,20 @@
 
 #include "cli.h"
 
-/* Checksums of a stream of bytes. The first VALUES_KEPT of them stay in `block` to the end. */
+/* A checksum of a stream of bytes. The first VALUES_KEPT of them stay in `block` to the end. */
 typedef struct value_sum {
     uint64_t size;
-    uint32_t crc;  /* CRC-32 as in zip, gzip and PNG */
-    uint64_t hash; /* of the last whole block, seeded with the hash of the blocks before */
+    bool by_hash;
+    uint32_t crc;  /* CRC-32 as in zip, gzip and PNG: other programs have it */
+    uint64_t hash; /* of the last block, seeded with the hash of the blocks before: faster, wider */
     uint8_t block[4096];
     size_t used; /* of `block` */
 } value_sum;
 
 enum { VALUES_KEPT = 64 };
 
-void value_begin(value_sum *sum);
+/* Either `hash` or `crc` is made. */
+void value_begin(value_sum *sum, bool by_hash);
 void value_add(value_sum *sum, const void *data, size_t size);
 /* The low `size` bytes of a number, little-endian. */
 void value_add_number(value_sum *sum, uint64_t bits, size_t size);
