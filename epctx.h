@@ -2823,7 +2823,8 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 {
     int code = errno;
     epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
-    epctx_fail(error, status, "cannot %s: %s", what, strerror(code));
+    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
+               strerror(code));
     epctx_blame(error, path, NULL, NULL);
     return status;
 }
@@ -3008,6 +3009,11 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         if (errno != EEXIST) {
             break;
         }
+    }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot be written, its folder does not exist");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_NOT_FOUND;
     }
     return epctx__io_error(error, "create a temporary file for", path);
 }
@@ -4266,7 +4272,7 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
             attr.t = f.body;
         } else if (f.number == 6 && len) {
             attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && f.value <= 14) {
+        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
             attr.type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 21 && len) {
             attr.ref_attr_name = epctx__view_str(f.body);
@@ -4339,8 +4345,8 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
             tensor.raw.size = f.body.size;
         } else if (f.number == 13 && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && f.value <= 1) {
-            tensor.external = f.value == 1;
+        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+            tensor.external = (uint32_t)f.value == 1;
         }
     }
     it = epctx_tensor_dims(&tensor);
@@ -7982,7 +7988,7 @@ static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, ui
 {
     if (type == EPCTX__T_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
-    } else if (type == EPCTX__T_ATTR && number == 20 && value <= 14) {
+    } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
         s->attr_type = (int32_t)(uint32_t)value;
     } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
