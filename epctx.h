@@ -1472,7 +1472,7 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
     bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
-    bool any_io;    /* values at EPContext nodes may change though the profile says EPCTX_IO_NAMES */
+    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
 
@@ -5124,30 +5124,33 @@ static const epctx_profile epctx__profiles[] = {
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
+     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
+     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX | EPCTX_IO_NAMES,
+     EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. */
+     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
+     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"TensorrtExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
-     epctx__check_tensorrt},
+     {"TensorrtExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
+     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; failures come
-     * out as FAIL. */
+     * every node although each has its own engine; embedded unless told otherwise; tensors are
+     * matched as in tensorrt; failures come out as FAIL. */
     {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 1,
-     "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
+     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other; parameters
-     * of the program are matched by name. */
+     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     * program's parameters are matched by name. */
     {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
      {"MIGraphXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
+     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
     {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
@@ -9991,6 +9994,7 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner, *previous, *slot;
     epctx_status status;
+    uint32_t kind;
     epctx_error_clear(error);
     status = epctx__locate_message(model, parent, &owner, error);
     if (status == EPCTX_OK) {
@@ -10002,12 +10006,13 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
     if (number == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    slot = epctx__last_of(owner, number);
-    if ((epctx__field_kind(epctx__slot_type(owner), number) & EPCTX__ONE) != 0 &&
-        epctx__is_message(epctx__field_kind(epctx__slot_type(owner), number)) && slot != NULL &&
-        slot->number == number && !slot->removed) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                          (uint64_t)number);
+    kind = epctx__field_kind(epctx__slot_type(owner), number);
+    if (epctx__is_message(kind) && (kind & EPCTX__ONE) != 0) {
+        slot = epctx__last_of(owner, number);
+        if (slot != NULL && slot->number == number && !slot->removed) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                              (uint64_t)number);
+        }
     }
     slot = epctx__copy_view(&b, number, other);
     status = epctx__place(model, &b, owner, previous, slot, error);
