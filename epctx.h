@@ -5128,7 +5128,8 @@ static const epctx_profile epctx__profiles[] = {
      * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX | EPCTX_IO_NAMES,
-     EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
      * is taken; embed mode and path come from provider options of its own. The engine's tensors are
