@@ -845,7 +845,8 @@ typedef enum epctx_confidence {
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_ALL_NAME          0x800u /* external: every node is primary and names the binary */
+#define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
+#define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1468,21 +1469,25 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error);
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
 
+/* How values and nodes get other names. NULL stands for all defaults. */
+typedef struct epctx_name_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
+    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
+} epctx_name_opts;
+
 /* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
  * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
  * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
  * walk for any number of names; names may be swapped; names that do not occur are passed over.
- * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use. */
+ * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use,
+ * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
+ * by name (EPCTX_IO_NAMES). */
 EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            const epctx_str *from, const epctx_str *to, size_t count,
-                                           size_t *uses, epctx_error *error);
-
-/* How nodes get other names. */
-typedef struct epctx_name_opts {
-    const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
-    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
-} epctx_name_opts;
+                                           const epctx_name_opts *opts, size_t *uses,
+                                           epctx_error *error);
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
  * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
@@ -2969,7 +2974,8 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 {
     int code = errno;
     epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
-    epctx_fail(error, status, "cannot %s: %s", what, strerror(code));
+    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
+               strerror(code));
     epctx_blame(error, path, NULL, NULL);
     return status;
 }
@@ -3154,6 +3160,11 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         if (errno != EEXIST) {
             break;
         }
+    }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot be written, its folder does not exist");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_NOT_FOUND;
     }
     return epctx__io_error(error, "create a temporary file for", path);
 }
@@ -4412,7 +4423,7 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
             attr.t = f.body;
         } else if (f.number == 6 && len) {
             attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && f.value <= 14) {
+        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
             attr.type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 21 && len) {
             attr.ref_attr_name = epctx__view_str(f.body);
@@ -4485,8 +4496,8 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
             tensor.raw.size = f.body.size;
         } else if (f.number == 13 && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && f.value <= 1) {
-            tensor.external = f.value == 1;
+        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+            tensor.external = (uint32_t)f.value == 1;
         }
     }
     it = epctx_tensor_dims(&tensor);
@@ -5247,45 +5258,51 @@ static const epctx_profile epctx__profiles[] = {
     /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
      * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
      * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
-     * load failures are INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
+     * inputs and outputs are matched by name (qnn/builder/qnn_model.cc); load failures are
+     * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE, EPCTX_KEY_NODE_NAME,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES, EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
     /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
      * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
     {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
      {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS, EPCTX_KEY_NODE_NAME,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES,
+     EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
+     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
+     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX | EPCTX_ALL_NAME,
-     EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     {"OpenVINOExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. */
+     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
+     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"TensorrtExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
-     epctx__check_tensorrt},
+     {"TensorrtExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
+     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; failures come
-     * out as FAIL. */
+     * every node although each has its own engine; embedded unless told otherwise; tensors are
+     * matched as in tensorrt; failures come out as FAIL. */
     {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 1,
-     "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
+     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other. */
+     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     * program's parameters are matched by name. */
     {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
-     {"MIGraphXExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     {"MIGraphXExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
+     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
     {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
@@ -8126,7 +8143,7 @@ static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, ui
 {
     if (type == EPCTX__T_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
-    } else if (type == EPCTX__T_ATTR && number == 20 && value <= 14) {
+    } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
         s->attr_type = (int32_t)(uint32_t)value;
     } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
@@ -10129,6 +10146,7 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner, *previous, *slot;
     epctx_status status;
+    uint32_t kind;
     epctx_error_clear(error);
     status = epctx__locate_message(model, parent, &owner, error);
     if (status == EPCTX_OK) {
@@ -10140,12 +10158,13 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
     if (number == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    slot = epctx__last_of(owner, number);
-    if ((epctx__field_kind(epctx__slot_type(owner), number) & EPCTX__ONE) != 0 &&
-        epctx__is_message(epctx__field_kind(epctx__slot_type(owner), number)) && slot != NULL &&
-        slot->number == number && !slot->removed) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                          (uint64_t)number);
+    kind = epctx__field_kind(epctx__slot_type(owner), number);
+    if (epctx__is_message(kind) && (kind & EPCTX__ONE) != 0) {
+        slot = epctx__last_of(owner, number);
+        if (slot != NULL && slot->number == number && !slot->removed) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                              (uint64_t)number);
+        }
     }
     slot = epctx__copy_view(&b, number, other);
     status = epctx__place(model, &b, owner, previous, slot, error);
@@ -10725,6 +10744,18 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 
 /* -- edits: names of values -- */
 
+static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
+{
+    epctx_name_opts out = {NULL, false, false, false};
+    return opts != NULL ? *opts : out;
+}
+
+static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
+                                               const epctx_epnode *node)
+{
+    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
+}
+
 typedef struct epctx__renaming {
     epctx_model *model;
     epctx_error *error;
@@ -10733,7 +10764,8 @@ typedef struct epctx__renaming {
     const epctx_str *names; /* the old and new ones */
     const epctx_str *to;
     uint32_t *hidden; /* graphs around the place that define the old name themselves */
-    bool apply;       /* else only look for clashes */
+    epctx_name_opts opts;
+    bool apply; /* else only look for clashes */
     epctx_status status;
     size_t uses;
 } epctx__renaming;
@@ -10873,6 +10905,22 @@ static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr, uint32_t dep
     return true;
 }
 
+/* A value at a node has a new name: may it, if this is an EPContext node? */
+static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str value)
+{
+    epctx_node_view view = epctx_node_of(node);
+    epctx_epnode ep;
+    if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
+        (epctx__profile_for(&r->opts, &ep)->traits & EPCTX_IO_NAMES) == 0) {
+        return true;
+    }
+    r->status = epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED,
+                           "value '%S' cannot have another name: %s finds it in its binary by name",
+                           &value, epctx__profile_for(&r->opts, &ep)->name);
+    epctx_blame(r->error, r->model->path, &view.name, NULL);
+    return false;
+}
+
 static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t depth)
 {
     epctx_cursor it = epctx_fields(node, 0);
@@ -10883,7 +10931,11 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t dep
             continue;
         }
         if (f.number == 1 || f.number == 2) {
+            size_t uses = r->uses;
             ok = epctx__rename_at(r, f.body);
+            if (ok && r->uses > uses && !r->apply && !r->opts.any_io) {
+                ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+            }
         } else if (f.number == 5) {
             ok = epctx__rename_attr(r, f.body, depth);
         } else if (f.number == 10) {
@@ -11043,7 +11095,8 @@ static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from
 
 EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            const epctx_str *from, const epctx_str *to, size_t count,
-                                           size_t *uses, epctx_error *error)
+                                           const epctx_name_opts *opts, size_t *uses,
+                                           epctx_error *error)
 {
     epctx__renaming r;
     epctx_slot *slot;
@@ -11052,6 +11105,7 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
     memset(&r, 0, sizeof r);
     r.model = model;
     r.error = error;
+    r.opts = epctx__name_opts(opts);
     r.status = epctx__locate_graph(model, scope, &slot, error);
     if (r.status == EPCTX_OK) {
         r.status = epctx__rename_plan(&r, from, to, count);
@@ -11078,12 +11132,6 @@ typedef struct epctx__contexts {
     epctx_map files;       /* path of a binary -> primary nodes that name it */
     epctx_map secondaries; /* name of a profile -> its secondary nodes */
 } epctx__contexts;
-
-static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
-                                               const epctx_epnode *node)
-{
-    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
-}
 
 static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
 {
@@ -11161,12 +11209,6 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
         epctx_blame(error, model->path, &view->name, NULL);
     }
     return status;
-}
-
-static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
-{
-    epctx_name_opts out = {NULL, false, false};
-    return opts != NULL ? *opts : out;
 }
 
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
