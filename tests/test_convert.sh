@@ -128,7 +128,8 @@ epctx mv mv/m_npu.bin mv/new.bin; result "mv" 0 "two_ctx.onnx: 1 node"
 judged "mv" contexts m_ctx.onnx mv/two_ctx.onnx
 mkdir mv/deep
 epctx mv mv/new.bin mv/deep/er.bin --json; result "mv into a folder" 0 '"note": "mv/deep/er.bin"'
-epctx get --node "$main" mv/one_ctx.onnx ep_cache_context; result "the name in a folder" 0 "deep/er.bin"
+epctx get --node "$main" mv/one_ctx.onnx ep_cache_context
+result "the name in a folder" 0 "deep/er.bin"
 epctx mv mv/deep/er.bin mv/m_npu.bin mv/one_ctx.onnx mv/two_ctx.onnx; result "mv of given models" 0
 same "mv there and back" mv/one_ctx.onnx m_ctx.onnx
 epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "has this name already"
