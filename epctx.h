@@ -534,7 +534,7 @@ EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
 
-/* -- the rest of the schema; device configurations are read through epctx_fields -- */
+/* -- the rest of the schema -- */
 
 /* OperatorSetIdProto. */
 typedef struct epctx_opset {
@@ -571,6 +571,45 @@ typedef struct epctx_training_view {
     epctx_view view;
     epctx_graph_view initialization, algorithm; /* view empty when absent */
 } epctx_training_view;
+
+/* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
+typedef struct epctx_device_config_view {
+    epctx_view view;
+    epctx_str name;
+    int32_t num_devices;
+} epctx_device_config_view;
+
+/* NodeDeviceConfigurationProto: how a node is spread in one of these sets. */
+typedef struct epctx_node_config_view {
+    epctx_view view;
+    epctx_str configuration_id; /* name of an epctx_device_config_view */
+    bool has_stage;
+    int32_t pipeline_stage;
+} epctx_node_config_view;
+
+/* ShardingSpecProto: how an input or output of the node is cut up. */
+typedef struct epctx_sharding_view {
+    epctx_view view;
+    epctx_str tensor_name;
+} epctx_sharding_view;
+
+/* IntIntListEntryProto: a number that stands for a group of devices. */
+typedef struct epctx_device_group_view {
+    epctx_view view;
+    int64_t key;
+} epctx_device_group_view;
+
+/* ShardedDimProto: how one axis is cut up. */
+typedef struct epctx_sharded_dim_view {
+    epctx_view view;
+    int64_t axis;
+} epctx_sharded_dim_view;
+
+/* SimpleShardedDimProto: that many equal parts of a dimension. */
+typedef struct epctx_simple_sharding {
+    epctx_dim dim;
+    int64_t num_shards;
+} epctx_simple_sharding;
 
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
     EPCTX_TYPE_NONE = 0,
@@ -610,6 +649,27 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
 EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
 EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
+
+/* What runs on which device: model.configuration, and below it what each node says about it. */
+EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model);
+/* epctx_next_str. */
+EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);
+EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config);
+/* epctx_next_int. */
+EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding);
+EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding);
+EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding);
+/* epctx_next_int. */
+EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group);
+EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim);
+EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config);
+EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config);
+EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);
+EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group);
+EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
+EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
+
 /* metadata_props of a model, graph, node, tensor, value or function, by what the view is. */
 typedef enum epctx_owner {
     EPCTX_OF_MODEL = 14,
@@ -2665,6 +2725,7 @@ typedef enum epctx__type {
     EPCTX__T_SHARDING,
     EPCTX__T_SHARDED_DIM,
     EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
+    EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
     EPCTX__T_COUNT
 } epctx__type;
 
@@ -2678,7 +2739,7 @@ typedef enum epctx__type {
 /* onnx.proto, IR version 13; the index is the field number. */
 static const uint8_t epctx__fields_model[27] = {
     0, 0, 0, 0, 0, 0, 0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, 0, 0, 0, 0, 0, EPCTX__T_LEAF,
-    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_LEAF};
+    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_DEVICES};
 static const uint8_t epctx__fields_graph[17] = {
     0, EPCTX__T_NODE, 0, 0, 0, EPCTX__T_TENSOR, 0, 0, 0, 0, 0, EPCTX__T_VALUE, EPCTX__T_VALUE,
     EPCTX__T_VALUE, EPCTX__T_ANNOTATION, EPCTX__T_SPARSE, EPCTX__T_LEAF};
@@ -2744,6 +2805,7 @@ static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
     EPCTX__SCHEMA(epctx__fields_sharding),
     EPCTX__SCHEMA(epctx__fields_sharded_dim),
     EPCTX__SCHEMA(epctx__fields_group_map),
+    {NULL, 0}, /* DEVICES */
 };
 #undef EPCTX__SCHEMA
 
@@ -3840,17 +3902,12 @@ EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
     return true;
 }
 
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+/* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
+static void epctx__dim(epctx_view view, epctx_dim *dim)
 {
-    epctx_view body;
-    epctx_cursor it;
+    epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
     memset(dim, 0, sizeof *dim);
-    it = epctx_fields(body, 0);
-    /* Dimension.value is a oneof: the last member wins. */
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             dim->known = true;
@@ -3862,6 +3919,15 @@ EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
             dim->param = epctx__view_str(f.body);
         }
     }
+}
+
+EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    epctx__dim(body, dim);
     return true;
 }
 
@@ -4046,6 +4112,143 @@ EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *tr
     return true;
 }
 
+EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
+{
+    return epctx_fields(epctx__slot_view(model->shown), 26);
+}
+
+EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config)
+{
+    return epctx_fields(config->view, 3);
+}
+
+EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node)
+{
+    return epctx_fields(node->view, 10);
+}
+
+EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config)
+{
+    return epctx_fields(config->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding)
+{
+    return epctx_fields(sharding->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding)
+{
+    return epctx_fields(sharding->view, 3);
+}
+
+EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding)
+{
+    return epctx_fields(sharding->view, 4);
+}
+
+EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group)
+{
+    return epctx_fields(group->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim)
+{
+    return epctx_fields(dim->view, 2);
+}
+
+/* The string in field 1 and the number in field `number` of a message, as libprotobuf reads them:
+ * the last ones. False when the number is not stored. */
+static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t number,
+                                   uint64_t *value)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool found = false;
+    *text = epctx_str_of(NULL);
+    *value = 0;
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
+            *text = epctx__view_str(f.body);
+        } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
+            *value = f.value;
+            found = true;
+        }
+    }
+    return found;
+}
+
+EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
+{
+    uint64_t value;
+    if (!epctx__next_body(cursor, &config->view)) {
+        return false;
+    }
+    epctx__text_and_number(config->view, &config->name, 2, &value);
+    config->num_devices = (int32_t)(uint32_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
+{
+    uint64_t value;
+    if (!epctx__next_body(cursor, &config->view)) {
+        return false;
+    }
+    config->has_stage =
+        epctx__text_and_number(config->view, &config->configuration_id, 3, &value);
+    config->pipeline_stage = (int32_t)(uint32_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
+{
+    uint64_t value;
+    if (!epctx__next_body(cursor, &sharding->view)) {
+        return false;
+    }
+    epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
+    return true;
+}
+
+EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group)
+{
+    epctx_str text;
+    uint64_t value;
+    if (!epctx__next_body(cursor, &group->view)) {
+        return false;
+    }
+    epctx__text_and_number(group->view, &text, 1, &value);
+    group->key = (int64_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
+{
+    epctx_str text;
+    uint64_t value;
+    if (!epctx__next_body(cursor, &dim->view)) {
+        return false;
+    }
+    epctx__text_and_number(dim->view, &text, 1, &value);
+    dim->axis = (int64_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part)
+{
+    epctx_view body;
+    epctx_str text;
+    uint64_t value;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    epctx__dim(body, &part->dim);
+    epctx__text_and_number(body, &text, 3, &value);
+    part->num_shards = (int64_t)value;
+    return true;
+}
+
 static epctx_type_kind epctx__type_kind(uint32_t number)
 {
     static const epctx_type_kind kinds[10] = {
@@ -4110,23 +4313,12 @@ static bool epctx__same_domain(epctx_str a, epctx_str b)
 
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 8);
-    epctx_view body;
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
     int64_t version = 0;
-    while (epctx__next_body(&it, &body)) {
-        epctx_cursor fields = epctx_fields(body, 0);
-        epctx_field f;
-        epctx_str name = epctx_str_of(NULL);
-        int64_t found = 0;
-        while (epctx_next_field(&fields, &f)) {
-            if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-                name = epctx__view_str(f.body);
-            } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
-                found = (int64_t)f.value;
-            }
-        }
-        if (epctx__same_domain(name, domain)) {
-            version = found;
+    while (epctx_next_opset(&it, &opset)) {
+        if (epctx__same_domain(opset.domain, domain)) {
+            version = opset.version;
         }
     }
     return version;
@@ -5779,6 +5971,7 @@ static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
     {EPCTX__F(1), 0, 0},                              /* SHARDING */
     {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
     {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
+    {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
 };
 
 static const char *epctx__type_name(epctx__type type)
@@ -5788,7 +5981,7 @@ static const char *epctx__type_name(epctx__type type)
         "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
         "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
         "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto"};
+        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto"};
     return names[type];
 }
 
@@ -7668,6 +7861,8 @@ typedef struct epctx__loader {
     epctx_arena *arena;
     epctx_error *error;
     epctx_map initializers; /* name -> 1 */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    int64_t *versions;
     int64_t ir_version;
 } epctx__loader;
 
@@ -8093,10 +8288,12 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     epctx_attr_view attr;
     epctx_attr *attrs;
     epctx__captures captures = {NULL, 0};
+    uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
     out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
-    out->version = epctx_model_opset(l->model, out->domain);
+    domain = epctx_map_get(&l->domains, out->domain);
+    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
     attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
     if (attrs == NULL ||
         !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
@@ -8203,6 +8400,26 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
         out->initializer_count++;
     }
     return tensors != NULL;
+}
+
+/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
+static bool epctx__load_opsets(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_opsets(l->model);
+    epctx_opset opset;
+    uint32_t count = 0;
+    epctx_map_init(&l->domains, l->arena);
+    l->versions = (int64_t *)epctx__load_array(l, epctx__count(it), sizeof *l->versions);
+    while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
+        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
+        l->versions[count] = opset.version;
+        if (epctx_map_put(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++) !=
+            EPCTX_OK) {
+            epctx__nomem(l->error, l->arena->missing);
+            return false;
+        }
+    }
+    return l->versions != NULL;
 }
 
 static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
@@ -8400,7 +8617,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     loader.ir_version = epctx_model_read(model).ir_version;
     epctx_map_init(&loader.initializers, loader.arena);
     out->name = view.name;
-    if (!epctx__load_initializers(&loader, view, out) ||
+    if (!epctx__load_opsets(&loader) || !epctx__load_initializers(&loader, view, out) ||
         !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
                             &out->input_count) ||
         !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
