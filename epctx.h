@@ -1154,6 +1154,15 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "sort the nodes: ORT does so itself, other tools do not")                                    \
     X(ANNOTATION, "W019", "annotation-dangling", "an annotation of a value that does not exist",   \
       "remove the annotation, or rename it with its value")                                        \
+    X(CONFIGURATION, "W020", "configuration-undeclared",                                           \
+      "a node names a device configuration that the model does not have",                          \
+      "add it to the model's configuration list, or correct configuration_id")                     \
+    X(SHARDING, "W021", "sharding-dangling", "a sharding of a value that the node does not have",  \
+      "name an input or output of the node, as it is called now")                                  \
+    X(BINDING, "W022", "training-binding", "a training binding without its two ends",              \
+      "bind an initializer, once, to an output; rename both with their values")                    \
+    X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
+      "see the message; sessions do not read training graphs")                                     \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -5889,6 +5898,7 @@ typedef struct epctx__lint {
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_str graph;       /* around what is being looked at; empty: the main graph */
     bool in_function;
+    bool in_training;
     void *nodes;           /* epctx__judged */
     size_t node_count, node_room;
     void *parties;
@@ -5896,7 +5906,8 @@ typedef struct epctx__lint {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;     /* domain -> 1 */
+    epctx_map imports;     /* domain -> 1, of the model or of the function looked at */
+    epctx_map configurations;
     uint64_t main_nodes;
     bool short_of_memory;
     epctx_error scratch;
@@ -5915,6 +5926,10 @@ static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const ch
     epctx__text_format(&text, format, args);
     va_end(args);
     message[text.size] = '\0';
+    /* Sessions do not read training graphs: nothing in them is an error to a session. */
+    if (l->in_training && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
+        rule = EPCTX_RULE_TRAINING;
+    }
     finding.rule = rule;
     finding.info = epctx_rule_of(rule);
     finding.node = node;
@@ -6065,16 +6080,13 @@ static epctx_str epctx__canonical_domain(epctx_str domain)
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-static void epctx__lint_opsets(epctx__lint *l)
+/* Opset imports of the model or of a function. */
+static void epctx__lint_opsets(epctx__lint *l, epctx_cursor imports)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 8);
-    epctx_view body;
-    while (epctx__next_body(&it, &body)) {
-        epctx_cursor names = epctx_fields(body, 1);
-        epctx_str domain = epctx_str_of("");
-        while (epctx_next_str(&names, &domain)) {
-        }
-        domain = epctx__canonical_domain(domain);
+    epctx_opset opset;
+    epctx_map_init(&l->imports, &l->arena);
+    while (epctx_next_opset(&imports, &opset)) {
+        epctx_str domain = epctx__canonical_domain(opset.domain);
         if (epctx__remember(l, &l->imports, domain, 1) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
                        &domain);
@@ -6093,18 +6105,18 @@ static bool epctx__ort_domain(epctx_str domain)
 static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_str domain = epctx__canonical_domain(node->domain);
-    if (l->in_function || epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
+    if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
         return;
     }
     if (!epctx__ort_domain(domain)) {
         epctx__say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
-                   "operator %S is of domain '%S', which the model does not import",
-                   &node->op_type, &domain);
+                   "operator %S is of domain '%S', which the %s does not import", &node->op_type,
+                   &domain, l->in_function ? "function" : "model");
     } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
         epctx__say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
                    "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
     }
-    epctx__remember(l, &l->imports, domain, 1); /* once a model is enough */
+    epctx__remember(l, &l->imports, domain, 1); /* once is enough */
 }
 
 static void epctx__lint_metadata(epctx__lint *l)
@@ -6129,6 +6141,8 @@ static void epctx__lint_model(epctx__lint *l)
     epctx_model_info info = epctx_model_read(l->model);
     uint64_t size = l->model->source.size;
     epctx_str none = epctx_str_of("");
+    epctx_cursor configs = epctx_model_device_configs(l->model);
+    epctx_device_config_view config;
     if (info.ir_version < 3 || info.ir_version > 13) {
         epctx__say(l, EPCTX_RULE_IR_VERSION, none, NULL, "ir_version is %d, ORT 1.30 reads 3 to 13",
                    info.ir_version);
@@ -6144,7 +6158,10 @@ static void epctx__lint_model(epctx__lint *l)
     if (!epctx_model_has_graph(l->model)) {
         epctx__say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "there is no GraphProto in the model");
     }
-    epctx__lint_opsets(l);
+    while (epctx_next_device_config(&configs, &config)) {
+        epctx__remember(l, &l->configurations, config.name, 1);
+    }
+    epctx__lint_opsets(l, epctx_model_opsets(l->model));
     epctx__lint_metadata(l);
 }
 
@@ -6161,6 +6178,7 @@ typedef struct epctx__frame {
     epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
     epctx_map used;  /* initializers that something reads */
     uint32_t at;     /* position of the current node */
+    bool joined;     /* one graph with `outer`, of which it is the continuation */
     bool typed;      /* the two below are filled in */
     epctx_map types; /* value -> position in `notes` */
     void *notes;
@@ -6456,7 +6474,7 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         epctx__say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
                    "the node has no output, the schema wants at least one");
     }
-    if (l->in_function || (scope != NULL && scope->outer != NULL)) {
+    if (l->in_function || l->in_training || (scope != NULL && scope->outer != NULL)) {
         epctx__say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
                    "the node is inside of '%S': no known EP loads it there", &l->graph);
     }
@@ -6474,7 +6492,10 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         if (judged.ours) {
             epctx__lint_context(l, &judged);
         }
-        if (epctx__list_room(&l->arena, &l->nodes, l->node_count, &l->node_room, sizeof judged)) {
+        if (l->in_training) {
+            judged.ours = false; /* no EP sees it, so it stands with no other node */
+        } else if (epctx__list_room(&l->arena, &l->nodes, l->node_count, &l->node_room,
+                                    sizeof judged)) {
             ((epctx__judged *)l->nodes)[l->node_count++] = judged;
         } else {
             l->short_of_memory = true;
@@ -6577,15 +6598,25 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
     return name;
 }
 
-/* Fills the names that a graph defines before its nodes run. */
+/* The main graph has a value of this name, and the graph continues the main graph. */
+static bool epctx__made_before(const epctx__frame *scope, epctx_str name)
+{
+    return scope->joined && epctx_map_get(&scope->outer->names, name) != EPCTX_MAP_NONE;
+}
+
 /* Also of a name that is listed as a graph input, as IR versions below 4 demand. */
 static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str name)
 {
+    if (epctx__made_before(scope, name)) {
+        epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
+                   "initializer '%S' is also a value of the main graph", &name);
+    }
     if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
         l->short_of_memory = true;
     }
 }
 
+/* Fills the names that a graph defines before its nodes run. */
 static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
@@ -6597,6 +6628,9 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
         if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
                        "'%S' is a graph input twice", &value.name);
+        } else if (epctx__made_before(scope, value.name)) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
+                       "graph input '%S' is also a value of the main graph", &value.name);
         }
     }
     epctx_map_init(&infos, &l->arena);
@@ -6646,7 +6680,8 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
         }
         while (epctx_next_str(&it, &name)) {
             if (name.size > 0 &&
-                epctx__remember(l, &scope->names, name, at + 2) != EPCTX_MAP_NONE) {
+                (epctx__remember(l, &scope->names, name, at + 2) != EPCTX_MAP_NONE ||
+                 epctx__made_before(scope, name))) {
                 epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, node.name, NULL,
                            "output '%S' is also made elsewhere in the graph", &name);
             }
@@ -6655,6 +6690,8 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
 }
 
 static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer,
+                              uint32_t depth);
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph,
                               uint32_t depth);
 
 static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope,
@@ -6676,6 +6713,51 @@ static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epct
     }
 }
 
+static void epctx__lint_sharding(epctx__lint *l, const epctx_node_view *node,
+                                 epctx_cursor shardings, epctx_map *values)
+{
+    epctx_sharding_view sharding;
+    epctx_str name;
+    while (epctx_next_sharding(&shardings, &sharding)) {
+        if (values->arena == NULL) {
+            epctx_cursor lists[2];
+            int i;
+            lists[0] = epctx_node_inputs(node);
+            lists[1] = epctx_node_outputs(node);
+            epctx_map_init(values, &l->arena);
+            for (i = 0; i < 2; i++) {
+                while (epctx_next_str(&lists[i], &name)) {
+                    epctx__remember(l, values, name, 1);
+                }
+            }
+        }
+        if (sharding.tensor_name.size == 0 ||
+            epctx_map_get(values, sharding.tensor_name) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_SHARDING, node->name, NULL,
+                       "the sharding is of '%S', which is no input or output of the node",
+                       &sharding.tensor_name);
+        }
+    }
+}
+
+/* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
+ * the model's configurations, the tensor an input or output of the node. */
+static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_configs(node);
+    epctx_node_config_view config;
+    epctx_map values; /* of the node, once something asks */
+    values.arena = NULL;
+    while (epctx_next_node_config(&it, &config)) {
+        if (epctx_map_get(&l->configurations, config.configuration_id) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_CONFIGURATION, node->name, NULL,
+                       "configuration_id is '%S', no configuration of the model has this name",
+                       &config.configuration_id);
+        }
+        epctx__lint_sharding(l, node, epctx_node_config_shardings(&config), &values);
+    }
+}
+
 static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
                               epctx_view graph, uint32_t depth)
 {
@@ -6692,6 +6774,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
         if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
             epctx__lint_epnode(l, scope, &node, graph);
         }
+        epctx__lint_devices(l, &node);
         epctx__lint_bodies(l, &node, scope, depth);
     }
 }
@@ -6739,6 +6822,100 @@ static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_v
     }
 }
 
+/* Names of a list of values. */
+static void epctx__name_values(epctx__lint *l, epctx_map *names, epctx_view graph, uint32_t list)
+{
+    epctx_cursor it = epctx_fields(graph, list);
+    epctx_value_view value;
+    while (epctx_next_value(&it, &value)) {
+        epctx__remember(l, names, value.name, 1);
+    }
+}
+
+/* Initializers have the number 1 among the names of a frame. */
+static bool epctx__is_initializer(const epctx__frame *scope, epctx_str name)
+{
+    return scope != NULL && epctx_map_get(&scope->names, name) == 1;
+}
+
+/* onnx.proto at TrainingInfoProto: a key is an initializer of the main graph or of `algorithm`; a
+ * value an output of `initialization`, or for updates of `algorithm` or the main graph. `keys` has
+ * the keys seen. `algorithm` and `more` are NULL when there are none. */
+static void epctx__lint_bindings(epctx__lint *l, epctx_cursor bindings, epctx__frame *graph,
+                                 const epctx__frame *algorithm, const epctx_map *outputs,
+                                 const epctx_map *more, epctx_map *keys)
+{
+    epctx_pair pair;
+    while (epctx_next_pair(&bindings, &pair)) {
+        if (epctx__remember(l, keys, pair.key, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
+                       "'%S' is bound twice: which value it gets is not defined", &pair.key);
+        }
+        if (!epctx__is_initializer(graph, pair.key) &&
+            !epctx__is_initializer(algorithm, pair.key)) {
+            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
+                       "'%S' is no initializer of the main graph or of the algorithm", &pair.key);
+        }
+        epctx__remember(l, &graph->used, pair.key, 1);
+        if (epctx_map_get(outputs, pair.value) == EPCTX_MAP_NONE &&
+            (more == NULL || epctx_map_get(more, pair.value) == EPCTX_MAP_NONE)) {
+            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
+                       "'%S' is bound to '%S', which is no output of the training graph",
+                       &pair.key, &pair.value);
+        }
+    }
+}
+
+/* `initialization` stands alone; `algorithm` continues the main graph and sees its values.
+ * `results` has the main graph's outputs, `keys` what was updated so far. */
+static void epctx__lint_training(epctx__lint *l, const epctx_training_view *training,
+                                 epctx__frame *graph, const epctx_map *results, epctx_map *keys)
+{
+    epctx__frame algorithm;
+    epctx_map outputs[2];
+    bool has = epctx__has_view(training->algorithm.view);
+    epctx_map initialized;
+    memset(&algorithm, 0, sizeof algorithm);
+    l->in_training = true;
+    if (epctx__has_view(training->initialization.view)) {
+        epctx__frame alone;
+        memset(&alone, 0, sizeof alone);
+        l->graph = training->initialization.name;
+        epctx__lint_frame(l, &alone, training->initialization.view, 100);
+    }
+    if (has) {
+        algorithm.outer = graph;
+        algorithm.joined = true;
+        l->graph = training->algorithm.name;
+        epctx__lint_frame(l, &algorithm, training->algorithm.view, 100);
+    }
+    l->graph = epctx_str_of("");
+    epctx_map_init(&outputs[0], &l->arena);
+    epctx_map_init(&outputs[1], &l->arena);
+    epctx_map_init(&initialized, &l->arena);
+    epctx__name_values(l, &outputs[0], training->initialization.view, 12);
+    epctx__name_values(l, &outputs[1], training->algorithm.view, 12);
+    epctx__lint_bindings(l, epctx_training_bindings(training, false), graph,
+                         has ? &algorithm : NULL, &outputs[0], NULL, &initialized);
+    epctx__lint_bindings(l, epctx_training_bindings(training, true), graph,
+                         has ? &algorithm : NULL, &outputs[1], results, keys);
+    l->in_training = false;
+}
+
+static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
+{
+    epctx_cursor it = epctx_model_trainings(l->model);
+    epctx_training_view training;
+    epctx_map keys; /* of all updates: an initializer is assigned once */
+    epctx_map results;
+    epctx_map_init(&keys, &l->arena);
+    epctx_map_init(&results, &l->arena);
+    epctx__name_values(l, &results, epctx_model_graph(l->model).view, 12);
+    while (epctx_next_training(&it, &training) && !l->short_of_memory) {
+        epctx__lint_training(l, &training, graph, &results, &keys);
+    }
+}
+
 static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
@@ -6751,18 +6928,27 @@ static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view g
     }
 }
 
+/* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph, uint32_t depth)
+{
+    epctx_map_init(&scope->names, &l->arena);
+    epctx_map_init(&scope->used, &l->arena);
+    epctx__scope_values(l, scope, graph);
+    epctx__scope_nodes(l, scope, epctx_fields(graph, 1));
+    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph, depth);
+    epctx__lint_outputs(l, scope, graph);
+    epctx__lint_annotations(l, scope, graph);
+}
+
 static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer, uint32_t depth)
 {
     epctx__frame scope;
     memset(&scope, 0, sizeof scope);
     scope.outer = outer;
-    epctx_map_init(&scope.names, &l->arena);
-    epctx_map_init(&scope.used, &l->arena);
-    epctx__scope_values(l, &scope, graph);
-    epctx__scope_nodes(l, &scope, epctx_fields(graph, 1));
-    epctx__lint_nodes(l, &scope, epctx_fields(graph, 1), graph, depth);
-    epctx__lint_outputs(l, &scope, graph);
-    epctx__lint_annotations(l, &scope, graph);
+    epctx__lint_frame(l, &scope, graph, depth);
+    if (outer == NULL) {
+        epctx__lint_trainings(l, &scope); /* they read values of the main graph */
+    }
     epctx__lint_unused(l, &scope, graph);
 }
 
@@ -6777,6 +6963,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         l->graph = name;
     }
     l->in_function = true;
+    epctx__lint_opsets(l, epctx_fields(function, 9));
     epctx_map_init(&scope.names, &l->arena);
     epctx_map_init(&scope.used, &l->arena);
     it = epctx_fields(function, 4);
@@ -7326,7 +7513,7 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
     epctx_map_init(&lint.party_of, &lint.arena);
     epctx_map_init(&lint.epnode_names, &lint.arena);
     epctx_map_init(&lint.unknown_sources, &lint.arena);
-    epctx_map_init(&lint.imports, &lint.arena);
+    epctx_map_init(&lint.configurations, &lint.arena);
     epctx__lint_run(&lint);
     if (counts != NULL) {
         memcpy(counts, lint.counts, sizeof lint.counts);

@@ -373,6 +373,123 @@ static void wrong_order(bytes *graph)
     add_node(graph, "Relu", "r2", "x", "p");
 }
 
+/* -- devices, training, functions -- */
+
+static void on_mesh(bytes *node, const char *id, const char *tensor)
+{
+    bytes on = {0}, sharding = {0};
+    put_str(&on, 1, id);
+    put_str(&sharding, 1, tensor);
+    put_child(&on, 2, &sharding);
+    put_child(node, 10, &on);
+}
+
+static void mesh(bytes *model)
+{
+    bytes config = {0};
+    put_str(&config, 1, "mesh");
+    put_int(&config, 2, 2);
+    put_child(model, 26, &config);
+}
+
+static void on_mesh_y(bytes *node)
+{
+    on_mesh(node, "mesh", "y");
+}
+
+static void sharding_of_nothing(bytes *node)
+{
+    on_mesh(node, "mesh", "gone");
+}
+
+static void bind(bytes *training, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(training, number, &pair);
+}
+
+enum { INITIAL = 3, UPDATE = 4 };
+
+/* initialization: -> w0; algorithm: w of the main graph, momentum -> w1. */
+static void train(bytes *model, const char *reads, uint32_t number, const char *key,
+                  const char *value)
+{
+    static const float data[1] = {1};
+    static const int64_t dims[] = {1, -1};
+    bytes training = {0}, start = {0}, step = {0};
+    put_str(&start, 2, "start");
+    add_node(&start, "RandomNormal", "s", "", "w0");
+    add_value(&start, GRAPH_OUTPUT, "w0", 1, dims);
+    put_str(&step, 2, "step");
+    add_floats(&step, "momentum", data, 1);
+    add_node(&step, "Add", "t", reads, "w1");
+    add_value(&step, GRAPH_OUTPUT, "w1", 1, dims);
+    put_child(&training, 1, &start);
+    put_child(&training, 2, &step);
+    bind(&training, number, key, value);
+    put_child(model, 20, &training);
+}
+
+static void train_well(bytes *model)
+{
+    train(model, "w,momentum", UPDATE, "w", "w1");
+    train(model, "y,momentum", UPDATE, "momentum", "y"); /* values of the main graph */
+    train(model, "w,momentum", INITIAL, "w", "w0");
+}
+
+static void train_no_initializer(bytes *model)
+{
+    train(model, "w,momentum", UPDATE, "x", "w1");
+}
+
+static void train_no_output(bytes *model)
+{
+    train(model, "w,momentum", INITIAL, "w", "w1"); /* of the algorithm */
+}
+
+static void train_twice(bytes *model)
+{
+    train(model, "w,momentum", UPDATE, "w", "w1");
+    train(model, "w,momentum", UPDATE, "w", "w1");
+}
+
+static void train_ghost(bytes *model)
+{
+    train(model, "ghost,momentum", UPDATE, "w", "w1");
+}
+
+/* A function with a node of domain `custom`. */
+static void function(bytes *model, bool import)
+{
+    bytes f = {0}, node = new_node("Op", "custom", "c", "a", "b");
+    put_str(&f, 1, "F");
+    put_str(&f, 4, "a");
+    put_str(&f, 5, "b");
+    put_child(&f, 7, &node);
+    if (import) {
+        bytes opset = {0};
+        put_str(&opset, 1, "custom");
+        put_int(&opset, 2, 1);
+        put_child(&f, 9, &opset);
+    }
+    put_str(&f, 10, "mine");
+    put_child(model, 25, &f);
+}
+
+/* What the model imports does not count inside of a function. */
+static void function_without_import(bytes *model)
+{
+    add_opset(model, "custom", 1);
+    function(model, false);
+}
+
+static void function_with_import(bytes *model)
+{
+    function(model, true);
+}
+
 /* -- the rules -- */
 
 typedef struct rule_case {
@@ -541,6 +658,22 @@ static const rule_case cases[] = {
     {EPCTX_RULE_ORDER, NULL, {.graph_fn = wrong_order}, {.graph_fn = relus_of_one_name}},
     {EPCTX_RULE_ANNOTATION, NULL, {.graph_fn = annotation_of_nothing},
      {.graph_fn = annotation_of_y}},
+    {EPCTX_RULE_CONFIGURATION, NULL, {.node_fn = on_mesh_y},
+     {.node_fn = on_mesh_y, .model_fn = mesh}},
+    {EPCTX_RULE_SHARDING, NULL, {.node_fn = sharding_of_nothing, .model_fn = mesh},
+     {.node_fn = on_mesh_y, .model_fn = mesh}},
+    {EPCTX_RULE_BINDING, NULL, {.graph_fn = used_weight, .model_fn = train_no_initializer},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_BINDING, NULL, {.graph_fn = used_weight, .model_fn = train_no_output},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_BINDING, NULL, {.graph_fn = used_weight, .model_fn = train_twice},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_TRAINING, NULL, {.graph_fn = used_weight, .model_fn = train_ghost},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_UNUSED, NULL, {.graph_fn = unused_weight},
+     {.graph_fn = unused_weight, .model_fn = train_well}},
+    {EPCTX_RULE_NO_OPSET, NULL, {.model_fn = function_without_import},
+     {.model_fn = function_with_import}},
     {EPCTX_RULE_DEFAULTS, NULL, {.first = {.embed = ABSENT}}, {.two = false}},
     {EPCTX_RULE_EXTRA_ATTRIBUTE, NULL, {.node_fn = own_attribute}, {.two = false}},
     {EPCTX_RULE_UNKNOWN_SOURCE,
