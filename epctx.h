@@ -345,6 +345,11 @@ typedef struct epctx_io {
      * when a part of `name` has become a link since. */
     epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
                                   epctx_mapping *out, epctx_error *error);
+    /* May be NULL. Hands the name of each entry of a folder ("" the current one) to `name_fn`, in
+     * any order, until that returns false. */
+    epctx_status (*list_fn)(void *user, const char *folder,
+                            bool (*name_fn)(void *state, const char *name), void *state,
+                            epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
@@ -926,7 +931,7 @@ typedef struct epctx_profile {
     uint32_t embed_default;  /* embed mode the EP writes when nothing is asked for */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
-    const char *sidecars[4]; /* files beside the model that no attribute names; * as above */
+    const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
     int load_failure;        /* OrtErrorCode when a context cannot be loaded */
     void (*check_fn)(const epctx_profile_check *check); /* may be NULL */
 } epctx_profile;
@@ -1315,7 +1320,12 @@ typedef struct epctx_dependency {
     const char *problem;   /* the same in words, NULL when all is well */
 } epctx_dependency;
 
-/* Every file a model depends on, each once. Lists live in `arena`. */
+/* Files of one sidecar pattern that are listed: the first of them by name. */
+#define EPCTX_MATCH_MAX 64
+
+/* Every file a model depends on, each once. Of the profiles' sidecars those that exist; a pattern
+ * gives the files that match it, by name, or itself (status EPCTX_ERR_UNSUPPORTED) when the io
+ * cannot list folders. Lists live in `arena`. */
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
@@ -1660,6 +1670,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #ifdef _WIN32
 #error "epctx.h has no Windows file back-end yet: define EPCTX_NO_STDIO and pass your own epctx_io"
 #endif
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -2558,6 +2569,23 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return status;
 }
 
+static epctx_status epctx__file_list(void *user, const char *folder,
+                                     bool (*name_fn)(void *state, const char *name), void *state,
+                                     epctx_error *error)
+{
+    DIR *entries = opendir(folder[0] != '\0' ? folder : ".");
+    const struct dirent *entry;
+    (void)user;
+    if (entries == NULL) {
+        return epctx__io_error(error, "list", folder);
+    }
+    do {
+        entry = readdir(entries);
+    } while (entry != NULL && name_fn(state, entry->d_name));
+    closedir(entries);
+    return EPCTX_OK;
+}
+
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
     static const epctx_io files = {
@@ -2574,6 +2602,7 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_remove,
         epctx__file_sync_folder,
         epctx__file_map_inside,
+        epctx__file_list,
     };
     return &files;
 }
@@ -5619,6 +5648,9 @@ typedef struct epctx__files {
     size_t count, room;
     const char *context_folder;  /* NULL: unknown */
     const char *external_folder;
+    epctx_str model_file;         /* the context model's name, for patterns */
+    const epctx_profile *profile; /* given by the caller, or NULL */
+    bool optional;                /* what is named now is not needed by a session */
     uint32_t flags;
     bool no_files;
 } epctx__files;
@@ -5634,6 +5666,10 @@ static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
     f->arena = arena;
     f->flags = model->path_flags | (opts != NULL ? opts->path_flags : 0);
     f->no_files = opts != NULL && opts->no_files;
+    f->profile = opts != NULL ? opts->profile : NULL;
+    f->model_file = epctx_path_file(opts != NULL && opts->context_file_path != NULL
+                                        ? epctx_str_of(opts->context_file_path)
+                                        : path);
     epctx_map_init(&f->seen, arena);
     if (opts != NULL && opts->external_folder != NULL) {
         external = epctx_str_of(opts->external_folder);
@@ -5753,18 +5789,153 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* Sidecars stand beside the model under names of their own; known ones that exist are listed. */
-static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile,
-                                  const epctx_epnode *node)
+/* A file name by a profile's pattern, beside the context model `file`. '*' matches anything. */
+static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
 {
+    epctx_str stem = epctx__path_stem(file);
+    epctx_str model = stem;
+    if (epctx__ends_with(model, "_ctx")) {
+        model.size -= 4;
+    }
+    while (*pattern != '\0') {
+        epctx_str part;
+        size_t i;
+        if (*pattern == '*') {
+            for (i = 0; i <= name.size; i++) {
+                epctx_str rest;
+                rest.data = name.data + i;
+                rest.size = name.size - i;
+                if (epctx__ends_with(rest, pattern + 1) &&
+                    rest.size == strlen(pattern + 1)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        if (strncmp(pattern, "{stem}", 6) == 0) {
+            part = stem;
+            pattern += 6;
+        } else if (strncmp(pattern, "{model}", 7) == 0) {
+            part = model;
+            pattern += 7;
+        } else if (strncmp(pattern, "{file}", 6) == 0) {
+            part = file;
+            pattern += 6;
+        } else {
+            part.data = pattern++;
+            part.size = 1;
+        }
+        if (name.size < part.size ||
+            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
+            return false;
+        }
+        name.data += part.size;
+        name.size -= part.size;
+    }
+    return name.size == 0;
+}
+
+/* The first names in a folder that fit a pattern. */
+typedef struct epctx__matches {
+    epctx_arena *arena;
+    const char *pattern;
+    epctx_str model;
+    const char *names[EPCTX_MATCH_MAX]; /* sorted */
+    int count;
+    bool full_memory;
+} epctx__matches;
+
+static bool epctx__match_name(void *state, const char *name)
+{
+    epctx__matches *m = (epctx__matches *)state;
+    char *copy;
+    int at = m->count;
+    if (!epctx__name_fits(m->pattern, epctx_str_of(name), m->model)) {
+        return true;
+    }
+    while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
+        at--;
+    }
+    if (at == EPCTX_MATCH_MAX) {
+        return true; /* behind all that are kept */
+    }
+    copy = epctx_arena_copy(m->arena, epctx_str_of(name));
+    if (copy == NULL) {
+        m->full_memory = true;
+        return false;
+    }
+    m->count += m->count < EPCTX_MATCH_MAX;
+    memmove(&m->names[at + 1], &m->names[at], (size_t)(m->count - 1 - at) * sizeof m->names[0]);
+    m->names[at] = copy;
+    return true;
+}
+
+/* A file beside the model is listed when it exists. */
+static bool epctx__files_sidecar(epctx__files *f, epctx_str name)
+{
+    char path[EPCTX_PATH_MAX];
+    return epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
+                           sizeof path, NULL) != EPCTX_OK ||
+           epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false) != NULL;
+}
+
+static bool epctx__files_pattern(epctx__files *f, const char *pattern)
+{
+    const epctx_io *io = f->model->io;
+    epctx__matches found;
+    epctx_dependency *file;
     int i;
-    for (i = 0; i < 4 && profile->sidecars[i] != NULL && !f->no_files; i++) {
-        epctx_str name = epctx_str_of(profile->sidecars[i]);
-        char path[EPCTX_PATH_MAX];
-        if (memchr(name.data, '*', name.size) == NULL && f->context_folder != NULL &&
-            epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
-                            sizeof path, NULL) == EPCTX_OK &&
-            epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "", false) == NULL) {
+    memset(&found, 0, sizeof found);
+    found.arena = f->arena;
+    found.pattern = pattern;
+    found.model = f->model_file;
+    if (io->list_fn == NULL) {
+        file = epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""), "",
+                               false);
+        if (file != NULL) {
+            file->status = EPCTX_ERR_UNSUPPORTED;
+            file->problem = "a pattern: this epctx_io cannot list folders";
+        }
+        return file != NULL;
+    }
+    /* A folder that cannot be listed has no sidecars for us. */
+    if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
+        return true;
+    }
+    for (i = 0; i < found.count && !found.full_memory; i++) {
+        if (!epctx__files_sidecar(f, epctx_str_of(found.names[i]))) {
+            return false;
+        }
+    }
+    return !found.full_memory;
+}
+
+/* Sidecars stand beside the model under names of their own, once for all nodes of an EP. */
+static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
+{
+    epctx_str parts[2];
+    epctx_str key;
+    int i;
+    parts[0] = epctx_str_of("p");
+    parts[1] = epctx_str_of(profile->name);
+    if (f->no_files || f->context_folder == NULL || f->model->io == NULL ||
+        profile->sidecars[0] == NULL) {
+        return true;
+    }
+    if (!epctx__join_key(f->arena, parts, 2, &key)) {
+        return false;
+    }
+    if (epctx_map_get(&f->seen, key) != EPCTX_MAP_NONE) {
+        return true;
+    }
+    if (epctx_map_put(&f->seen, key, 0) != EPCTX_OK) {
+        return false;
+    }
+    for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
+        const char *name = profile->sidecars[i];
+        bool pattern = strchr(name, '*') != NULL || strchr(name, '{') != NULL;
+        if (!(pattern ? epctx__files_pattern(f, name)
+                      : epctx__files_sidecar(f, epctx_str_of(name)))) {
             return false;
         }
     }
@@ -5779,7 +5950,9 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
         return true;
     }
-    profile = epctx_profile_of(node.source);
+    profile = f->profile != NULL && epctx_profile_claims(f->profile, &node) == EPCTX_CLAIM_YES
+                  ? f->profile
+                  : epctx_profile_of(node.source);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0) &&
@@ -5798,60 +5971,122 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
                         epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
         return false;
     }
-    return epctx__files_sidecars(f, profile, &node);
+    return epctx__files_sidecars(f, profile);
 }
 
 static bool epctx__files_tensor(epctx__files *f, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) != NULL;
+                                               tensor.name, "location", !f->optional) != NULL;
 }
 
-/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+/* A sparse tensor is two tensors. */
+static bool epctx__files_sparse(epctx__files *f, epctx_view view)
 {
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_view body;
-    epctx_view attr;
-    while (epctx__next_body(&it, &body)) {
-        if (!epctx__files_tensor(f, body)) {
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
+            !epctx__files_tensor(f, field.body)) {
             return false;
         }
     }
-    while (depth > 0 && epctx__next_body(&nodes, &body)) {
-        epctx_cursor attrs = epctx_fields(body, 5);
+    return true;
+}
+
+static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth);
+
+static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(attr, 0);
+    epctx_field field;
+    bool good = true;
+    while (good && epctx_next_field(&it, &field)) {
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        if (field.number == 5 || field.number == 10) {
+            good = epctx__files_tensor(f, field.body);
+        } else if (field.number == 6 || field.number == 11) {
+            good = epctx__files_graph(f, field.body, depth - 1);
+        } else if (field.number == 22 || field.number == 23) {
+            good = epctx__files_sparse(f, field.body);
+        }
+    }
+    return good;
+}
+
+static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes, uint32_t depth)
+{
+    epctx_view node;
+    epctx_view attr;
+    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
         while (epctx__next_body(&attrs, &attr)) {
-            epctx_cursor parts = epctx_fields(attr, 0);
-            epctx_field field;
-            while (epctx_next_field(&parts, &field)) {
-                bool len = field.wire == EPCTX_WIRE_LEN;
-                if (len && (field.number == 5 || field.number == 10) &&
-                    !epctx__files_tensor(f, field.body)) {
-                    return false;
-                }
-                if (len && (field.number == 6 || field.number == 11) &&
-                    !epctx__files_graph(f, field.body, depth - 1)) {
-                    return false;
-                }
+            if (!epctx__files_attr(f, attr, depth)) {
+                return false;
             }
         }
     }
     return true;
 }
 
+/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
+static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_view body;
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__files_tensor(f, body)) {
+            return false;
+        }
+    }
+    it = epctx_fields(graph, 15);
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__files_sparse(f, body)) {
+            return false;
+        }
+    }
+    return epctx__files_nodes(f, epctx_fields(graph, 1), depth);
+}
+
+/* Sessions do not read training graphs, but who moves the model moves their files too. */
+static bool epctx__files_trainings(epctx__files *f)
+{
+    epctx_cursor it = epctx_model_trainings(f->model);
+    epctx_training_view training;
+    bool good = true;
+    f->optional = true;
+    while (good && epctx_next_training(&it, &training)) {
+        good = epctx__files_graph(f, training.initialization.view, 100) &&
+               epctx__files_graph(f, training.algorithm.view, 100);
+    }
+    f->optional = false;
+    return good;
+}
+
 static bool epctx__files_model(epctx__files *f)
 {
+    epctx_cursor functions = epctx_model_functions(f->model);
     epctx_walk walk;
     epctx_node_view node;
+    epctx_view function;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
             return false;
         }
     }
-    return epctx__files_graph(f, epctx_model_graph(f->model).view, 100);
+    if (!epctx__files_graph(f, epctx_model_graph(f->model).view, 100)) {
+        return false;
+    }
+    while (epctx__next_body(&functions, &function)) {
+        if (!epctx__files_nodes(f, epctx_fields(function, 7), 100)) {
+            return false;
+        }
+    }
+    return epctx__files_trainings(f);
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -7271,52 +7506,6 @@ static void epctx__lint_compat(epctx__lint *l)
     }
 }
 
-/* Name of the binary by the profile's pattern. '*' matches anything. */
-static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
-{
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    if (epctx__ends_with(model, "_ctx")) {
-        model.size -= 4;
-    }
-    while (*pattern != '\0') {
-        epctx_str part;
-        size_t i;
-        if (*pattern == '*') {
-            for (i = 0; i <= name.size; i++) {
-                epctx_str rest;
-                rest.data = name.data + i;
-                rest.size = name.size - i;
-                if (epctx__ends_with(rest, pattern + 1) &&
-                    rest.size == strlen(pattern + 1)) {
-                    return true;
-                }
-            }
-            return false;
-        }
-        if (strncmp(pattern, "{stem}", 6) == 0) {
-            part = stem;
-            pattern += 6;
-        } else if (strncmp(pattern, "{model}", 7) == 0) {
-            part = model;
-            pattern += 7;
-        } else if (strncmp(pattern, "{file}", 6) == 0) {
-            part = file;
-            pattern += 6;
-        } else {
-            part.data = pattern++;
-            part.size = 1;
-        }
-        if (name.size < part.size ||
-            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
-            return false;
-        }
-        name.data += part.size;
-        name.size -= part.size;
-    }
-    return name.size == 0;
-}
-
 /* The rule that a file which cannot be used breaks. */
 static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency *file)
 {
@@ -7366,9 +7555,9 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
             epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
                        "is '%S': the folder is that of the machine that compiled", &name);
         }
-        if (!file->required) {
-            return;
-        }
+    }
+    if (!file->required) {
+        return; /* a sidecar, or a file of a training graph: no session misses it */
     }
     if (file->status != EPCTX_OK) {
         epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s",
@@ -7382,12 +7571,12 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 
 static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
 {
-    const char *given = l->opts != NULL ? l->opts->context_file_path : NULL;
-    epctx_str model_file = epctx_path_file(epctx_str_of(given != NULL ? given : l->model->path));
+    epctx_str model_file;
     size_t i;
     if (!epctx__files_begin(files, l->model, l->opts, &l->arena) || !epctx__files_model(files)) {
         return false;
     }
+    model_file = files->model_file;
     for (i = 0; i < files->count; i++) {
         const epctx_dependency *file = (const epctx_dependency *)files->list + i;
         /* An empty path or location is reported with the node or initializer. */
