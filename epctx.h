@@ -50,7 +50,9 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
- *   No option changes a public struct.
+ *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
+ *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
+ *   No option but the last two changes a public struct.
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -1343,7 +1345,7 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
  *
  * For firmware that has no room for an index, and for models that are not in memory: one pass over
  * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (at
- * most 1.5 KiB) and nothing else.
+ * most 1.5 KiB; see EPCTX_SCAN_DEPTH and EPCTX_SCAN_TEXT for less) and nothing else.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
@@ -1366,11 +1368,38 @@ typedef enum epctx_scan_event {
     EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `name`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
     EPCTX_SCAN_OPSET,    /* `key` is the domain, `version` */
+    EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
+                            `value` the location, `data`, `location`, `depth` */
     EPCTX_SCAN_FAILED    /* see the error */
 } epctx_scan_event;
 
-/* Strings up to this length are kept until the next event; longer ones are ranges only. */
+/* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
+ * deeper is EPCTX_ERR_LIMIT: its end cannot be checked. Nodes of the main graph need 4 levels (their
+ * tensors 5), each body around a node 3 more. A level takes 6 bytes, every third one 11. */
+#ifndef EPCTX_SCAN_DEPTH
+#define EPCTX_SCAN_DEPTH 100
+#endif
+
+/* Bytes for the strings of one event, which are kept until the next event. A string that does not
+ * fit has its range only (data NULL). In an EPContext node the name, source and partition_name come
+ * first: they push out, as far as needed and in this order, notes, onnx_model_filename,
+ * ep_cache_context, hardware_architecture and ep_sdk_version; among themselves, and where an
+ * attribute stores its value in front of its name, the first in the file is kept. */
+#ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
+#endif
+
+#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 || EPCTX_SCAN_TEXT > 65535
+#error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65535"
+#endif
+
+/* Files that disagree on the two disagree on the size of epctx_scan: they must not link. */
+#if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
+#define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
+#define EPCTX__SCAN_NAME(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
+#define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
+#define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_stream, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
+#endif
 
 /* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
  * private. */
@@ -1379,9 +1408,11 @@ typedef struct epctx_scan {
     epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* where the strings are; the payload: that of
                                                 EP_CACHE_CONTEXT */
     epctx_str key, value;
+    epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
+    epctx_range location; /* where `value` is in the model */
     int64_t version;
     bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
-    uint32_t depth;       /* 0: in the main graph or a function */
+    uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
     uint64_t node_count;  /* nodes seen so far, of every kind */
     uint64_t epnode_count;
     epctx_source source;
@@ -1389,23 +1420,25 @@ typedef struct epctx_scan {
     uint64_t at, end;     /* position; where the innermost message ends */
     epctx_status status;
     const char *reason;
-    uint32_t ends_low[101]; /* of open messages; the number of open groups */
-    uint8_t ends_high[101];
-    uint8_t kinds[101];
-    uint32_t starts_low[34]; /* of open nodes */
-    uint8_t starts_high[34];
+    int64_t attr_i;
+    epctx_range attr_range, entry_range;
+    epctx_str attr_text, entry_text;
+    uint64_t entry_number;
+    uint32_t ends_low[EPCTX_SCAN_DEPTH + 1];         /* of open messages; the number of open groups */
+    uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
+    uint8_t ends_high[EPCTX_SCAN_DEPTH + 1];
+    uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
+    uint8_t starts_high[(EPCTX_SCAN_DEPTH + 2) / 3];
     uint8_t nodes;
     uint8_t levels;
-    uint8_t outer;        /* level of the leaf message being read, by its field number */
-    uint8_t attr_name_size;
+    uint8_t outer;        /* what the leaf message being read is: its field number, or 0 */
+    uint8_t attr_id;      /* epctx_epnode_attr, EPCTX_EP_ATTR_COUNT for another */
+    uint8_t attr_type;
+    uint8_t entry_key;
+    bool external;
     bool flat;
-    char attr_name[24];
-    int64_t attr_i;
-    int32_t attr_type;
-    epctx_range attr_range;
-    epctx_str attr_text;
-    uint16_t text_used, attr_mark;
     uint8_t buffer_at, buffer_size;
+    uint16_t text_used, attr_mark, tensor_mark, entry_mark;
     uint8_t buffer[32];
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
@@ -1413,7 +1446,8 @@ typedef struct epctx_scan {
 /* Starts a scan. The source is copied. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
 /* The same over a nanopb stream, from its present position (ranges count from there). A stream
- * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED. */
+ * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED,
+ * because the state of the nodes inside takes the place of its own. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event. END and FAILED come again on every further call. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
@@ -7730,6 +7764,7 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 #define EPCTX__SCAN_DOMAIN  0x40u /* NODE: domain is com.microsoft */
 #define EPCTX__SCAN_ENDLESS UINT64_C(0xffffffffff)
 #define EPCTX__SCAN_CLOBBER 0x80u /* NODE: a node inside used the state that belongs to it */
+#define EPCTX__SCAN_ENTRY   13u   /* epctx_scan.outer: an entry of a tensor's external_data */
 
 static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
 {
@@ -7822,14 +7857,19 @@ static void epctx__scan_bound(epctx_scan *s)
     }
 }
 
+static bool epctx__scan_deep(epctx_scan *s)
+{
+    return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
+                              "messages are nested deeper than the limit");
+}
+
 static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
     if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
         return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
     if (s->levels >= sizeof s->kinds) {
-        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                  "messages are nested deeper than the limit");
+        return epctx__scan_deep(s);
     }
     s->kinds[s->levels] = (uint8_t)kind;
     s->ends_low[s->levels] = (uint32_t)(end & UINT32_MAX);
@@ -7900,15 +7940,176 @@ static void epctx__scan_node_begin(epctx_scan *s)
     s->text_used = 0;
 }
 
+/* Strings of a node that make room for its name, source and partition_name, worst first; then those
+ * three. */
+static epctx_str *epctx__scan_kept(epctx_scan *s, int i)
+{
+    switch (i) {
+    case 0:
+        return &s->node.notes;
+    case 1:
+        return &s->node.onnx_model_filename;
+    case 2:
+        return &s->node.ep_cache_context;
+    case 3:
+        return &s->node.hardware_architecture;
+    case 4:
+        return &s->node.ep_sdk_version;
+    case 5:
+        return &s->node.partition_name;
+    case 6:
+        return &s->node.source;
+    default:
+        return &s->node.name;
+    }
+}
+
+/* Takes a string out of the text pool; those behind it move down. */
+static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
+{
+    size_t at = (size_t)(victim->data - s->text);
+    size_t size = victim->size;
+    int i;
+    memmove(s->text + at, s->text + at + size, s->text_used - at - size);
+    *victim = epctx_str_of(NULL);
+    for (i = 0; i < 8; i++) {
+        epctx_str *kept = epctx__scan_kept(s, i);
+        if (kept->size > 0 && (size_t)(kept->data - s->text) > at) {
+            kept->data -= size;
+        }
+    }
+    s->text_used = (uint16_t)(s->text_used - size);
+    s->attr_mark = s->text_used; /* the attribute being read has no text yet */
+}
+
+/* Makes room for a string of a node that is more important than others. `back` is how many levels
+ * up the node is. A node whose state was taken by nodes inside is read again: not now. */
+static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
+{
+    int i;
+    if (epctx__scan_type(s, back) != EPCTX__T_NODE ||
+        (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
+        return;
+    }
+    for (i = 0; i < 5 && length > (uint64_t)(sizeof s->text - s->text_used); i++) {
+        if (epctx__scan_kept(s, i)->size > 0) {
+            epctx__scan_drop(s, epctx__scan_kept(s, i));
+        }
+    }
+}
+
+/* Reads up to `room` bytes that are compared with words; anything longer is none of them. */
+static bool epctx__scan_word(epctx_scan *s, uint64_t length, char *word, size_t room,
+                             epctx_str *out)
+{
+    size_t i;
+    *out = epctx__str((const uint8_t *)word, 0);
+    if (length > room) {
+        return epctx__scan_skip(s, length);
+    }
+    for (i = 0; i < length; i++) {
+        uint8_t byte;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        word[i] = (char)byte;
+    }
+    out->size = (size_t)length;
+    return true;
+}
+
+static bool epctx__scan_attr_name(epctx_scan *s, uint64_t length)
+{
+    char word[24];
+    epctx_str name;
+    int id;
+    s->attr_id = EPCTX_EP_ATTR_COUNT;
+    if (!epctx__scan_word(s, length, word, sizeof word, &name)) {
+        return false;
+    }
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        if (epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
+            s->attr_id = (uint8_t)id;
+        }
+    }
+    return true;
+}
+
+/* Entries of external_data that are of interest. */
+#define EPCTX__ENTRY_LOCATION 1u
+#define EPCTX__ENTRY_OFFSET   2u
+#define EPCTX__ENTRY_LENGTH   3u
+
+static bool epctx__scan_entry_key(epctx_scan *s, uint64_t length)
+{
+    char word[8];
+    epctx_str key;
+    if (!epctx__scan_word(s, length, word, sizeof word, &key)) {
+        return false;
+    }
+    s->entry_key = epctx_str_is(key, "location") ? EPCTX__ENTRY_LOCATION
+                   : epctx_str_is(key, "offset") ? EPCTX__ENTRY_OFFSET
+                   : epctx_str_is(key, "length") ? EPCTX__ENTRY_LENGTH
+                                                 : 0;
+    return true;
+}
+
+/* A value before or after its key: kept as text, as far as it fits, and as a number. */
+static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
+{
+    char *out = s->text + s->entry_mark;
+    bool fits = length <= (uint64_t)(sizeof s->text - s->entry_mark);
+    bool number = length > 0;
+    uint64_t value = 0;
+    uint64_t i;
+    s->entry_range.offset = s->at;
+    s->entry_range.length = length;
+    for (i = 0; i < length && (fits || number); i++) {
+        uint8_t byte;
+        unsigned digit;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        digit = (unsigned)byte - '0';
+        number = number && digit <= 9 && value <= (UINT64_MAX - digit) / 10;
+        value = number ? value * 10 + digit : 0;
+        if (fits) {
+            out[i] = (char)byte;
+        }
+    }
+    s->entry_text.data = fits ? out : NULL;
+    s->entry_text.size = fits ? (size_t)length : 0;
+    s->entry_number = number ? value : UINT64_MAX;
+    s->text_used = (uint16_t)(s->entry_mark + s->entry_text.size);
+    return epctx__scan_skip(s, length - i);
+}
+
+static void epctx__scan_entry_end(epctx_scan *s)
+{
+    if (s->entry_key == EPCTX__ENTRY_LOCATION) {
+        s->value = s->entry_text;
+        s->location = s->entry_range;
+        return;
+    }
+    s->text_used = s->entry_mark;
+    if (s->entry_key == EPCTX__ENTRY_OFFSET) {
+        s->data.offset = s->entry_number;
+    } else if (s->entry_key == EPCTX__ENTRY_LENGTH) {
+        s->data.length = s->entry_number;
+    }
+}
+
 /* An integer field that something wants to know. */
 static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
 {
     if (type == EPCTX__T_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
     } else if (type == EPCTX__T_ATTR && number == 20 && value <= 14) {
-        s->attr_type = (int32_t)(uint32_t)value;
+        s->attr_type = (uint8_t)value;
     } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
+    } else if (type == EPCTX__T_TENSOR && number == 14 && value <= 1) {
+        s->external = value == 1;
     }
 }
 
@@ -7920,6 +8121,7 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
     range.offset = s->at;
     range.length = length;
     if (type == EPCTX__T_NODE && number == 3) {
+        epctx__scan_room(s, 0, length);
         return epctx__scan_string(s, length, &s->node.name);
     }
     if (type == EPCTX__T_NODE && (number == 4 || number == 7)) {
@@ -7930,20 +8132,22 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
         return true;
     }
     if (type == EPCTX__T_ATTR && number == 1) {
-        s->attr_name_size = 0;
-        while (length <= sizeof s->attr_name && s->attr_name_size < length) {
-            uint8_t byte;
-            if (!epctx__scan_byte(s, &byte)) {
-                return false;
-            }
-            s->attr_name[s->attr_name_size++] = (char)byte;
-        }
-        return epctx__scan_skip(s, length - s->attr_name_size);
+        return epctx__scan_attr_name(s, length);
     }
     if (type == EPCTX__T_ATTR && number == 4) {
         s->attr_range = range;
         s->text_used = s->attr_mark;
+        if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
+            epctx__scan_room(s, 1, length);
+        }
         return epctx__scan_string(s, length, &s->attr_text);
+    }
+    if (type == EPCTX__T_TENSOR && number == 8) {
+        return epctx__scan_string(s, length, &s->key);
+    }
+    if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
+        return number == 1 ? epctx__scan_entry_key(s, length)
+                           : epctx__scan_entry_value(s, length);
     }
     if (type == EPCTX__T_LEAF && s->outer != 0 && (number == 1 || number == 2)) {
         s->ranges[number - 1] = range;
@@ -7982,8 +8186,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
             }
         }
         if (s->nodes >= sizeof s->starts_high) {
-            return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                      "messages are nested deeper than the limit");
+            return epctx__scan_deep(s);
         }
         s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
         s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
@@ -7991,14 +8194,28 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         s->node_count++;
     } else if (type == EPCTX__T_ATTR) {
         s->attr_i = 0;
-        s->attr_type = 0;
-        s->attr_name_size = 0;
+        s->attr_type = EPCTX_ATTR_UNDEFINED;
+        s->attr_id = EPCTX_EP_ATTR_COUNT;
         s->attr_text = epctx_str_of(NULL);
         memset(&s->attr_range, 0, sizeof s->attr_range);
         s->attr_mark = s->text_used;
+    } else if (type == EPCTX__T_TENSOR) {
+        s->tensor_mark = s->text_used;
+        s->key = s->value = epctx_str_of(NULL);
+        s->data.offset = 0;
+        s->data.length = UINT64_MAX;
+        memset(&s->location, 0, sizeof s->location);
+        s->external = false;
     } else if (type == EPCTX__T_LEAF) {
-        s->outer = parent == EPCTX__T_MODEL ? (uint8_t)number : 0;
-        if (s->outer != 0) {
+        bool entry = parent == EPCTX__T_TENSOR && number == EPCTX__SCAN_ENTRY;
+        s->outer = parent == EPCTX__T_MODEL || entry ? (uint8_t)number : 0;
+        if (entry) {
+            s->entry_key = 0;
+            s->entry_mark = s->text_used;
+            s->entry_text = epctx_str_of(NULL);
+            s->entry_number = UINT64_MAX;
+            memset(&s->entry_range, 0, sizeof s->entry_range);
+        } else if (s->outer != 0) {
             s->text_used = 0;
             s->key = s->value = epctx_str_of("");
             s->version = 0;
@@ -8075,19 +8292,16 @@ static bool epctx__scan_field(epctx_scan *s)
 /* The attribute that ended becomes a member of the node. */
 static void epctx__scan_attr_end(epctx_scan *s)
 {
-    epctx_str name = epctx__str((const uint8_t *)s->attr_name, s->attr_name_size);
-    int id;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        if (!epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
-            continue;
-        }
-        s->ranges[id] = s->attr_range;
-        s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i, s->attr_text,
-                                       NULL) != EPCTX_OK ||
-                    s->broken;
+    epctx_str name;
+    if (s->attr_id == EPCTX_EP_ATTR_COUNT) {
+        s->text_used = s->attr_mark;
         return;
     }
-    s->text_used = s->attr_mark;
+    name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)s->attr_id));
+    s->ranges[s->attr_id] = s->attr_range;
+    s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i, s->attr_text, NULL) !=
+                    EPCTX_OK ||
+                s->broken;
 }
 
 /* Goes back to the start of the node that ends here, to read it without what is inside. */
@@ -8134,6 +8348,13 @@ static int epctx__scan_leave(epctx_scan *s)
         s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
         s->depth = s->nodes;
         return EPCTX_SCAN_EPNODE;
+    } else if (type == EPCTX__T_TENSOR) {
+        s->text_used = s->tensor_mark; /* nothing is written there before the next event */
+        s->depth = s->nodes;
+        return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
+    } else if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY) {
+        s->outer = 0;
+        epctx__scan_entry_end(s);
     } else if (type == EPCTX__T_LEAF && s->outer == 14) {
         s->outer = 0;
         return EPCTX_SCAN_METADATA;
