@@ -1374,8 +1374,9 @@ typedef enum epctx_scan_event {
 } epctx_scan_event;
 
 /* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
- * deeper is EPCTX_ERR_LIMIT: its end cannot be checked. Nodes of the main graph need 4 levels (their
- * tensors 5), each body around a node 3 more. A level takes 6 bytes, every third one 11. */
+ * deeper is EPCTX_ERR_LIMIT: its end cannot be checked. Attributes of the main graph's nodes need 3
+ * levels, value types up to 8, each body around a node 3 more. A level takes 6 bytes, every third
+ * one 11. */
 #ifndef EPCTX_SCAN_DEPTH
 #define EPCTX_SCAN_DEPTH 100
 #endif
@@ -1389,16 +1390,18 @@ typedef enum epctx_scan_event {
 #define EPCTX_SCAN_TEXT 192
 #endif
 
-#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 || EPCTX_SCAN_TEXT > 65535
-#error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65535"
+#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 ||                       \
+    EPCTX_SCAN_TEXT > 65534
+#error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65534"
 #endif
 
 /* Files that disagree on the two disagree on the size of epctx_scan: they must not link. */
 #if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
 #define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
-#define EPCTX__SCAN_NAME(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
-#define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
-#define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_stream, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
+#define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
+#define EPCTX__SCAN_NAME(name) EPCTX__SCAN_SIZED(name, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
+#define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin)
+#define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
 #endif
 
 /* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
@@ -1415,16 +1418,14 @@ typedef struct epctx_scan {
     uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
     uint64_t node_count;  /* nodes seen so far, of every kind */
     uint64_t epnode_count;
-    epctx_source source;
-    pb_istream_t *stream;
+    epctx_source source;  /* without a read_fn: `user` is a pb_istream_t */
     uint64_t at, end;     /* position; where the innermost message ends */
-    epctx_status status;
     const char *reason;
     int64_t attr_i;
     epctx_range attr_range, entry_range;
-    epctx_str attr_text, entry_text;
     uint64_t entry_number;
-    uint32_t ends_low[EPCTX_SCAN_DEPTH + 1];         /* of open messages; the number of open groups */
+    epctx_status status;
+    uint32_t ends_low[EPCTX_SCAN_DEPTH + 1]; /* of open messages; the number of open groups */
     uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
     uint8_t ends_high[EPCTX_SCAN_DEPTH + 1];
     uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
@@ -1438,8 +1439,9 @@ typedef struct epctx_scan {
     bool external;
     bool flat;
     uint8_t buffer_at, buffer_size;
-    uint16_t text_used, attr_mark, tensor_mark, entry_mark;
-    uint8_t buffer[32];
+    uint16_t text_used, attr_mark, tensor_mark, entry_mark; /* in `text` */
+    uint16_t attr_size, entry_size; /* of the strings at their marks; UINT16_MAX: too long */
+    uint8_t buffer[24];
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
@@ -7775,6 +7777,12 @@ static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *r
     return false;
 }
 
+/* The stream that is read, NULL when it is a source. */
+static pb_istream_t *epctx__scan_stream(const epctx_scan *s)
+{
+    return s->source.read_fn == NULL ? (pb_istream_t *)s->source.user : NULL;
+}
+
 static bool epctx__scan_fill(epctx_scan *s)
 {
     uint64_t left = s->source.size - s->at;
@@ -7788,13 +7796,18 @@ static bool epctx__scan_fill(epctx_scan *s)
     return true;
 }
 
+static bool epctx__scan_cut(epctx_scan *s)
+{
+    return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
+                                                                        : EPCTX_ERR_IO,
+                              "the stream ends inside a field");
+}
+
 static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
 {
-    if (s->stream != NULL) {
-        if (!pb_read(s->stream, byte, 1)) {
-            return epctx__scan_refuse(s, s->stream->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
-                                                                   : EPCTX_ERR_IO,
-                                      "the stream ends inside a field");
+    if (epctx__scan_stream(s) != NULL) {
+        if (!pb_read(epctx__scan_stream(s), byte, 1)) {
+            return epctx__scan_cut(s);
         }
     } else {
         if (s->buffer_at == s->buffer_size && !epctx__scan_fill(s)) {
@@ -7808,12 +7821,10 @@ static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
 
 static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
 {
-    while (s->stream != NULL && count > 0) {
+    while (epctx__scan_stream(s) != NULL && count > 0) {
         size_t part = count < 0x10000 ? (size_t)count : 0x10000;
-        if (!pb_read(s->stream, NULL, part)) {
-            return epctx__scan_refuse(s, s->stream->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
-                                                                   : EPCTX_ERR_IO,
-                                      "the stream ends inside a field");
+        if (!pb_read(epctx__scan_stream(s), NULL, part)) {
+            return epctx__scan_cut(s);
         }
         s->at += part;
         count -= part;
@@ -7905,6 +7916,17 @@ static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
     text->size = (size_t)length;
     s->text_used = (uint16_t)(s->text_used + length);
     return true;
+}
+
+/* A string in the text pool, by its place; UINT16_MAX: there is none. */
+static epctx_str epctx__scan_at(const epctx_scan *s, uint16_t at, uint16_t size)
+{
+    epctx_str text = {NULL, 0};
+    if (size != UINT16_MAX) {
+        text.data = s->text + at;
+        text.size = size;
+    }
+    return text;
 }
 
 /* Is the string of `length` bytes that follows equal to `want`? Moves past it. */
@@ -8077,17 +8099,16 @@ static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
             out[i] = (char)byte;
         }
     }
-    s->entry_text.data = fits ? out : NULL;
-    s->entry_text.size = fits ? (size_t)length : 0;
+    s->entry_size = fits ? (uint16_t)length : UINT16_MAX;
     s->entry_number = number ? value : UINT64_MAX;
-    s->text_used = (uint16_t)(s->entry_mark + s->entry_text.size);
+    s->text_used = (uint16_t)(s->entry_mark + (fits ? length : 0));
     return epctx__scan_skip(s, length - i);
 }
 
 static void epctx__scan_entry_end(epctx_scan *s)
 {
     if (s->entry_key == EPCTX__ENTRY_LOCATION) {
-        s->value = s->entry_text;
+        s->value = epctx__scan_at(s, s->entry_mark, s->entry_size);
         s->location = s->entry_range;
         return;
     }
@@ -8118,6 +8139,7 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
 {
     bool same;
     epctx_range range;
+    epctx_str text;
     range.offset = s->at;
     range.length = length;
     if (type == EPCTX__T_NODE && number == 3) {
@@ -8140,7 +8162,11 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
         if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
             epctx__scan_room(s, 1, length);
         }
-        return epctx__scan_string(s, length, &s->attr_text);
+        if (!epctx__scan_string(s, length, &text)) {
+            return false;
+        }
+        s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
+        return true;
     }
     if (type == EPCTX__T_TENSOR && number == 8) {
         return epctx__scan_string(s, length, &s->key);
@@ -8196,7 +8222,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         s->attr_i = 0;
         s->attr_type = EPCTX_ATTR_UNDEFINED;
         s->attr_id = EPCTX_EP_ATTR_COUNT;
-        s->attr_text = epctx_str_of(NULL);
+        s->attr_size = UINT16_MAX;
         memset(&s->attr_range, 0, sizeof s->attr_range);
         s->attr_mark = s->text_used;
     } else if (type == EPCTX__T_TENSOR) {
@@ -8212,7 +8238,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         if (entry) {
             s->entry_key = 0;
             s->entry_mark = s->text_used;
-            s->entry_text = epctx_str_of(NULL);
+            s->entry_size = UINT16_MAX;
             s->entry_number = UINT64_MAX;
             memset(&s->entry_range, 0, sizeof s->entry_range);
         } else if (s->outer != 0) {
@@ -8299,7 +8325,8 @@ static void epctx__scan_attr_end(epctx_scan *s)
     }
     name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)s->attr_id));
     s->ranges[s->attr_id] = s->attr_range;
-    s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i, s->attr_text, NULL) !=
+    s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i,
+                                   epctx__scan_at(s, s->attr_mark, s->attr_size), NULL) !=
                     EPCTX_OK ||
                 s->broken;
 }
@@ -8326,7 +8353,7 @@ static int epctx__scan_leave(epctx_scan *s)
     }
     if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
-        if (s->stream != NULL) {
+        if (epctx__scan_stream(s) != NULL) {
             epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
                                "an EPContext node with a graph inside needs a source that can go "
                                "back");
@@ -8389,7 +8416,7 @@ EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
 {
     memset(scan, 0, sizeof *scan);
-    scan->stream = stream;
+    scan->source.user = stream;
     epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? UINT64_MAX : stream->bytes_left);
 }
 
@@ -8398,8 +8425,8 @@ EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
 static bool epctx__scan_step(epctx_scan *s)
 {
     uint64_t before = s->at;
-    if (epctx__scan_field(s) || s->stream == NULL || s->end != UINT64_MAX || s->levels != 1 ||
-        s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
+    if (epctx__scan_field(s) || epctx__scan_stream(s) == NULL || s->end != UINT64_MAX ||
+        s->levels != 1 || s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
         return true;
     }
     s->status = EPCTX_OK;
