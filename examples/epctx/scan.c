@@ -109,15 +109,56 @@ static void node_json(const epctx_scan *scan, bool first)
     putchar('}');
 }
 
+/* Tensors whose data is in a file. Length UINT64_MAX is the rest of it: left out. */
+static void external_text(const epctx_scan *scan)
+{
+    fputs("external '", stdout);
+    cli_put(stdout, scan->key);
+    fputs(scan->depth > 0 ? "', in a node\n" : "'\n", stdout);
+    put_text("location", scan->value, scan->location);
+    printf("    %-22s %" PRIu64 "\n", "offset", scan->data.offset);
+    if (scan->data.length != UINT64_MAX)
+        printf("    %-22s %" PRIu64 "\n", "length", scan->data.length);
+}
+
+static void external_json(FILE *out, const epctx_scan *scan)
+{
+    fputs(ftell(out) > 0 ? ",\n  {\"name\": " : "\n  {\"name\": ", out);
+    cli_put_json(out, scan->key);
+    fputs(", \"location\": ", out);
+    if (scan->value.data == NULL && scan->location.length > 0)
+        fprintf(out, "{\"offset\": %" PRIu64 ", \"length\": %" PRIu64 "}", scan->location.offset,
+                scan->location.length);
+    else
+        cli_put_json(out, scan->value);
+    fprintf(out, ", \"offset\": %" PRIu64, scan->data.offset);
+    if (scan->data.length != UINT64_MAX) fprintf(out, ", \"length\": %" PRIu64, scan->data.length);
+    fprintf(out, ", \"depth\": %" PRIu32 "}", scan->depth);
+}
+
+/* The second list of the object was written to a file of its own meanwhile. */
+static void put_external(FILE *list)
+{
+    char part[4096];
+    size_t size;
+    fputs("],\n\"external\": [", stdout);
+    rewind(list);
+    while ((size = fread(part, 1, sizeof part, list)) > 0)
+        fwrite(part, 1, size, stdout);
+}
+
 static int print_events(epctx_scan *scan, const char *file, bool json)
 {
+    FILE *external = json ? tmpfile() : NULL;
     epctx_scan_event event;
     epctx_error error;
     bool first = true;
+    if (json && external == NULL) return cli_fail_text("no temporary file: %s", strerror(errno));
     if (json) fputs("{\n\"nodes\": [", stdout);
     while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END) {
         if (event == EPCTX_SCAN_FAILED) {
             if (json) puts("]}");
+            if (json) fclose(external);
             epctx_blame(&error, file, NULL, NULL);
             return cli_fail(&error);
         }
@@ -126,12 +167,20 @@ static int print_events(epctx_scan *scan, const char *file, bool json)
             first = false;
         } else if (event == EPCTX_SCAN_EPNODE) {
             node_text(scan);
+        } else if (event == EPCTX_SCAN_EXTERNAL && json) {
+            external_json(external, scan);
+        } else if (event == EPCTX_SCAN_EXTERNAL) {
+            external_text(scan);
         } else if (event == EPCTX_SCAN_METADATA && !json) {
             fputs("metadata '", stdout);
             cli_put(stdout, scan->key);
             fputs("'\n", stdout);
             put_text("value", scan->value, scan->ranges[1]);
         }
+    }
+    if (json) {
+        put_external(external);
+        fclose(external);
     }
     if (json)
         printf("],\n\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64
@@ -184,10 +233,11 @@ static int run(int argc, char **argv)
 const cli_command cli_scan = {
     "scan",
     "[--json] FILE",
-    "find the EPContext nodes in constant memory",
+    "find the EPContext nodes and data files in constant memory",
     "Reads the model once without keeping it: some kilobytes of memory whatever its size, "
     "payloads\n"
-    "are skipped and named by offset and length. FILE '-' is standard input.\n\n"
+    "are skipped and named by offset and length. Tensors with data in files are listed, too.\n"
+    "FILE '-' is standard input.\n\n"
     "  --json   one JSON object\n",
     run,
 };

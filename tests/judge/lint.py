@@ -456,9 +456,31 @@ def count_nodes(nodes):
     return count
 
 
+def tensors(message):
+    """Every TensorProto of a message, wherever it stands."""
+    for field, content in message.ListFields():
+        if field.message_type is None:
+            continue
+        for part in content if field.label == field.LABEL_REPEATED else [content]:
+            if field.message_type.name == "TensorProto":
+                yield part
+            yield from tensors(part)
+
+
+def external_data(model):
+    found = []
+    for tensor in tensors(model):
+        entries = {e.key: e.value for e in tensor.external_data}
+        if tensor.data_location == 1:
+            found.append((tensor.name, entries.get("location", ""), int(entries.get("offset", 0)),
+                          int(entries["length"]) if "length" in entries else None))
+    return sorted(found, key=str)
+
+
 def corpus(judge, models):
-    """Scan counts the nodes that libprotobuf has, in every model there is."""
-    tried = 0
+    """Scan counts the nodes that libprotobuf has, in every model there is, and finds all external
+    data."""
+    tried = external_count = 0
     for path in models:
         model = load(path)
         want = count_nodes(model.graph.node)
@@ -469,8 +491,14 @@ def corpus(judge, models):
         code, out, err = judge.run("scan", "--json", path)
         if code != 0 or json.loads(out)["node_count"] != want:
             return f"{path}: libprotobuf has {want} nodes, scan says {out[-80:]!r} {err}"
+        listed = sorted(((e["name"], e["location"], e["offset"], e.get("length"))
+                         for e in json.loads(out)["external"]), key=str)
+        if listed != external_data(model):
+            return f"{path}: libprotobuf has {external_data(model)}, scan lists {listed}"
+        external_count += len(listed)
         tried += 1
-    print(f"note scan: node counts of {tried} models equal to libprotobuf's")
+    print(f"note scan: node counts and {external_count} external tensors of {tried} models equal "
+          "to libprotobuf's")
     return None
 
 
