@@ -5969,7 +5969,8 @@ static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
     }
     for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
         const char *name = profile->sidecars[i];
-        bool pattern = strchr(name, '*') != NULL || strchr(name, '{') != NULL;
+        size_t size = strlen(name);
+        bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
         if (!(pattern ? epctx__files_pattern(f, name)
                       : epctx__files_sidecar(f, epctx_str_of(name)))) {
             return false;

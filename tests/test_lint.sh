@@ -41,7 +41,8 @@ json() {
 if [ -n "$models" ] && [ -d "$models/epcontext" ]; then
     "$python" tests/judge/lint.py "$plain" "$work/judge" "$models/epcontext" 2>/dev/null || status=1
     # Some of these have external data, the corpus has none.
-    "$python" tests/judge/lint.py "$plain" corpus "$models" | sed 's/^ok /&models: /; s/^FAIL /&models: /'
+    "$python" tests/judge/lint.py "$plain" corpus "$models" |
+        sed 's/^ok /&models: /; s/^FAIL /&models: /'
 else
     echo "skip genuine models: EPCTX_TEST_MODELS is not set"
 fi
