@@ -50,7 +50,9 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
- *   No option changes a public struct.
+ *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
+ *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
+ *   No option but the last two changes a public struct.
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -349,6 +351,11 @@ typedef struct epctx_io {
     /* May be NULL. Makes `to` a second name of the file `from`: EPCTX_ERR_EXISTS when there is a
      * `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
     epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
+    /* May be NULL. Hands the name of each entry of a folder ("" the current one) to `name_fn`, in
+     * any order, until that returns false. */
+    epctx_status (*list_fn)(void *user, const char *folder,
+                            bool (*name_fn)(void *state, const char *name), void *state,
+                            epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
@@ -543,7 +550,7 @@ EPCTX_API bool epctx_next_tensor(epctx_cursor *cursor, epctx_tensor_view *tensor
 EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value);
 EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim);
 
-/* -- the rest of the schema; device configurations are read through epctx_fields -- */
+/* -- the rest of the schema -- */
 
 /* OperatorSetIdProto. */
 typedef struct epctx_opset {
@@ -580,6 +587,45 @@ typedef struct epctx_training_view {
     epctx_view view;
     epctx_graph_view initialization, algorithm; /* view empty when absent */
 } epctx_training_view;
+
+/* DeviceConfigurationProto: a set of devices that nodes can be spread over. */
+typedef struct epctx_device_config_view {
+    epctx_view view;
+    epctx_str name;
+    int32_t num_devices;
+} epctx_device_config_view;
+
+/* NodeDeviceConfigurationProto: how a node is spread in one of these sets. */
+typedef struct epctx_node_config_view {
+    epctx_view view;
+    epctx_str configuration_id; /* name of an epctx_device_config_view */
+    bool has_stage;
+    int32_t pipeline_stage;
+} epctx_node_config_view;
+
+/* ShardingSpecProto: how an input or output of the node is cut up. */
+typedef struct epctx_sharding_view {
+    epctx_view view;
+    epctx_str tensor_name;
+} epctx_sharding_view;
+
+/* IntIntListEntryProto: a number that stands for a group of devices. */
+typedef struct epctx_device_group_view {
+    epctx_view view;
+    int64_t key;
+} epctx_device_group_view;
+
+/* ShardedDimProto: how one axis is cut up. */
+typedef struct epctx_sharded_dim_view {
+    epctx_view view;
+    int64_t axis;
+} epctx_sharded_dim_view;
+
+/* SimpleShardedDimProto: that many equal parts of a dimension. */
+typedef struct epctx_simple_sharding {
+    epctx_dim dim;
+    int64_t num_shards;
+} epctx_simple_sharding;
 
 typedef enum epctx_type_kind { /* the member of TypeProto's oneof, by field number */
     EPCTX_TYPE_NONE = 0,
@@ -619,6 +665,27 @@ EPCTX_API bool epctx_next_function(epctx_cursor *cursor, epctx_function_view *fu
 EPCTX_API bool epctx_next_sparse(epctx_cursor *cursor, epctx_sparse_view *sparse);
 EPCTX_API bool epctx_next_annotation(epctx_cursor *cursor, epctx_annotation_view *annotation);
 EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *training);
+
+/* What runs on which device: model.configuration, and below it what each node says about it. */
+EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model);
+/* epctx_next_str. */
+EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config);
+EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node);
+EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config);
+/* epctx_next_int. */
+EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding);
+EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding);
+EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding);
+/* epctx_next_int. */
+EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group);
+EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim);
+EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config);
+EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config);
+EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding);
+EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group);
+EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
+EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
+
 /* metadata_props of a model, graph, node, tensor, value or function, by what the view is. */
 typedef enum epctx_owner {
     EPCTX_OF_MODEL = 14,
@@ -877,7 +944,7 @@ typedef struct epctx_profile {
     uint32_t embed_default;  /* embed mode the EP writes when nothing is asked for */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
                                 {model}: without _ctx too, {file}: with extension, *: anything */
-    const char *sidecars[4]; /* files beside the model that no attribute names; * as above */
+    const char *sidecars[4]; /* files beside the model that no attribute names; patterns as above */
     int load_failure;        /* OrtErrorCode when a context cannot be loaded */
     void (*check_fn)(const epctx_profile_check *check); /* may be NULL */
 } epctx_profile;
@@ -1105,6 +1172,15 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "sort the nodes: ORT does so itself, other tools do not")                                    \
     X(ANNOTATION, "W019", "annotation-dangling", "an annotation of a value that does not exist",   \
       "remove the annotation, or rename it with its value")                                        \
+    X(CONFIGURATION, "W020", "configuration-undeclared",                                           \
+      "a node names a device configuration that the model does not have",                          \
+      "add it to the model's configuration list, or correct configuration_id")                     \
+    X(SHARDING, "W021", "sharding-dangling", "a sharding of a value that the node does not have",  \
+      "name an input or output of the node, as it is called now")                                  \
+    X(BINDING, "W022", "training-binding", "a training binding without its two ends",              \
+      "bind an initializer, once, to an output; rename both with their values")                    \
+    X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
+      "see the message; sessions do not read training graphs")                                     \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -1257,7 +1333,12 @@ typedef struct epctx_dependency {
     const char *problem;   /* the same in words, NULL when all is well */
 } epctx_dependency;
 
-/* Every file a model depends on, each once. Lists live in `arena`. */
+/* Files of one sidecar pattern that are listed: the first of them by name. */
+#define EPCTX_MATCH_MAX 64
+
+/* Every file a model depends on, each once. Of the profiles' sidecars those that exist; a pattern
+ * gives the files that match it, by name, or itself (status EPCTX_ERR_UNSUPPORTED) when the io
+ * cannot list folders. Lists live in `arena`. */
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
                                          epctx_arena *arena, epctx_dependency **out, size_t *count,
                                          epctx_error *error);
@@ -1275,7 +1356,7 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
  *
  * For firmware that has no room for an index, and for models that are not in memory: one pass over
  * the bytes with the grammar of epctx_model_open, payloads skipped. The state is an epctx_scan (at
- * most 1.5 KiB) and nothing else.
+ * most 1.5 KiB; see EPCTX_SCAN_DEPTH and EPCTX_SCAN_TEXT for less) and nothing else.
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
@@ -1298,11 +1379,41 @@ typedef enum epctx_scan_event {
     EPCTX_SCAN_EPNODE,   /* `node`, `ranges`, `name`, `broken`, `depth` */
     EPCTX_SCAN_METADATA, /* `key`, `value`, `ranges[0]` and `[1]` of the same */
     EPCTX_SCAN_OPSET,    /* `key` is the domain, `version` */
+    EPCTX_SCAN_EXTERNAL, /* a tensor whose data is in a file, at any depth: `key` is its name,
+                            `value` the location, `data`, `location`, `depth` */
     EPCTX_SCAN_FAILED    /* see the error */
 } epctx_scan_event;
 
-/* Strings up to this length are kept until the next event; longer ones are ranges only. */
+/* Nested messages that a scan has room for. Below 100, libprotobuf's limit, a model that is nested
+ * deeper is EPCTX_ERR_LIMIT: its end cannot be checked. Attributes of the main graph's nodes need 3
+ * levels, value types up to 8, each body around a node 3 more. A level takes 6 bytes, every third
+ * one 11. */
+#ifndef EPCTX_SCAN_DEPTH
+#define EPCTX_SCAN_DEPTH 100
+#endif
+
+/* Bytes for the strings of one event, which are kept until the next event. A string that does not
+ * fit has its range only (data NULL). In an EPContext node the name, source and partition_name come
+ * first: they push out, as far as needed and in this order, notes, onnx_model_filename,
+ * ep_cache_context, hardware_architecture and ep_sdk_version; among themselves, and where an
+ * attribute stores its value in front of its name, the first in the file is kept. */
+#ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
+#endif
+
+#if EPCTX_SCAN_DEPTH < 4 || EPCTX_SCAN_DEPTH > 100 || EPCTX_SCAN_TEXT < 1 ||                       \
+    EPCTX_SCAN_TEXT > 65534
+#error "epctx.h: EPCTX_SCAN_DEPTH is 4 to 100, EPCTX_SCAN_TEXT 1 to 65534"
+#endif
+
+/* Files that disagree on the two disagree on the size of epctx_scan: they must not link. */
+#if EPCTX_SCAN_DEPTH != 100 || EPCTX_SCAN_TEXT != 192
+#define EPCTX__SCAN_JOIN(name, depth, text) name##_##depth##_##text
+#define EPCTX__SCAN_SIZED(name, depth, text) EPCTX__SCAN_JOIN(name, depth, text)
+#define EPCTX__SCAN_NAME(name) EPCTX__SCAN_SIZED(name, EPCTX_SCAN_DEPTH, EPCTX_SCAN_TEXT)
+#define epctx_scan_begin        EPCTX__SCAN_NAME(epctx_scan_begin)
+#define epctx_scan_begin_stream EPCTX__SCAN_NAME(epctx_scan_begin_stream_of)
+#endif
 
 /* A scan and its last event. Do not copy: strings point inside. Members from `source` on are
  * private. */
@@ -1311,41 +1422,45 @@ typedef struct epctx_scan {
     epctx_range ranges[EPCTX_EP_ATTR_COUNT]; /* where the strings are; the payload: that of
                                                 EP_CACHE_CONTEXT */
     epctx_str key, value;
+    epctx_range data;     /* in the file that `value` names; length UINT64_MAX: to its end */
+    epctx_range location; /* where `value` is in the model */
     int64_t version;
     bool broken;          /* a wrong domain, or an attribute of a wrong type or value */
-    uint32_t depth;       /* 0: in the main graph or a function */
+    uint32_t depth;       /* nodes around it; 0: in the main graph or a function */
     uint64_t node_count;  /* nodes seen so far, of every kind */
     uint64_t epnode_count;
-    epctx_source source;
-    pb_istream_t *stream;
+    epctx_source source;  /* without a read_fn: `user` is a pb_istream_t */
     uint64_t at, end;     /* position; where the innermost message ends */
-    epctx_status status;
     const char *reason;
-    uint32_t ends_low[101]; /* of open messages; the number of open groups */
-    uint8_t ends_high[101];
-    uint8_t kinds[101];
-    uint32_t starts_low[34]; /* of open nodes */
-    uint8_t starts_high[34];
+    int64_t attr_i;
+    epctx_range attr_range, entry_range;
+    uint64_t entry_number;
+    epctx_status status;
+    uint32_t ends_low[EPCTX_SCAN_DEPTH + 1]; /* of open messages; the number of open groups */
+    uint32_t starts_low[(EPCTX_SCAN_DEPTH + 2) / 3]; /* of open nodes */
+    uint8_t ends_high[EPCTX_SCAN_DEPTH + 1];
+    uint8_t kinds[EPCTX_SCAN_DEPTH + 1];
+    uint8_t starts_high[(EPCTX_SCAN_DEPTH + 2) / 3];
     uint8_t nodes;
     uint8_t levels;
-    uint8_t outer;        /* level of the leaf message being read, by its field number */
-    uint8_t attr_name_size;
+    uint8_t outer;        /* what the leaf message being read is: its field number, or 0 */
+    uint8_t attr_id;      /* epctx_epnode_attr, EPCTX_EP_ATTR_COUNT for another */
+    uint8_t attr_type;
+    uint8_t entry_key;
+    bool external;
     bool flat;
-    char attr_name[24];
-    int64_t attr_i;
-    int32_t attr_type;
-    epctx_range attr_range;
-    epctx_str attr_text;
-    uint16_t text_used, attr_mark;
     uint8_t buffer_at, buffer_size;
-    uint8_t buffer[32];
+    uint16_t text_used, attr_mark, tensor_mark, entry_mark; /* in `text` */
+    uint16_t attr_size, entry_size; /* of the strings at their marks; UINT16_MAX: too long */
+    uint8_t buffer[24];
     char text[EPCTX_SCAN_TEXT];
 } epctx_scan;
 
 /* Starts a scan. The source is copied. */
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source);
 /* The same over a nanopb stream, from its present position (ranges count from there). A stream
- * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED. */
+ * cannot go back: a node of op_type EPContext that has a graph inside is EPCTX_ERR_UNSUPPORTED,
+ * because the state of the nodes inside takes the place of its own. */
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream);
 /* The next event. END and FAILED come again on every further call. */
 EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error);
@@ -1905,6 +2020,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
 #endif
 #else
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -2959,6 +3075,38 @@ static epctx_status epctx__file_link(void *user, const char *from, const char *t
     return epctx__io_error(error, "link", to);
 }
 
+static epctx_status epctx__file_list(void *user, const char *folder,
+                                     bool (*name_fn)(void *state, const char *name), void *state,
+                                     epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX + 2];
+    WIN32_FIND_DATAW entry;
+    char name[EPCTX_PATH_MAX];
+    HANDLE search;
+    size_t size;
+    epctx_status status = epctx__wide(folder[0] != '\0' ? folder : ".", wide, error);
+    (void)user;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    size = wcslen(wide);
+    memcpy(wide + size, wide[size - 1] == L'\\' ? L"*" : L"\\*",
+           wide[size - 1] == L'\\' ? 2 * sizeof *wide : 3 * sizeof *wide);
+    search = FindFirstFileW(wide, &entry);
+    if (search == INVALID_HANDLE_VALUE) {
+        return epctx__io_error(error, "list", folder);
+    }
+    do { /* a name that is not Unicode cannot be said */
+        if (WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, entry.cFileName, -1, name,
+                                sizeof name, NULL, NULL) > 0 &&
+            !name_fn(state, name)) {
+            break;
+        }
+    } while (FindNextFileW(search, &entry));
+    FindClose(search);
+    return EPCTX_OK;
+}
+
 /* MOVEFILE_WRITE_THROUGH has done it. */
 static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
 {
@@ -3266,6 +3414,23 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return status;
 }
 
+static epctx_status epctx__file_list(void *user, const char *folder,
+                                     bool (*name_fn)(void *state, const char *name), void *state,
+                                     epctx_error *error)
+{
+    DIR *entries = opendir(folder[0] != '\0' ? folder : ".");
+    const struct dirent *entry;
+    (void)user;
+    if (entries == NULL) {
+        return epctx__io_error(error, "list", folder);
+    }
+    do {
+        entry = readdir(entries);
+    } while (entry != NULL && name_fn(state, entry->d_name));
+    closedir(entries);
+    return EPCTX_OK;
+}
+
 #endif /* system */
 
 #ifndef EPCTX_NO_STDIO
@@ -3287,6 +3452,7 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_sync_folder,
         epctx__file_map_inside,
         epctx__file_link,
+        epctx__file_list,
     };
     return &files;
 }
@@ -3447,6 +3613,7 @@ typedef enum epctx__type {
     EPCTX__T_SHARDING,
     EPCTX__T_SHARDED_DIM,
     EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
+    EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
     EPCTX__T_COUNT
 } epctx__type;
 
@@ -3460,7 +3627,7 @@ typedef enum epctx__type {
 /* onnx.proto, IR version 13; the index is the field number. */
 static const uint8_t epctx__fields_model[27] = {
     0, 0, 0, 0, 0, 0, 0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, 0, 0, 0, 0, 0, EPCTX__T_LEAF,
-    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_LEAF};
+    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_DEVICES};
 static const uint8_t epctx__fields_graph[17] = {
     0, EPCTX__T_NODE, 0, 0, 0, EPCTX__T_TENSOR, 0, 0, 0, 0, 0, EPCTX__T_VALUE, EPCTX__T_VALUE,
     EPCTX__T_VALUE, EPCTX__T_ANNOTATION, EPCTX__T_SPARSE, EPCTX__T_LEAF};
@@ -3526,6 +3693,7 @@ static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
     EPCTX__SCHEMA(epctx__fields_sharding),
     EPCTX__SCHEMA(epctx__fields_sharded_dim),
     EPCTX__SCHEMA(epctx__fields_group_map),
+    {NULL, 0}, /* DEVICES */
 };
 #undef EPCTX__SCHEMA
 
@@ -4635,17 +4803,12 @@ EPCTX_API bool epctx_next_value(epctx_cursor *cursor, epctx_value_view *value)
     return true;
 }
 
-EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+/* A oneof of dimension and dim_param, as fields 1 and 2: the last member wins. */
+static void epctx__dim(epctx_view view, epctx_dim *dim)
 {
-    epctx_view body;
-    epctx_cursor it;
+    epctx_cursor it = epctx_fields(view, 0);
     epctx_field f;
-    if (!epctx__next_body(cursor, &body)) {
-        return false;
-    }
     memset(dim, 0, sizeof *dim);
-    it = epctx_fields(body, 0);
-    /* Dimension.value is a oneof: the last member wins. */
     while (epctx_next_field(&it, &f)) {
         if (f.number == 1 && f.wire == EPCTX_WIRE_VARINT) {
             dim->known = true;
@@ -4657,6 +4820,15 @@ EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
             dim->param = epctx__view_str(f.body);
         }
     }
+}
+
+EPCTX_API bool epctx_next_dim(epctx_cursor *cursor, epctx_dim *dim)
+{
+    epctx_view body;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    epctx__dim(body, dim);
     return true;
 }
 
@@ -4841,6 +5013,143 @@ EPCTX_API bool epctx_next_training(epctx_cursor *cursor, epctx_training_view *tr
     return true;
 }
 
+EPCTX_API epctx_cursor epctx_model_device_configs(const epctx_model *model)
+{
+    return epctx_fields(epctx__slot_view(model->shown), 26);
+}
+
+EPCTX_API epctx_cursor epctx_device_config_devices(const epctx_device_config_view *config)
+{
+    return epctx_fields(config->view, 3);
+}
+
+EPCTX_API epctx_cursor epctx_node_configs(const epctx_node_view *node)
+{
+    return epctx_fields(node->view, 10);
+}
+
+EPCTX_API epctx_cursor epctx_node_config_shardings(const epctx_node_config_view *config)
+{
+    return epctx_fields(config->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_sharding_devices(const epctx_sharding_view *sharding)
+{
+    return epctx_fields(sharding->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_sharding_groups(const epctx_sharding_view *sharding)
+{
+    return epctx_fields(sharding->view, 3);
+}
+
+EPCTX_API epctx_cursor epctx_sharding_dims(const epctx_sharding_view *sharding)
+{
+    return epctx_fields(sharding->view, 4);
+}
+
+EPCTX_API epctx_cursor epctx_device_group_devices(const epctx_device_group_view *group)
+{
+    return epctx_fields(group->view, 2);
+}
+
+EPCTX_API epctx_cursor epctx_sharded_dim_parts(const epctx_sharded_dim_view *dim)
+{
+    return epctx_fields(dim->view, 2);
+}
+
+/* The string in field 1 and the number in field `number` of a message, as libprotobuf reads them:
+ * the last ones. False when the number is not stored. */
+static bool epctx__text_and_number(epctx_view view, epctx_str *text, uint32_t number,
+                                   uint64_t *value)
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    bool found = false;
+    *text = epctx_str_of(NULL);
+    *value = 0;
+    while (epctx_next_field(&it, &f)) {
+        if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
+            *text = epctx__view_str(f.body);
+        } else if (f.number == number && f.wire == EPCTX_WIRE_VARINT) {
+            *value = f.value;
+            found = true;
+        }
+    }
+    return found;
+}
+
+EPCTX_API bool epctx_next_device_config(epctx_cursor *cursor, epctx_device_config_view *config)
+{
+    uint64_t value;
+    if (!epctx__next_body(cursor, &config->view)) {
+        return false;
+    }
+    epctx__text_and_number(config->view, &config->name, 2, &value);
+    config->num_devices = (int32_t)(uint32_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_node_config(epctx_cursor *cursor, epctx_node_config_view *config)
+{
+    uint64_t value;
+    if (!epctx__next_body(cursor, &config->view)) {
+        return false;
+    }
+    config->has_stage =
+        epctx__text_and_number(config->view, &config->configuration_id, 3, &value);
+    config->pipeline_stage = (int32_t)(uint32_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_sharding(epctx_cursor *cursor, epctx_sharding_view *sharding)
+{
+    uint64_t value;
+    if (!epctx__next_body(cursor, &sharding->view)) {
+        return false;
+    }
+    epctx__text_and_number(sharding->view, &sharding->tensor_name, 0, &value);
+    return true;
+}
+
+EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_view *group)
+{
+    epctx_str text;
+    uint64_t value;
+    if (!epctx__next_body(cursor, &group->view)) {
+        return false;
+    }
+    epctx__text_and_number(group->view, &text, 1, &value);
+    group->key = (int64_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim)
+{
+    epctx_str text;
+    uint64_t value;
+    if (!epctx__next_body(cursor, &dim->view)) {
+        return false;
+    }
+    epctx__text_and_number(dim->view, &text, 1, &value);
+    dim->axis = (int64_t)value;
+    return true;
+}
+
+EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part)
+{
+    epctx_view body;
+    epctx_str text;
+    uint64_t value;
+    if (!epctx__next_body(cursor, &body)) {
+        return false;
+    }
+    epctx__dim(body, &part->dim);
+    epctx__text_and_number(body, &text, 3, &value);
+    part->num_shards = (int64_t)value;
+    return true;
+}
+
 static epctx_type_kind epctx__type_kind(uint32_t number)
 {
     static const epctx_type_kind kinds[10] = {
@@ -4905,23 +5214,12 @@ static bool epctx__same_domain(epctx_str a, epctx_str b)
 
 EPCTX_API int64_t epctx_model_opset(const epctx_model *model, epctx_str domain)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(model->shown), 8);
-    epctx_view body;
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
     int64_t version = 0;
-    while (epctx__next_body(&it, &body)) {
-        epctx_cursor fields = epctx_fields(body, 0);
-        epctx_field f;
-        epctx_str name = epctx_str_of(NULL);
-        int64_t found = 0;
-        while (epctx_next_field(&fields, &f)) {
-            if (f.number == 1 && f.wire == EPCTX_WIRE_LEN) {
-                name = epctx__view_str(f.body);
-            } else if (f.number == 2 && f.wire == EPCTX_WIRE_VARINT) {
-                found = (int64_t)f.value;
-            }
-        }
-        if (epctx__same_domain(name, domain)) {
-            version = found;
+    while (epctx_next_opset(&it, &opset)) {
+        if (epctx__same_domain(opset.domain, domain)) {
+            version = opset.version;
         }
     }
     return version;
@@ -6225,6 +6523,9 @@ typedef struct epctx__files {
     size_t count, room;
     const char *context_folder;  /* NULL: unknown */
     const char *external_folder;
+    epctx_str model_file;         /* the context model's name, for patterns */
+    const epctx_profile *profile; /* given by the caller, or NULL */
+    bool optional;                /* what is named now is not needed by a session */
     uint32_t flags;
     bool no_files;
 } epctx__files;
@@ -6240,6 +6541,10 @@ static bool epctx__files_begin(epctx__files *f, const epctx_model *model,
     f->arena = arena;
     f->flags = model->path_flags | (opts != NULL ? opts->path_flags : 0);
     f->no_files = opts != NULL && opts->no_files;
+    f->profile = opts != NULL ? opts->profile : NULL;
+    f->model_file = epctx_path_file(opts != NULL && opts->context_file_path != NULL
+                                        ? epctx_str_of(opts->context_file_path)
+                                        : path);
     epctx_map_init(&f->seen, arena);
     if (opts != NULL && opts->external_folder != NULL) {
         external = epctx_str_of(opts->external_folder);
@@ -6359,18 +6664,154 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* Sidecars stand beside the model under names of their own; known ones that exist are listed. */
-static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile,
-                                  const epctx_epnode *node)
+/* A file name by a profile's pattern, beside the context model `file`. '*' matches anything. */
+static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
 {
+    epctx_str stem = epctx__path_stem(file);
+    epctx_str model = stem;
+    if (epctx__ends_with(model, "_ctx")) {
+        model.size -= 4;
+    }
+    while (*pattern != '\0') {
+        epctx_str part;
+        size_t i;
+        if (*pattern == '*') {
+            for (i = 0; i <= name.size; i++) {
+                epctx_str rest;
+                rest.data = name.data + i;
+                rest.size = name.size - i;
+                if (epctx__ends_with(rest, pattern + 1) &&
+                    rest.size == strlen(pattern + 1)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        if (strncmp(pattern, "{stem}", 6) == 0) {
+            part = stem;
+            pattern += 6;
+        } else if (strncmp(pattern, "{model}", 7) == 0) {
+            part = model;
+            pattern += 7;
+        } else if (strncmp(pattern, "{file}", 6) == 0) {
+            part = file;
+            pattern += 6;
+        } else {
+            part.data = pattern++;
+            part.size = 1;
+        }
+        if (name.size < part.size ||
+            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
+            return false;
+        }
+        name.data += part.size;
+        name.size -= part.size;
+    }
+    return name.size == 0;
+}
+
+/* The first names in a folder that fit a pattern. */
+typedef struct epctx__matches {
+    epctx_arena *arena;
+    const char *pattern;
+    epctx_str model;
+    const char *names[EPCTX_MATCH_MAX]; /* sorted */
+    int count;
+    bool full_memory;
+} epctx__matches;
+
+static bool epctx__match_name(void *state, const char *name)
+{
+    epctx__matches *m = (epctx__matches *)state;
+    char *copy;
+    int at = m->count;
+    if (!epctx__name_fits(m->pattern, epctx_str_of(name), m->model)) {
+        return true;
+    }
+    while (at > 0 && strcmp(m->names[at - 1], name) > 0) {
+        at--;
+    }
+    if (at == EPCTX_MATCH_MAX) {
+        return true; /* behind all that are kept */
+    }
+    copy = epctx_arena_copy(m->arena, epctx_str_of(name));
+    if (copy == NULL) {
+        m->full_memory = true;
+        return false;
+    }
+    m->count += m->count < EPCTX_MATCH_MAX;
+    memmove(&m->names[at + 1], &m->names[at], (size_t)(m->count - 1 - at) * sizeof m->names[0]);
+    m->names[at] = copy;
+    return true;
+}
+
+/* A file beside the model is listed when it exists. */
+static bool epctx__files_sidecar(epctx__files *f, epctx_str name)
+{
+    char path[EPCTX_PATH_MAX];
+    return epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
+                           sizeof path, NULL) != EPCTX_OK ||
+           epctx__file_add(f, EPCTX_USE_COMPANION, name, epctx_str_of(""), "", false) != NULL;
+}
+
+static bool epctx__files_pattern(epctx__files *f, const char *pattern)
+{
+    const epctx_io *io = f->model->io;
+    epctx__matches found;
+    epctx_dependency *file;
     int i;
-    for (i = 0; i < 4 && profile->sidecars[i] != NULL && !f->no_files; i++) {
-        epctx_str name = epctx_str_of(profile->sidecars[i]);
-        char path[EPCTX_PATH_MAX];
-        if (memchr(name.data, '*', name.size) == NULL && f->context_folder != NULL &&
-            epctx_path_find(f->model->io, epctx_str_of(f->context_folder), name, f->flags, path,
-                            sizeof path, NULL) == EPCTX_OK &&
-            epctx__file_add(f, EPCTX_USE_COMPANION, name, node->name, "", false) == NULL) {
+    memset(&found, 0, sizeof found);
+    found.arena = f->arena;
+    found.pattern = pattern;
+    found.model = f->model_file;
+    if (io->list_fn == NULL) {
+        file = epctx__file_add(f, EPCTX_USE_COMPANION, epctx_str_of(pattern), epctx_str_of(""), "",
+                               false);
+        if (file != NULL) {
+            file->status = EPCTX_ERR_UNSUPPORTED;
+            file->problem = "a pattern: this epctx_io cannot list folders";
+        }
+        return file != NULL;
+    }
+    /* A folder that cannot be listed has no sidecars for us. */
+    if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
+        return true;
+    }
+    for (i = 0; i < found.count && !found.full_memory; i++) {
+        if (!epctx__files_sidecar(f, epctx_str_of(found.names[i]))) {
+            return false;
+        }
+    }
+    return !found.full_memory;
+}
+
+/* Sidecars stand beside the model under names of their own, once for all nodes of an EP. */
+static bool epctx__files_sidecars(epctx__files *f, const epctx_profile *profile)
+{
+    epctx_str parts[2];
+    epctx_str key;
+    int i;
+    parts[0] = epctx_str_of("p");
+    parts[1] = epctx_str_of(profile->name);
+    if (f->no_files || f->context_folder == NULL || f->model->io == NULL ||
+        profile->sidecars[0] == NULL) {
+        return true;
+    }
+    if (!epctx__join_key(f->arena, parts, 2, &key)) {
+        return false;
+    }
+    if (epctx_map_get(&f->seen, key) != EPCTX_MAP_NONE) {
+        return true;
+    }
+    if (epctx_map_put(&f->seen, key, 0) != EPCTX_OK) {
+        return false;
+    }
+    for (i = 0; i < 4 && profile->sidecars[i] != NULL; i++) {
+        const char *name = profile->sidecars[i];
+        size_t size = strlen(name);
+        bool pattern = memchr(name, '*', size) != NULL || memchr(name, '{', size) != NULL;
+        if (!(pattern ? epctx__files_pattern(f, name)
+                      : epctx__files_sidecar(f, epctx_str_of(name)))) {
             return false;
         }
     }
@@ -6385,7 +6826,9 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
     if (epctx_epnode_read(view, &node, NULL) != EPCTX_OK) {
         return true;
     }
-    profile = epctx_profile_of(node.source);
+    profile = f->profile != NULL && epctx_profile_claims(f->profile, &node) == EPCTX_CLAIM_YES
+                  ? f->profile
+                  : epctx_profile_of(node.source);
     if (node.embed_mode == 0 && dlc.size == 0 &&
         (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0) &&
@@ -6404,60 +6847,122 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
                         epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
         return false;
     }
-    return epctx__files_sidecars(f, profile, &node);
+    return epctx__files_sidecars(f, profile);
 }
 
 static bool epctx__files_tensor(epctx__files *f, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", true) != NULL;
+                                               tensor.name, "location", !f->optional) != NULL;
 }
 
-/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+/* A sparse tensor is two tensors. */
+static bool epctx__files_sparse(epctx__files *f, epctx_view view)
 {
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_cursor nodes = epctx_fields(graph, 1);
-    epctx_view body;
-    epctx_view attr;
-    while (epctx__next_body(&it, &body)) {
-        if (!epctx__files_tensor(f, body)) {
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field field;
+    while (epctx_next_field(&it, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
+            !epctx__files_tensor(f, field.body)) {
             return false;
         }
     }
-    while (depth > 0 && epctx__next_body(&nodes, &body)) {
-        epctx_cursor attrs = epctx_fields(body, 5);
+    return true;
+}
+
+static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth);
+
+static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(attr, 0);
+    epctx_field field;
+    bool good = true;
+    while (good && epctx_next_field(&it, &field)) {
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        if (field.number == 5 || field.number == 10) {
+            good = epctx__files_tensor(f, field.body);
+        } else if (field.number == 6 || field.number == 11) {
+            good = epctx__files_graph(f, field.body, depth - 1);
+        } else if (field.number == 22 || field.number == 23) {
+            good = epctx__files_sparse(f, field.body);
+        }
+    }
+    return good;
+}
+
+static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes, uint32_t depth)
+{
+    epctx_view node;
+    epctx_view attr;
+    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
         while (epctx__next_body(&attrs, &attr)) {
-            epctx_cursor parts = epctx_fields(attr, 0);
-            epctx_field field;
-            while (epctx_next_field(&parts, &field)) {
-                bool len = field.wire == EPCTX_WIRE_LEN;
-                if (len && (field.number == 5 || field.number == 10) &&
-                    !epctx__files_tensor(f, field.body)) {
-                    return false;
-                }
-                if (len && (field.number == 6 || field.number == 11) &&
-                    !epctx__files_graph(f, field.body, depth - 1)) {
-                    return false;
-                }
+            if (!epctx__files_attr(f, attr, depth)) {
+                return false;
             }
         }
     }
     return true;
 }
 
+/* Tensors with external data: initializers and attribute values of a graph and its bodies. */
+static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_view body;
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__files_tensor(f, body)) {
+            return false;
+        }
+    }
+    it = epctx_fields(graph, 15);
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__files_sparse(f, body)) {
+            return false;
+        }
+    }
+    return epctx__files_nodes(f, epctx_fields(graph, 1), depth);
+}
+
+/* Sessions do not read training graphs, but who moves the model moves their files too. */
+static bool epctx__files_trainings(epctx__files *f)
+{
+    epctx_cursor it = epctx_model_trainings(f->model);
+    epctx_training_view training;
+    bool good = true;
+    f->optional = true;
+    while (good && epctx_next_training(&it, &training)) {
+        good = epctx__files_graph(f, training.initialization.view, 100) &&
+               epctx__files_graph(f, training.algorithm.view, 100);
+    }
+    f->optional = false;
+    return good;
+}
+
 static bool epctx__files_model(epctx__files *f)
 {
+    epctx_cursor functions = epctx_model_functions(f->model);
     epctx_walk walk;
     epctx_node_view node;
+    epctx_view function;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
         if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
             return false;
         }
     }
-    return epctx__files_graph(f, epctx_model_graph(f->model).view, 100);
+    if (!epctx__files_graph(f, epctx_model_graph(f->model).view, 100)) {
+        return false;
+    }
+    while (epctx__next_body(&functions, &function)) {
+        if (!epctx__files_nodes(f, epctx_fields(function, 7), 100)) {
+            return false;
+        }
+    }
+    return epctx__files_trainings(f);
 }
 
 EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_check_opts *opts,
@@ -6504,6 +7009,7 @@ typedef struct epctx__lint {
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_str graph;       /* around what is being looked at; empty: the main graph */
     bool in_function;
+    bool in_training;
     void *nodes;           /* epctx__judged */
     size_t node_count, node_room;
     void *parties;
@@ -6511,7 +7017,8 @@ typedef struct epctx__lint {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;     /* domain -> 1 */
+    epctx_map imports;     /* domain -> 1, of the model or of the function looked at */
+    epctx_map configurations;
     uint64_t main_nodes;
     bool short_of_memory;
     epctx_error scratch;
@@ -6530,6 +7037,10 @@ static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const ch
     epctx__text_format(&text, format, args);
     va_end(args);
     message[text.size] = '\0';
+    /* Sessions do not read training graphs: nothing in them is an error to a session. */
+    if (l->in_training && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
+        rule = EPCTX_RULE_TRAINING;
+    }
     finding.rule = rule;
     finding.info = epctx_rule_of(rule);
     finding.node = node;
@@ -6586,6 +7097,7 @@ static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
     {EPCTX__F(1), 0, 0},                              /* SHARDING */
     {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
     {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
+    {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
 };
 
 static const char *epctx__type_name(epctx__type type)
@@ -6595,7 +7107,7 @@ static const char *epctx__type_name(epctx__type type)
         "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
         "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
         "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto"};
+        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto"};
     return names[type];
 }
 
@@ -6679,16 +7191,13 @@ static epctx_str epctx__canonical_domain(epctx_str domain)
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-static void epctx__lint_opsets(epctx__lint *l)
+/* Opset imports of the model or of a function. */
+static void epctx__lint_opsets(epctx__lint *l, epctx_cursor imports)
 {
-    epctx_cursor it = epctx_fields(epctx__slot_view(l->model->shown), 8);
-    epctx_view body;
-    while (epctx__next_body(&it, &body)) {
-        epctx_cursor names = epctx_fields(body, 1);
-        epctx_str domain = epctx_str_of("");
-        while (epctx_next_str(&names, &domain)) {
-        }
-        domain = epctx__canonical_domain(domain);
+    epctx_opset opset;
+    epctx_map_init(&l->imports, &l->arena);
+    while (epctx_next_opset(&imports, &opset)) {
+        epctx_str domain = epctx__canonical_domain(opset.domain);
         if (epctx__remember(l, &l->imports, domain, 1) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
                        &domain);
@@ -6707,18 +7216,18 @@ static bool epctx__ort_domain(epctx_str domain)
 static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_str domain = epctx__canonical_domain(node->domain);
-    if (l->in_function || epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
+    if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
         return;
     }
     if (!epctx__ort_domain(domain)) {
         epctx__say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
-                   "operator %S is of domain '%S', which the model does not import",
-                   &node->op_type, &domain);
+                   "operator %S is of domain '%S', which the %s does not import", &node->op_type,
+                   &domain, l->in_function ? "function" : "model");
     } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
         epctx__say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
                    "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
     }
-    epctx__remember(l, &l->imports, domain, 1); /* once a model is enough */
+    epctx__remember(l, &l->imports, domain, 1); /* once is enough */
 }
 
 static void epctx__lint_metadata(epctx__lint *l)
@@ -6743,6 +7252,8 @@ static void epctx__lint_model(epctx__lint *l)
     epctx_model_info info = epctx_model_read(l->model);
     uint64_t size = l->model->source.size;
     epctx_str none = epctx_str_of("");
+    epctx_cursor configs = epctx_model_device_configs(l->model);
+    epctx_device_config_view config;
     if (info.ir_version < 3 || info.ir_version > 13) {
         epctx__say(l, EPCTX_RULE_IR_VERSION, none, NULL, "ir_version is %d, ORT 1.30 reads 3 to 13",
                    info.ir_version);
@@ -6758,7 +7269,10 @@ static void epctx__lint_model(epctx__lint *l)
     if (!epctx_model_has_graph(l->model)) {
         epctx__say(l, EPCTX_RULE_NO_GRAPH, none, NULL, "there is no GraphProto in the model");
     }
-    epctx__lint_opsets(l);
+    while (epctx_next_device_config(&configs, &config)) {
+        epctx__remember(l, &l->configurations, config.name, 1);
+    }
+    epctx__lint_opsets(l, epctx_model_opsets(l->model));
     epctx__lint_metadata(l);
 }
 
@@ -6775,6 +7289,7 @@ typedef struct epctx__frame {
     epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
     epctx_map used;  /* initializers that something reads */
     uint32_t at;     /* position of the current node */
+    bool joined;     /* one graph with `outer`, of which it is the continuation */
     bool typed;      /* the two below are filled in */
     epctx_map types; /* value -> position in `notes` */
     void *notes;
@@ -7070,7 +7585,7 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         epctx__say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
                    "the node has no output, the schema wants at least one");
     }
-    if (l->in_function || (scope != NULL && scope->outer != NULL)) {
+    if (l->in_function || l->in_training || (scope != NULL && scope->outer != NULL)) {
         epctx__say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
                    "the node is inside of '%S': no known EP loads it there", &l->graph);
     }
@@ -7088,7 +7603,10 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         if (judged.ours) {
             epctx__lint_context(l, &judged);
         }
-        if (epctx__list_room(&l->arena, &l->nodes, l->node_count, &l->node_room, sizeof judged)) {
+        if (l->in_training) {
+            judged.ours = false; /* no EP sees it, so it stands with no other node */
+        } else if (epctx__list_room(&l->arena, &l->nodes, l->node_count, &l->node_room,
+                                    sizeof judged)) {
             ((epctx__judged *)l->nodes)[l->node_count++] = judged;
         } else {
             l->short_of_memory = true;
@@ -7191,15 +7709,25 @@ static epctx_str epctx__sparse_name(epctx_view sparse)
     return name;
 }
 
-/* Fills the names that a graph defines before its nodes run. */
+/* The main graph has a value of this name, and the graph continues the main graph. */
+static bool epctx__made_before(const epctx__frame *scope, epctx_str name)
+{
+    return scope->joined && epctx_map_get(&scope->outer->names, name) != EPCTX_MAP_NONE;
+}
+
 /* Also of a name that is listed as a graph input, as IR versions below 4 demand. */
 static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str name)
 {
+    if (epctx__made_before(scope, name)) {
+        epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
+                   "initializer '%S' is also a value of the main graph", &name);
+    }
     if (epctx_map_put(&scope->names, name, 1) != EPCTX_OK) {
         l->short_of_memory = true;
     }
 }
 
+/* Fills the names that a graph defines before its nodes run. */
 static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
@@ -7211,6 +7739,9 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
         if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
                        "'%S' is a graph input twice", &value.name);
+        } else if (epctx__made_before(scope, value.name)) {
+            epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
+                       "graph input '%S' is also a value of the main graph", &value.name);
         }
     }
     epctx_map_init(&infos, &l->arena);
@@ -7260,7 +7791,8 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
         }
         while (epctx_next_str(&it, &name)) {
             if (name.size > 0 &&
-                epctx__remember(l, &scope->names, name, at + 2) != EPCTX_MAP_NONE) {
+                (epctx__remember(l, &scope->names, name, at + 2) != EPCTX_MAP_NONE ||
+                 epctx__made_before(scope, name))) {
                 epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, node.name, NULL,
                            "output '%S' is also made elsewhere in the graph", &name);
             }
@@ -7269,6 +7801,8 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
 }
 
 static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer,
+                              uint32_t depth);
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph,
                               uint32_t depth);
 
 static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope,
@@ -7290,6 +7824,51 @@ static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epct
     }
 }
 
+static void epctx__lint_sharding(epctx__lint *l, const epctx_node_view *node,
+                                 epctx_cursor shardings, epctx_map *values)
+{
+    epctx_sharding_view sharding;
+    epctx_str name;
+    while (epctx_next_sharding(&shardings, &sharding)) {
+        if (values->arena == NULL) {
+            epctx_cursor lists[2];
+            int i;
+            lists[0] = epctx_node_inputs(node);
+            lists[1] = epctx_node_outputs(node);
+            epctx_map_init(values, &l->arena);
+            for (i = 0; i < 2; i++) {
+                while (epctx_next_str(&lists[i], &name)) {
+                    epctx__remember(l, values, name, 1);
+                }
+            }
+        }
+        if (sharding.tensor_name.size == 0 ||
+            epctx_map_get(values, sharding.tensor_name) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_SHARDING, node->name, NULL,
+                       "the sharding is of '%S', which is no input or output of the node",
+                       &sharding.tensor_name);
+        }
+    }
+}
+
+/* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
+ * the model's configurations, the tensor an input or output of the node. */
+static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_configs(node);
+    epctx_node_config_view config;
+    epctx_map values; /* of the node, once something asks */
+    values.arena = NULL;
+    while (epctx_next_node_config(&it, &config)) {
+        if (epctx_map_get(&l->configurations, config.configuration_id) == EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_CONFIGURATION, node->name, NULL,
+                       "configuration_id is '%S', no configuration of the model has this name",
+                       &config.configuration_id);
+        }
+        epctx__lint_sharding(l, node, epctx_node_config_shardings(&config), &values);
+    }
+}
+
 static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
                               epctx_view graph, uint32_t depth)
 {
@@ -7306,6 +7885,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
         if (epctx_str_is(node.op_type, EPCTX_OP_TYPE)) {
             epctx__lint_epnode(l, scope, &node, graph);
         }
+        epctx__lint_devices(l, &node);
         epctx__lint_bodies(l, &node, scope, depth);
     }
 }
@@ -7353,6 +7933,100 @@ static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_v
     }
 }
 
+/* Names of a list of values. */
+static void epctx__name_values(epctx__lint *l, epctx_map *names, epctx_view graph, uint32_t list)
+{
+    epctx_cursor it = epctx_fields(graph, list);
+    epctx_value_view value;
+    while (epctx_next_value(&it, &value)) {
+        epctx__remember(l, names, value.name, 1);
+    }
+}
+
+/* Initializers have the number 1 among the names of a frame. */
+static bool epctx__is_initializer(const epctx__frame *scope, epctx_str name)
+{
+    return scope != NULL && epctx_map_get(&scope->names, name) == 1;
+}
+
+/* onnx.proto at TrainingInfoProto: a key is an initializer of the main graph or of `algorithm`; a
+ * value an output of `initialization`, or for updates of `algorithm` or the main graph. `keys` has
+ * the keys seen. `algorithm` and `more` are NULL when there are none. */
+static void epctx__lint_bindings(epctx__lint *l, epctx_cursor bindings, epctx__frame *graph,
+                                 const epctx__frame *algorithm, const epctx_map *outputs,
+                                 const epctx_map *more, epctx_map *keys)
+{
+    epctx_pair pair;
+    while (epctx_next_pair(&bindings, &pair)) {
+        if (epctx__remember(l, keys, pair.key, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
+                       "'%S' is bound twice: which value it gets is not defined", &pair.key);
+        }
+        if (!epctx__is_initializer(graph, pair.key) &&
+            !epctx__is_initializer(algorithm, pair.key)) {
+            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
+                       "'%S' is no initializer of the main graph or of the algorithm", &pair.key);
+        }
+        epctx__remember(l, &graph->used, pair.key, 1);
+        if (epctx_map_get(outputs, pair.value) == EPCTX_MAP_NONE &&
+            (more == NULL || epctx_map_get(more, pair.value) == EPCTX_MAP_NONE)) {
+            epctx__say(l, EPCTX_RULE_BINDING, pair.key, NULL,
+                       "'%S' is bound to '%S', which is no output of the training graph",
+                       &pair.key, &pair.value);
+        }
+    }
+}
+
+/* `initialization` stands alone; `algorithm` continues the main graph and sees its values.
+ * `results` has the main graph's outputs, `keys` what was updated so far. */
+static void epctx__lint_training(epctx__lint *l, const epctx_training_view *training,
+                                 epctx__frame *graph, const epctx_map *results, epctx_map *keys)
+{
+    epctx__frame algorithm;
+    epctx_map outputs[2];
+    bool has = epctx__has_view(training->algorithm.view);
+    epctx_map initialized;
+    memset(&algorithm, 0, sizeof algorithm);
+    l->in_training = true;
+    if (epctx__has_view(training->initialization.view)) {
+        epctx__frame alone;
+        memset(&alone, 0, sizeof alone);
+        l->graph = training->initialization.name;
+        epctx__lint_frame(l, &alone, training->initialization.view, 100);
+    }
+    if (has) {
+        algorithm.outer = graph;
+        algorithm.joined = true;
+        l->graph = training->algorithm.name;
+        epctx__lint_frame(l, &algorithm, training->algorithm.view, 100);
+    }
+    l->graph = epctx_str_of("");
+    epctx_map_init(&outputs[0], &l->arena);
+    epctx_map_init(&outputs[1], &l->arena);
+    epctx_map_init(&initialized, &l->arena);
+    epctx__name_values(l, &outputs[0], training->initialization.view, 12);
+    epctx__name_values(l, &outputs[1], training->algorithm.view, 12);
+    epctx__lint_bindings(l, epctx_training_bindings(training, false), graph,
+                         has ? &algorithm : NULL, &outputs[0], NULL, &initialized);
+    epctx__lint_bindings(l, epctx_training_bindings(training, true), graph,
+                         has ? &algorithm : NULL, &outputs[1], results, keys);
+    l->in_training = false;
+}
+
+static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
+{
+    epctx_cursor it = epctx_model_trainings(l->model);
+    epctx_training_view training;
+    epctx_map keys; /* of all updates: an initializer is assigned once */
+    epctx_map results;
+    epctx_map_init(&keys, &l->arena);
+    epctx_map_init(&results, &l->arena);
+    epctx__name_values(l, &results, epctx_model_graph(l->model).view, 12);
+    while (epctx_next_training(&it, &training) && !l->short_of_memory) {
+        epctx__lint_training(l, &training, graph, &results, &keys);
+    }
+}
+
 static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
@@ -7365,18 +8039,27 @@ static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view g
     }
 }
 
+/* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph, uint32_t depth)
+{
+    epctx_map_init(&scope->names, &l->arena);
+    epctx_map_init(&scope->used, &l->arena);
+    epctx__scope_values(l, scope, graph);
+    epctx__scope_nodes(l, scope, epctx_fields(graph, 1));
+    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph, depth);
+    epctx__lint_outputs(l, scope, graph);
+    epctx__lint_annotations(l, scope, graph);
+}
+
 static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer, uint32_t depth)
 {
     epctx__frame scope;
     memset(&scope, 0, sizeof scope);
     scope.outer = outer;
-    epctx_map_init(&scope.names, &l->arena);
-    epctx_map_init(&scope.used, &l->arena);
-    epctx__scope_values(l, &scope, graph);
-    epctx__scope_nodes(l, &scope, epctx_fields(graph, 1));
-    epctx__lint_nodes(l, &scope, epctx_fields(graph, 1), graph, depth);
-    epctx__lint_outputs(l, &scope, graph);
-    epctx__lint_annotations(l, &scope, graph);
+    epctx__lint_frame(l, &scope, graph, depth);
+    if (outer == NULL) {
+        epctx__lint_trainings(l, &scope); /* they read values of the main graph */
+    }
     epctx__lint_unused(l, &scope, graph);
 }
 
@@ -7391,6 +8074,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         l->graph = name;
     }
     l->in_function = true;
+    epctx__lint_opsets(l, epctx_fields(function, 9));
     epctx_map_init(&scope.names, &l->arena);
     epctx_map_init(&scope.used, &l->arena);
     it = epctx_fields(function, 4);
@@ -7698,52 +8382,6 @@ static void epctx__lint_compat(epctx__lint *l)
     }
 }
 
-/* Name of the binary by the profile's pattern. '*' matches anything. */
-static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
-{
-    epctx_str stem = epctx__path_stem(file);
-    epctx_str model = stem;
-    if (epctx__ends_with(model, "_ctx")) {
-        model.size -= 4;
-    }
-    while (*pattern != '\0') {
-        epctx_str part;
-        size_t i;
-        if (*pattern == '*') {
-            for (i = 0; i <= name.size; i++) {
-                epctx_str rest;
-                rest.data = name.data + i;
-                rest.size = name.size - i;
-                if (epctx__ends_with(rest, pattern + 1) &&
-                    rest.size == strlen(pattern + 1)) {
-                    return true;
-                }
-            }
-            return false;
-        }
-        if (strncmp(pattern, "{stem}", 6) == 0) {
-            part = stem;
-            pattern += 6;
-        } else if (strncmp(pattern, "{model}", 7) == 0) {
-            part = model;
-            pattern += 7;
-        } else if (strncmp(pattern, "{file}", 6) == 0) {
-            part = file;
-            pattern += 6;
-        } else {
-            part.data = pattern++;
-            part.size = 1;
-        }
-        if (name.size < part.size ||
-            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
-            return false;
-        }
-        name.data += part.size;
-        name.size -= part.size;
-    }
-    return name.size == 0;
-}
-
 /* The rule that a file which cannot be used breaks. */
 static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency *file)
 {
@@ -7793,9 +8431,9 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
             epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
                        "is '%S': the folder is that of the machine that compiled", &name);
         }
-        if (!file->required) {
-            return;
-        }
+    }
+    if (!file->required) {
+        return; /* a sidecar, or a file of a training graph: no session misses it */
     }
     if (file->status != EPCTX_OK) {
         epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s",
@@ -7809,12 +8447,12 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 
 static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
 {
-    const char *given = l->opts != NULL ? l->opts->context_file_path : NULL;
-    epctx_str model_file = epctx_path_file(epctx_str_of(given != NULL ? given : l->model->path));
+    epctx_str model_file;
     size_t i;
     if (!epctx__files_begin(files, l->model, l->opts, &l->arena) || !epctx__files_model(files)) {
         return false;
     }
+    model_file = files->model_file;
     for (i = 0; i < files->count; i++) {
         const epctx_dependency *file = (const epctx_dependency *)files->list + i;
         /* An empty path or location is reported with the node or initializer. */
@@ -7940,7 +8578,7 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
     epctx_map_init(&lint.party_of, &lint.arena);
     epctx_map_init(&lint.epnode_names, &lint.arena);
     epctx_map_init(&lint.unknown_sources, &lint.arena);
-    epctx_map_init(&lint.imports, &lint.arena);
+    epctx_map_init(&lint.configurations, &lint.arena);
     epctx__lint_run(&lint);
     if (counts != NULL) {
         memcpy(counts, lint.counts, sizeof lint.counts);
@@ -7968,6 +8606,7 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 #define EPCTX__SCAN_DOMAIN  0x40u /* NODE: domain is com.microsoft */
 #define EPCTX__SCAN_ENDLESS UINT64_C(0xffffffffff)
 #define EPCTX__SCAN_CLOBBER 0x80u /* NODE: a node inside used the state that belongs to it */
+#define EPCTX__SCAN_ENTRY   13u   /* epctx_scan.outer: an entry of a tensor's external_data */
 
 static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
 {
@@ -7976,6 +8615,12 @@ static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *r
         s->reason = reason;
     }
     return false;
+}
+
+/* The stream that is read, NULL when it is a source. */
+static pb_istream_t *epctx__scan_stream(const epctx_scan *s)
+{
+    return s->source.read_fn == NULL ? (pb_istream_t *)s->source.user : NULL;
 }
 
 static bool epctx__scan_fill(epctx_scan *s)
@@ -7991,13 +8636,18 @@ static bool epctx__scan_fill(epctx_scan *s)
     return true;
 }
 
+static bool epctx__scan_cut(epctx_scan *s)
+{
+    return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
+                                                                        : EPCTX_ERR_IO,
+                              "the stream ends inside a field");
+}
+
 static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
 {
-    if (s->stream != NULL) {
-        if (!pb_read(s->stream, byte, 1)) {
-            return epctx__scan_refuse(s, s->stream->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
-                                                                   : EPCTX_ERR_IO,
-                                      "the stream ends inside a field");
+    if (epctx__scan_stream(s) != NULL) {
+        if (!pb_read(epctx__scan_stream(s), byte, 1)) {
+            return epctx__scan_cut(s);
         }
     } else {
         if (s->buffer_at == s->buffer_size && !epctx__scan_fill(s)) {
@@ -8011,12 +8661,10 @@ static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
 
 static bool epctx__scan_skip(epctx_scan *s, uint64_t count)
 {
-    while (s->stream != NULL && count > 0) {
+    while (epctx__scan_stream(s) != NULL && count > 0) {
         size_t part = count < 0x10000 ? (size_t)count : 0x10000;
-        if (!pb_read(s->stream, NULL, part)) {
-            return epctx__scan_refuse(s, s->stream->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
-                                                                   : EPCTX_ERR_IO,
-                                      "the stream ends inside a field");
+        if (!pb_read(epctx__scan_stream(s), NULL, part)) {
+            return epctx__scan_cut(s);
         }
         s->at += part;
         count -= part;
@@ -8060,14 +8708,19 @@ static void epctx__scan_bound(epctx_scan *s)
     }
 }
 
+static bool epctx__scan_deep(epctx_scan *s)
+{
+    return epctx__scan_refuse(s, EPCTX_SCAN_DEPTH < 100 ? EPCTX_ERR_LIMIT : EPCTX_ERR_PROTOBUF,
+                              "messages are nested deeper than the limit");
+}
+
 static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
     if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
         return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
     if (s->levels >= sizeof s->kinds) {
-        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                  "messages are nested deeper than the limit");
+        return epctx__scan_deep(s);
     }
     s->kinds[s->levels] = (uint8_t)kind;
     s->ends_low[s->levels] = (uint32_t)(end & UINT32_MAX);
@@ -8105,6 +8758,17 @@ static bool epctx__scan_string(epctx_scan *s, uint64_t length, epctx_str *text)
     return true;
 }
 
+/* A string in the text pool, by its place; UINT16_MAX: there is none. */
+static epctx_str epctx__scan_at(const epctx_scan *s, uint16_t at, uint16_t size)
+{
+    epctx_str text = {NULL, 0};
+    if (size != UINT16_MAX) {
+        text.data = s->text + at;
+        text.size = size;
+    }
+    return text;
+}
+
 /* Is the string of `length` bytes that follows equal to `want`? Moves past it. */
 static bool epctx__scan_same(epctx_scan *s, uint64_t length, const char *want, bool *same)
 {
@@ -8138,15 +8802,175 @@ static void epctx__scan_node_begin(epctx_scan *s)
     s->text_used = 0;
 }
 
+/* Strings of a node that make room for its name, source and partition_name, worst first; then those
+ * three. */
+static epctx_str *epctx__scan_kept(epctx_scan *s, int i)
+{
+    switch (i) {
+    case 0:
+        return &s->node.notes;
+    case 1:
+        return &s->node.onnx_model_filename;
+    case 2:
+        return &s->node.ep_cache_context;
+    case 3:
+        return &s->node.hardware_architecture;
+    case 4:
+        return &s->node.ep_sdk_version;
+    case 5:
+        return &s->node.partition_name;
+    case 6:
+        return &s->node.source;
+    default:
+        return &s->node.name;
+    }
+}
+
+/* Takes a string out of the text pool; those behind it move down. */
+static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
+{
+    size_t at = (size_t)(victim->data - s->text);
+    size_t size = victim->size;
+    int i;
+    memmove(s->text + at, s->text + at + size, s->text_used - at - size);
+    *victim = epctx_str_of(NULL);
+    for (i = 0; i < 8; i++) {
+        epctx_str *kept = epctx__scan_kept(s, i);
+        if (kept->size > 0 && (size_t)(kept->data - s->text) > at) {
+            kept->data -= size;
+        }
+    }
+    s->text_used = (uint16_t)(s->text_used - size);
+    s->attr_mark = s->text_used; /* the attribute being read has no text yet */
+}
+
+/* Makes room for a string of a node that is more important than others. `back` is how many levels
+ * up the node is. A node whose state was taken by nodes inside is read again: not now. */
+static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
+{
+    int i;
+    if (epctx__scan_type(s, back) != EPCTX__T_NODE ||
+        (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
+        return;
+    }
+    for (i = 0; i < 5 && length > (uint64_t)(sizeof s->text - s->text_used); i++) {
+        if (epctx__scan_kept(s, i)->size > 0) {
+            epctx__scan_drop(s, epctx__scan_kept(s, i));
+        }
+    }
+}
+
+/* Reads up to `room` bytes that are compared with words; anything longer is none of them. */
+static bool epctx__scan_word(epctx_scan *s, uint64_t length, char *word, size_t room,
+                             epctx_str *out)
+{
+    size_t i;
+    *out = epctx__str((const uint8_t *)word, 0);
+    if (length > room) {
+        return epctx__scan_skip(s, length);
+    }
+    for (i = 0; i < length; i++) {
+        uint8_t byte;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        word[i] = (char)byte;
+    }
+    out->size = (size_t)length;
+    return true;
+}
+
+static bool epctx__scan_attr_name(epctx_scan *s, uint64_t length)
+{
+    char word[24];
+    epctx_str name;
+    int id;
+    s->attr_id = EPCTX_EP_ATTR_COUNT;
+    if (!epctx__scan_word(s, length, word, sizeof word, &name)) {
+        return false;
+    }
+    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
+        if (epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
+            s->attr_id = (uint8_t)id;
+        }
+    }
+    return true;
+}
+
+/* Entries of external_data that are of interest. */
+#define EPCTX__ENTRY_LOCATION 1u
+#define EPCTX__ENTRY_OFFSET   2u
+#define EPCTX__ENTRY_LENGTH   3u
+
+static bool epctx__scan_entry_key(epctx_scan *s, uint64_t length)
+{
+    char word[8];
+    epctx_str key;
+    if (!epctx__scan_word(s, length, word, sizeof word, &key)) {
+        return false;
+    }
+    s->entry_key = epctx_str_is(key, "location") ? EPCTX__ENTRY_LOCATION
+                   : epctx_str_is(key, "offset") ? EPCTX__ENTRY_OFFSET
+                   : epctx_str_is(key, "length") ? EPCTX__ENTRY_LENGTH
+                                                 : 0;
+    return true;
+}
+
+/* A value before or after its key: kept as text, as far as it fits, and as a number. */
+static bool epctx__scan_entry_value(epctx_scan *s, uint64_t length)
+{
+    char *out = s->text + s->entry_mark;
+    bool fits = length <= (uint64_t)(sizeof s->text - s->entry_mark);
+    bool number = length > 0;
+    uint64_t value = 0;
+    uint64_t i;
+    s->entry_range.offset = s->at;
+    s->entry_range.length = length;
+    for (i = 0; i < length && (fits || number); i++) {
+        uint8_t byte;
+        unsigned digit;
+        if (!epctx__scan_byte(s, &byte)) {
+            return false;
+        }
+        digit = (unsigned)byte - '0';
+        number = number && digit <= 9 && value <= (UINT64_MAX - digit) / 10;
+        value = number ? value * 10 + digit : 0;
+        if (fits) {
+            out[i] = (char)byte;
+        }
+    }
+    s->entry_size = fits ? (uint16_t)length : UINT16_MAX;
+    s->entry_number = number ? value : UINT64_MAX;
+    s->text_used = (uint16_t)(s->entry_mark + (fits ? length : 0));
+    return epctx__scan_skip(s, length - i);
+}
+
+static void epctx__scan_entry_end(epctx_scan *s)
+{
+    if (s->entry_key == EPCTX__ENTRY_LOCATION) {
+        s->value = epctx__scan_at(s, s->entry_mark, s->entry_size);
+        s->location = s->entry_range;
+        return;
+    }
+    s->text_used = s->entry_mark;
+    if (s->entry_key == EPCTX__ENTRY_OFFSET) {
+        s->data.offset = s->entry_number;
+    } else if (s->entry_key == EPCTX__ENTRY_LENGTH) {
+        s->data.length = s->entry_number;
+    }
+}
+
 /* An integer field that something wants to know. */
 static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
 {
     if (type == EPCTX__T_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
     } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
-        s->attr_type = (int32_t)(uint32_t)value;
+        s->attr_type = (uint8_t)value;
     } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
+    } else if (type == EPCTX__T_TENSOR && number == 14 && (uint32_t)value <= 1) {
+        s->external = (uint32_t)value == 1;
     }
 }
 
@@ -8155,9 +8979,11 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
 {
     bool same;
     epctx_range range;
+    epctx_str text;
     range.offset = s->at;
     range.length = length;
     if (type == EPCTX__T_NODE && number == 3) {
+        epctx__scan_room(s, 0, length);
         return epctx__scan_string(s, length, &s->node.name);
     }
     if (type == EPCTX__T_NODE && (number == 4 || number == 7)) {
@@ -8168,20 +8994,26 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
         return true;
     }
     if (type == EPCTX__T_ATTR && number == 1) {
-        s->attr_name_size = 0;
-        while (length <= sizeof s->attr_name && s->attr_name_size < length) {
-            uint8_t byte;
-            if (!epctx__scan_byte(s, &byte)) {
-                return false;
-            }
-            s->attr_name[s->attr_name_size++] = (char)byte;
-        }
-        return epctx__scan_skip(s, length - s->attr_name_size);
+        return epctx__scan_attr_name(s, length);
     }
     if (type == EPCTX__T_ATTR && number == 4) {
         s->attr_range = range;
         s->text_used = s->attr_mark;
-        return epctx__scan_string(s, length, &s->attr_text);
+        if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
+            epctx__scan_room(s, 1, length);
+        }
+        if (!epctx__scan_string(s, length, &text)) {
+            return false;
+        }
+        s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
+        return true;
+    }
+    if (type == EPCTX__T_TENSOR && number == 8) {
+        return epctx__scan_string(s, length, &s->key);
+    }
+    if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
+        return number == 1 ? epctx__scan_entry_key(s, length)
+                           : epctx__scan_entry_value(s, length);
     }
     if (type == EPCTX__T_LEAF && s->outer != 0 && (number == 1 || number == 2)) {
         s->ranges[number - 1] = range;
@@ -8220,8 +9052,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
             }
         }
         if (s->nodes >= sizeof s->starts_high) {
-            return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
-                                      "messages are nested deeper than the limit");
+            return epctx__scan_deep(s);
         }
         s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
         s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
@@ -8229,14 +9060,28 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         s->node_count++;
     } else if (type == EPCTX__T_ATTR) {
         s->attr_i = 0;
-        s->attr_type = 0;
-        s->attr_name_size = 0;
-        s->attr_text = epctx_str_of(NULL);
+        s->attr_type = EPCTX_ATTR_UNDEFINED;
+        s->attr_id = EPCTX_EP_ATTR_COUNT;
+        s->attr_size = UINT16_MAX;
         memset(&s->attr_range, 0, sizeof s->attr_range);
         s->attr_mark = s->text_used;
+    } else if (type == EPCTX__T_TENSOR) {
+        s->tensor_mark = s->text_used;
+        s->key = s->value = epctx_str_of(NULL);
+        s->data.offset = 0;
+        s->data.length = UINT64_MAX;
+        memset(&s->location, 0, sizeof s->location);
+        s->external = false;
     } else if (type == EPCTX__T_LEAF) {
-        s->outer = parent == EPCTX__T_MODEL ? (uint8_t)number : 0;
-        if (s->outer != 0) {
+        bool entry = parent == EPCTX__T_TENSOR && number == EPCTX__SCAN_ENTRY;
+        s->outer = parent == EPCTX__T_MODEL || entry ? (uint8_t)number : 0;
+        if (entry) {
+            s->entry_key = 0;
+            s->entry_mark = s->text_used;
+            s->entry_size = UINT16_MAX;
+            s->entry_number = UINT64_MAX;
+            memset(&s->entry_range, 0, sizeof s->entry_range);
+        } else if (s->outer != 0) {
             s->text_used = 0;
             s->key = s->value = epctx_str_of("");
             s->version = 0;
@@ -8313,19 +9158,17 @@ static bool epctx__scan_field(epctx_scan *s)
 /* The attribute that ended becomes a member of the node. */
 static void epctx__scan_attr_end(epctx_scan *s)
 {
-    epctx_str name = epctx__str((const uint8_t *)s->attr_name, s->attr_name_size);
-    int id;
-    for (id = 0; id < EPCTX_EP_ATTR_COUNT; id++) {
-        if (!epctx_str_is(name, epctx__epnode_attr_name((epctx_epnode_attr)id))) {
-            continue;
-        }
-        s->ranges[id] = s->attr_range;
-        s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i, s->attr_text,
-                                       NULL) != EPCTX_OK ||
-                    s->broken;
+    epctx_str name;
+    if (s->attr_id == EPCTX_EP_ATTR_COUNT) {
+        s->text_used = s->attr_mark;
         return;
     }
-    s->text_used = s->attr_mark;
+    name = epctx_str_of(epctx__epnode_attr_name((epctx_epnode_attr)s->attr_id));
+    s->ranges[s->attr_id] = s->attr_range;
+    s->broken = epctx__epnode_take(&s->node, name, s->attr_type, s->attr_i,
+                                   epctx__scan_at(s, s->attr_mark, s->attr_size), NULL) !=
+                    EPCTX_OK ||
+                s->broken;
 }
 
 /* Goes back to the start of the node that ends here, to read it without what is inside. */
@@ -8350,7 +9193,7 @@ static int epctx__scan_leave(epctx_scan *s)
     }
     if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
-        if (s->stream != NULL) {
+        if (epctx__scan_stream(s) != NULL) {
             epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
                                "an EPContext node with a graph inside needs a source that can go "
                                "back");
@@ -8372,6 +9215,13 @@ static int epctx__scan_leave(epctx_scan *s)
         s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
         s->depth = s->nodes;
         return EPCTX_SCAN_EPNODE;
+    } else if (type == EPCTX__T_TENSOR) {
+        s->text_used = s->tensor_mark; /* nothing is written there before the next event */
+        s->depth = s->nodes;
+        return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
+    } else if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY) {
+        s->outer = 0;
+        epctx__scan_entry_end(s);
     } else if (type == EPCTX__T_LEAF && s->outer == 14) {
         s->outer = 0;
         return EPCTX_SCAN_METADATA;
@@ -8406,7 +9256,7 @@ EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
 EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
 {
     memset(scan, 0, sizeof *scan);
-    scan->stream = stream;
+    scan->source.user = stream;
     epctx__scan_start(scan, stream->bytes_left == SIZE_MAX ? UINT64_MAX : stream->bytes_left);
 }
 
@@ -8415,8 +9265,8 @@ EPCTX_API void epctx_scan_begin_stream(epctx_scan *scan, pb_istream_t *stream)
 static bool epctx__scan_step(epctx_scan *s)
 {
     uint64_t before = s->at;
-    if (epctx__scan_field(s) || s->stream == NULL || s->end != UINT64_MAX || s->levels != 1 ||
-        s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
+    if (epctx__scan_field(s) || epctx__scan_stream(s) == NULL || s->end != UINT64_MAX ||
+        s->levels != 1 || s->at != before || s->status != EPCTX_ERR_PROTOBUF || s->at == 0) {
         return true;
     }
     s->status = EPCTX_OK;
@@ -8475,6 +9325,8 @@ typedef struct epctx__loader {
     epctx_arena *arena;
     epctx_error *error;
     epctx_map initializers; /* name -> 1 */
+    epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
+    int64_t *versions;
     int64_t ir_version;
 } epctx__loader;
 
@@ -8900,10 +9752,12 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     epctx_attr_view attr;
     epctx_attr *attrs;
     epctx__captures captures = {NULL, 0};
+    uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
     out->domain = epctx_str_is(view->domain, "ai.onnx") ? epctx_str_of("") : view->domain;
-    out->version = epctx_model_opset(l->model, out->domain);
+    domain = epctx_map_get(&l->domains, out->domain);
+    out->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
     attrs = (epctx_attr *)epctx__load_array(l, view->attr_count, sizeof *attrs);
     if (attrs == NULL ||
         !epctx__load_strs(l, epctx_node_inputs(view), &out->inputs, &out->input_count) ||
@@ -9010,6 +9864,26 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
         out->initializer_count++;
     }
     return tensors != NULL;
+}
+
+/* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
+static bool epctx__load_opsets(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_opsets(l->model);
+    epctx_opset opset;
+    uint32_t count = 0;
+    epctx_map_init(&l->domains, l->arena);
+    l->versions = (int64_t *)epctx__load_array(l, epctx__count(it), sizeof *l->versions);
+    while (l->versions != NULL && epctx_next_opset(&it, &opset)) {
+        bool onnx = epctx_str_is(opset.domain, "ai.onnx");
+        l->versions[count] = opset.version;
+        if (epctx_map_put(&l->domains, onnx ? epctx_str_of("") : opset.domain, count++) !=
+            EPCTX_OK) {
+            epctx__nomem(l->error, l->arena->missing);
+            return false;
+        }
+    }
+    return l->versions != NULL;
 }
 
 static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
@@ -9207,7 +10081,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     loader.ir_version = epctx_model_read(model).ir_version;
     epctx_map_init(&loader.initializers, loader.arena);
     out->name = view.name;
-    if (!epctx__load_initializers(&loader, view, out) ||
+    if (!epctx__load_opsets(&loader) || !epctx__load_initializers(&loader, view, out) ||
         !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
                             &out->input_count) ||
         !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,

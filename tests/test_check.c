@@ -1,6 +1,6 @@
 /* >>profile, >>check and what >>path has for them: each rule of lint with the smallest model that
  * breaks it and the smallest that does not; state, files, compatibility, walk. */
-#define _POSIX_C_SOURCE   200809L
+#define _XOPEN_SOURCE     700
 #define _FILE_OFFSET_BITS 64
 
 #include "build.h"
@@ -28,6 +28,10 @@ static const fake_file fake_files[] = {
     {"/m/empty.bin", EPCTX_FILE_REGULAR, 0, NULL},
     {"/m/folder.bin", EPCTX_FILE_FOLDER, 0, NULL},
     {"/m/link.bin", EPCTX_FILE_REGULAR, 40, "/elsewhere/secret"},
+    {"/m/tmpB.json", EPCTX_FILE_REGULAR, 3, NULL},
+    {"/m/tmpA.json", EPCTX_FILE_REGULAR, 2, NULL},
+    {"/m/tmpLink.json", EPCTX_FILE_REGULAR, 2, "/elsewhere/secret"},
+    {"/m/net_schematic.bin", EPCTX_FILE_REGULAR, 4, NULL},
 };
 
 static const fake_file *fake_find(const char *path)
@@ -46,6 +50,19 @@ static epctx_status fake_stat(void *user, const char *path, epctx_file_kind *kin
     (void)error;
     *kind = file != NULL ? file->kind : EPCTX_FILE_NONE;
     *size = file != NULL ? file->size : 0;
+    return EPCTX_OK;
+}
+
+static epctx_status fake_list(void *user, const char *folder,
+                              bool (*name_fn)(void *state, const char *name), void *state,
+                              epctx_error *error)
+{
+    size_t i;
+    (void)user;
+    if (strcmp(folder, "/m/") != 0)
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no such folder");
+    for (i = 1; i < sizeof fake_files / sizeof fake_files[0]; i++)
+        if (!name_fn(state, fake_files[i].path + 3)) break;
     return EPCTX_OK;
 }
 
@@ -373,6 +390,123 @@ static void wrong_order(bytes *graph)
     add_node(graph, "Relu", "r2", "x", "p");
 }
 
+/* -- devices, training, functions -- */
+
+static void on_mesh(bytes *node, const char *id, const char *tensor)
+{
+    bytes on = {0}, sharding = {0};
+    put_str(&on, 1, id);
+    put_str(&sharding, 1, tensor);
+    put_child(&on, 2, &sharding);
+    put_child(node, 10, &on);
+}
+
+static void mesh(bytes *model)
+{
+    bytes config = {0};
+    put_str(&config, 1, "mesh");
+    put_int(&config, 2, 2);
+    put_child(model, 26, &config);
+}
+
+static void on_mesh_y(bytes *node)
+{
+    on_mesh(node, "mesh", "y");
+}
+
+static void sharding_of_nothing(bytes *node)
+{
+    on_mesh(node, "mesh", "gone");
+}
+
+static void bind(bytes *training, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(training, number, &pair);
+}
+
+enum { INITIAL = 3, UPDATE = 4 };
+
+/* initialization: -> w0; algorithm: w of the main graph, momentum -> w1. */
+static void train(bytes *model, const char *reads, uint32_t number, const char *key,
+                  const char *value)
+{
+    static const float data[1] = {1};
+    static const int64_t dims[] = {1, -1};
+    bytes training = {0}, start = {0}, step = {0};
+    put_str(&start, 2, "start");
+    add_node(&start, "RandomNormal", "s", "", "w0");
+    add_value(&start, GRAPH_OUTPUT, "w0", 1, dims);
+    put_str(&step, 2, "step");
+    add_floats(&step, "momentum", data, 1);
+    add_node(&step, "Add", "t", reads, "w1");
+    add_value(&step, GRAPH_OUTPUT, "w1", 1, dims);
+    put_child(&training, 1, &start);
+    put_child(&training, 2, &step);
+    bind(&training, number, key, value);
+    put_child(model, 20, &training);
+}
+
+static void train_well(bytes *model)
+{
+    train(model, "w,momentum", UPDATE, "w", "w1");
+    train(model, "y,momentum", UPDATE, "momentum", "y"); /* values of the main graph */
+    train(model, "w,momentum", INITIAL, "w", "w0");
+}
+
+static void train_no_initializer(bytes *model)
+{
+    train(model, "w,momentum", UPDATE, "x", "w1");
+}
+
+static void train_no_output(bytes *model)
+{
+    train(model, "w,momentum", INITIAL, "w", "w1"); /* of the algorithm */
+}
+
+static void train_twice(bytes *model)
+{
+    train(model, "w,momentum", UPDATE, "w", "w1");
+    train(model, "w,momentum", UPDATE, "w", "w1");
+}
+
+static void train_ghost(bytes *model)
+{
+    train(model, "ghost,momentum", UPDATE, "w", "w1");
+}
+
+/* A function with a node of domain `custom`. */
+static void function(bytes *model, bool import)
+{
+    bytes f = {0}, node = new_node("Op", "custom", "c", "a", "b");
+    put_str(&f, 1, "F");
+    put_str(&f, 4, "a");
+    put_str(&f, 5, "b");
+    put_child(&f, 7, &node);
+    if (import) {
+        bytes opset = {0};
+        put_str(&opset, 1, "custom");
+        put_int(&opset, 2, 1);
+        put_child(&f, 9, &opset);
+    }
+    put_str(&f, 10, "mine");
+    put_child(model, 25, &f);
+}
+
+/* What the model imports does not count inside of a function. */
+static void function_without_import(bytes *model)
+{
+    add_opset(model, "custom", 1);
+    function(model, false);
+}
+
+static void function_with_import(bytes *model)
+{
+    function(model, true);
+}
+
 /* -- the rules -- */
 
 typedef struct rule_case {
@@ -541,6 +675,22 @@ static const rule_case cases[] = {
     {EPCTX_RULE_ORDER, NULL, {.graph_fn = wrong_order}, {.graph_fn = relus_of_one_name}},
     {EPCTX_RULE_ANNOTATION, NULL, {.graph_fn = annotation_of_nothing},
      {.graph_fn = annotation_of_y}},
+    {EPCTX_RULE_CONFIGURATION, NULL, {.node_fn = on_mesh_y},
+     {.node_fn = on_mesh_y, .model_fn = mesh}},
+    {EPCTX_RULE_SHARDING, NULL, {.node_fn = sharding_of_nothing, .model_fn = mesh},
+     {.node_fn = on_mesh_y, .model_fn = mesh}},
+    {EPCTX_RULE_BINDING, NULL, {.graph_fn = used_weight, .model_fn = train_no_initializer},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_BINDING, NULL, {.graph_fn = used_weight, .model_fn = train_no_output},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_BINDING, NULL, {.graph_fn = used_weight, .model_fn = train_twice},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_TRAINING, NULL, {.graph_fn = used_weight, .model_fn = train_ghost},
+     {.graph_fn = used_weight, .model_fn = train_well}},
+    {EPCTX_RULE_UNUSED, NULL, {.graph_fn = unused_weight},
+     {.graph_fn = unused_weight, .model_fn = train_well}},
+    {EPCTX_RULE_NO_OPSET, NULL, {.model_fn = function_without_import},
+     {.model_fn = function_with_import}},
     {EPCTX_RULE_DEFAULTS, NULL, {.first = {.embed = ABSENT}}, {.two = false}},
     {EPCTX_RULE_EXTRA_ATTRIBUTE, NULL, {.node_fn = own_attribute}, {.two = false}},
     {EPCTX_RULE_UNKNOWN_SOURCE,
@@ -778,6 +928,162 @@ TEST(out_of_memory)
 }
 
 /* -- profiles -- */
+
+/* A profile with two patterns, a model of two nodes for it, and what epctx_model_files finds. */
+static bool list_files(bool can_list, char *out, size_t room)
+{
+    spec s = {.two = true, .first = {.source = "Mine"}, .second = {.source = "Mine"}};
+    bytes b = make(&s);
+    epctx_io io = *epctx_io_files();
+    epctx_profile mine = *epctx_profile_find(epctx_str_of("generic"));
+    epctx_open_opts open;
+    epctx_check_opts opts;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    size_t count = 0, i;
+    bool good;
+    memset(&open, 0, sizeof open);
+    memset(&opts, 0, sizeof opts);
+    memset(&arena, 0, sizeof arena);
+    mine.name = "mine";
+    mine.sources[0] = "Mine";
+    mine.sidecars[0] = "*_schematic.bin";
+    mine.sidecars[1] = "tmp*.json";
+    mine.sidecars[2] = "good.bin";
+    mine.sidecars[3] = "not_there.bin";
+    io.stat_fn = fake_stat;
+    io.canonical_fn = fake_canonical;
+    io.list_fn = can_list ? fake_list : NULL;
+    open.io = &io;
+    opts.context_file_path = "/m/model_ctx.onnx";
+    opts.profile = &mine;
+    epctx_arena_init(&arena, NULL);
+    out[0] = '\0';
+    good = epctx_model_open_memory(&model, b.data, b.size, &open, NULL) == EPCTX_OK &&
+           epctx_model_files(&model, &opts, &arena, &files, &count, NULL) == EPCTX_OK;
+    for (i = 0; i < count; i++) {
+        size_t used = strlen(out);
+        snprintf(out + used, room - used, "%.*s%s ", (int)files[i].name.size, files[i].name.data,
+                 files[i].status == EPCTX_OK ? "" : "?");
+    }
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    bytes_free(&b);
+    return good;
+}
+
+TEST(sidecar_patterns)
+{
+    char found[400];
+    CHECK_TRUE(list_files(true, found, sizeof found));
+    CHECK_STR(found, "net_schematic.bin tmpA.json tmpB.json good.bin ");
+    /* An io that cannot list folders: the patterns themselves. */
+    CHECK_TRUE(list_files(false, found, sizeof found));
+    CHECK_STR(found, "*_schematic.bin? tmp*.json? good.bin ");
+}
+
+static bool count_name(void *state, const char *name)
+{
+    int *found = (int *)state;
+    *found |= strcmp(name, "one.json") == 0 ? 1 : strcmp(name, "two.bin") == 0 ? 2 : 0;
+    return true;
+}
+
+static bool first_name(void *state, const char *name)
+{
+    (void)name;
+    ++*(int *)state;
+    return false;
+}
+
+TEST(the_disk_lists_folders)
+{
+    const epctx_io *io = epctx_io_files();
+    char folder[] = "/tmp/epctx_list_XXXXXX", path[64];
+    epctx_error error;
+    int found = 0, calls = 0, i;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    for (i = 0; i < 2; i++) {
+        int fd;
+        snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "one.json" : "two.bin");
+        fd = open(path, O_WRONLY | O_CREAT, 0600);
+        CHECK_TRUE(fd >= 0);
+        close(fd);
+    }
+    CHECK_INT(io->list_fn(io->user, folder, count_name, &found, NULL), EPCTX_OK);
+    CHECK_INT(io->list_fn(io->user, folder, first_name, &calls, NULL), EPCTX_OK);
+    for (i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "one.json" : "two.bin");
+        unlink(path);
+    }
+    rmdir(folder);
+    CHECK_INT(found, 3);
+    CHECK_INT(calls, 1);
+    epctx_error_clear(&error);
+    CHECK_INT(io->list_fn(io->user, folder, count_name, &found, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, folder);
+}
+
+static bytes external_tensor(const char *location)
+{
+    bytes tensor = {0}, entry = {0};
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_str(&entry, 1, "location");
+    put_str(&entry, 2, location);
+    put_child(&tensor, 13, &entry);
+    put_int(&tensor, 14, 1);
+    return tensor;
+}
+
+/* External data stands in initializers, sparse ones, attributes, functions, training graphs. */
+TEST(files_of_every_tensor)
+{
+    bytes graph = {0}, body = {0}, attr = {0}, node, sparse = {0}, f = {0}, training = {0}, step;
+    bytes tensor = external_tensor("values.bin"), indices = external_tensor("indices.bin"), b;
+    static const char *const want[] = {"values.bin", "indices.bin", "body.bin", "function.bin",
+                                       "train.bin"};
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    size_t count, i;
+    put_child(&sparse, 1, &tensor);
+    put_child(&sparse, 2, &indices);
+    put_child(&graph, 15, &sparse);
+    tensor = external_tensor("body.bin");
+    put_child(&body, 5, &tensor);
+    if_body(&graph, &body);
+    b = new_model(&graph);
+    tensor = external_tensor("function.bin");
+    put_str(&attr, 1, "value");
+    put_child(&attr, 5, &tensor);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    node = new_node("Constant", "", "c", "", "y");
+    put_child(&node, 5, &attr);
+    put_str(&f, 1, "F");
+    put_child(&f, 7, &node);
+    put_child(&b, 25, &f);
+    memset(&step, 0, sizeof step);
+    tensor = external_tensor("train.bin");
+    put_child(&step, 5, &tensor);
+    put_child(&training, 2, &step);
+    put_child(&b, 20, &training);
+    memset(&open, 0, sizeof open);
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_files(&model, NULL, &arena, &files, &count, NULL), EPCTX_OK);
+    CHECK_UINT(count, sizeof want / sizeof want[0]);
+    for (i = 0; i < count; i++) {
+        CHECK(epctx_str_is(files[i].name, want[i]), "file %zu is not %s", i, want[i]);
+        CHECK_INT(files[i].required, i < 4); /* sessions do not read training graphs */
+    }
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    bytes_free(&b);
+}
 
 TEST(profiles_are_complete)
 {
@@ -1059,6 +1365,9 @@ int main(int argc, char **argv)
     RUN(a_proper_model_has_no_finding);
     RUN(sizes);
     RUN(out_of_memory);
+    RUN(sidecar_patterns);
+    RUN(the_disk_lists_folders);
+    RUN(files_of_every_tensor);
     RUN(profiles_are_complete);
     RUN(sources);
     RUN(a_profile_of_your_own);

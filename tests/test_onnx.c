@@ -4,6 +4,8 @@
 #include "build.h"
 #include "test.h"
 
+#include <time.h>
+
 #include <unistd.h>
 
 static const int64_t dims_2_3[] = {2, 3, -1};
@@ -738,6 +740,35 @@ TEST(the_rest_of_the_schema)
     bytes_free(&model);
 }
 
+/* Time stays in proportion to the model, whatever there is much of. */
+TEST(many_opsets)
+{
+    enum { COUNT = 20000 };
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_graph g;
+    epctx_error error;
+    char text[16];
+    clock_t begin = clock();
+    for (int i = 0; i < COUNT; i++)
+        add_node(&graph, "Relu", "", "x", "");
+    b = new_model(&graph);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(text, sizeof text, "d%d", i);
+        add_opset(&b, text, i);
+    }
+    add_opset(&b, "ai.onnx", 18);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(g.node_count, COUNT);
+    CHECK_INT(g.nodes[COUNT - 1].version, 18);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 18);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("d77")), 77);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "more than 5 s");
+}
+
 int main(int argc, char **argv)
 {
     RUN(model_info);
@@ -758,5 +789,6 @@ int main(int argc, char **argv)
     RUN(cycle);
     RUN(genuine_models);
     RUN(the_rest_of_the_schema);
+    RUN(many_opsets);
     return test_end();
 }

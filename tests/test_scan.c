@@ -317,6 +317,169 @@ TEST(events_carry_text)
     bytes_free(&model);
 }
 
+/* -- external data -- */
+
+static bytes external_tensor(const char *name, const char *location, const char *offset,
+                             const char *length)
+{
+    bytes graph = {0}, tensor = {0};
+    add_external(&graph, name, 1, location, offset, length);
+    /* Without the tag and the length of the graph's field. */
+    bytes_add(&tensor, graph.data + 2, graph.size - 2);
+    bytes_free(&graph);
+    return tensor;
+}
+
+/* Tensors with external data, wherever they can be, and a node after each. */
+static bytes external_model(void)
+{
+    bytes graph = {0}, body = {0}, attr = {0}, node, sparse = {0}, tensor, model, pair = {0};
+    add_external(&graph, "first", 1, "a.bin", "4096", "16");
+    add_external(&graph, "no range", 1, "a.bin", NULL, NULL);
+    add_external(&graph, "odd range", 1, "b.bin", "-1", "18446744073709551616");
+    add_floats(&graph, "inside", NULL, 0);
+    add_external(&body, "in body", 1, "c.bin", "0018446744073709551615", "7");
+    node = new_node("If", "", "if", "x", "y");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    /* The tensor of an EPContext node must leave its own strings alone. */
+    node = new_node("EPContext", "com.microsoft", "ep", "x", "z");
+    add_attr_str(&node, "source", "QNN", 3);
+    tensor = external_tensor("of node", "d.bin", "1", "2");
+    put_str(&attr, 1, "notes");
+    put_child(&attr, 5, &tensor);
+    put_str(&attr, 4, "text behind a tensor");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    tensor = external_tensor("sparse", "e.bin", "3", "4");
+    put_child(&sparse, 1, &tensor);
+    put_child(&graph, 15, &sparse);
+    /* Value in front of key; the last of two locations counts. */
+    put_str(&pair, 2, "f.bin");
+    put_str(&pair, 1, "location");
+    tensor = external_tensor("swapped", "lost.bin", "5", "6");
+    put_child(&tensor, 13, &pair);
+    put_child(&graph, 5, &tensor);
+    model = new_model(&graph);
+    return model;
+}
+
+/* Scans for external data as text; the node must come out whole. */
+static bool external_text(epctx_scan *scan, char *out, size_t room)
+{
+    epctx_scan_event event;
+    bool node = false;
+    out[0] = '\0';
+    while ((event = epctx_scan_next(scan, NULL)) != EPCTX_SCAN_END) {
+        size_t used = strlen(out);
+        if (event == EPCTX_SCAN_FAILED) return false;
+        if (event == EPCTX_SCAN_EPNODE)
+            node = epctx_str_is(scan->node.source, "QNN") && !scan->broken &&
+                   epctx_str_is(scan->node.notes, "text behind a tensor");
+        if (event != EPCTX_SCAN_EXTERNAL) continue;
+        snprintf(out + used, room - used, "%.*s %.*s %" PRIu64 " %" PRIu64 " %u\n",
+                 (int)scan->key.size, scan->key.data, (int)scan->value.size, scan->value.data,
+                 scan->data.offset, scan->data.length, (unsigned)scan->depth);
+    }
+    return node;
+}
+
+static void begin_memory(epctx_scan *scan, memory_source *m, const bytes *model)
+{
+    epctx_source source = {m, read_memory, model->size};
+    m->data = model->data;
+    m->size = model->size;
+    m->fail_from = UINT64_MAX;
+    epctx_scan_begin(scan, &source);
+}
+
+TEST(external_data_at_any_depth)
+{
+    static const char want[] = "first a.bin 4096 16 0\n"
+                               "no range a.bin 0 18446744073709551615 0\n"
+                               "odd range b.bin 18446744073709551615 18446744073709551615 0\n"
+                               "in body c.bin 18446744073709551615 7 1\n"
+                               "of node d.bin 1 2 1\n"
+                               "sparse e.bin 3 4 0\n"
+                               "swapped f.bin 5 6 0\n";
+    bytes model = external_model();
+    memory_source m;
+    stream_state state = {model.data, model.size};
+    pb_istream_t stream = {0};
+    epctx_scan scan;
+    char text[1000];
+    begin_memory(&scan, &m, &model);
+    CHECK_TRUE(external_text(&scan, text, sizeof text));
+    CHECK_STR(text, want);
+    stream.callback = read_stream;
+    stream.state = &state;
+    stream.bytes_left = model.size;
+    epctx_scan_begin_stream(&scan, &stream);
+    CHECK_TRUE(external_text(&scan, text, sizeof text));
+    CHECK_STR(text, want);
+    bytes_free(&model);
+}
+
+TEST(a_long_location_has_its_place)
+{
+    bytes graph = {0}, model;
+    char location[EPCTX_SCAN_TEXT + 2];
+    memory_source m;
+    epctx_scan scan;
+    memset(location, 'a', sizeof location - 1);
+    location[sizeof location - 1] = '\0';
+    add_external(&graph, "w", 1, location, "1", "2");
+    model = new_model(&graph);
+    begin_memory(&scan, &m, &model);
+    while (epctx_scan_next(&scan, NULL) != EPCTX_SCAN_EXTERNAL)
+        CHECK_TRUE(scan.status == EPCTX_OK && scan.at < model.size);
+    CHECK_TRUE(scan.value.data == NULL && epctx_str_is(scan.key, "w"));
+    CHECK_UINT(scan.location.length, sizeof location - 1);
+    CHECK_MEM(model.data + scan.location.offset, (size_t)scan.location.length, location,
+              sizeof location - 1);
+    CHECK_UINT(scan.data.offset, 1);
+    bytes_free(&model);
+}
+
+/* -- when text is short -- */
+
+TEST(name_source_and_partition_come_first)
+{
+    char filler[EPCTX_SCAN_TEXT], name[41], partition[61];
+    bytes node, graph = {0}, model;
+    memory_source m;
+    epctx_scan scan;
+    memset(filler, 'f', sizeof filler);
+    memset(name, 'n', 40);
+    memset(partition, 'p', 60);
+    name[40] = partition[60] = '\0';
+    node = new_node("EPContext", "com.microsoft", name, "x", "y");
+    add_attr_str(&node, "ep_sdk_version", "2.30", 4);
+    add_attr_str(&node, "notes", filler, 70);
+    add_attr_str(&node, "ep_cache_context", filler, 60);
+    add_attr_int(&node, "embed_mode", 0);
+    add_attr_str(&node, "partition_name", partition, 60);
+    add_attr_str(&node, "source", "QNNExecutionProvider", 20);
+    add_attr_str(&node, "hardware_architecture", "v73", 3);
+    put_child(&graph, 1, &node);
+    model = new_model(&graph);
+    begin_memory(&scan, &m, &model);
+    while (epctx_scan_next(&scan, NULL) != EPCTX_SCAN_EPNODE)
+        CHECK_TRUE(scan.status == EPCTX_OK && scan.at < model.size);
+    CHECK_TRUE(epctx_str_is(scan.node.name, name));
+    CHECK_TRUE(epctx_str_is(scan.node.partition_name, partition));
+    CHECK_TRUE(epctx_str_is(scan.node.source, "QNNExecutionProvider"));
+    /* Notes made room; what came behind them was moved, not lost. */
+    CHECK_TRUE(scan.node.notes.data == NULL && scan.ranges[EPCTX_EP_NOTES].length == 70);
+    CHECK_TRUE(epctx_str_is(scan.node.ep_sdk_version, "2.30"));
+    CHECK_MEM(scan.node.ep_cache_context.data, scan.node.ep_cache_context.size, filler, 60);
+    CHECK_TRUE(epctx_str_is(scan.node.hardware_architecture, "v73"));
+    bytes_free(&model);
+}
+
 TEST(read_failure_is_an_io_error)
 {
     bytes model = odd_model();
@@ -349,6 +512,9 @@ int main(int argc, char **argv)
     RUN(every_cut);
     RUN(nesting_has_the_same_limit);
     RUN(events_carry_text);
+    RUN(external_data_at_any_depth);
+    RUN(a_long_location_has_its_place);
+    RUN(name_source_and_partition_come_first);
     RUN(read_failure_is_an_io_error);
     RUN(state_is_small);
     return test_end();

@@ -120,27 +120,59 @@ static void json_text(const char *key, epctx_str text, epctx_range range, const 
         cli_json_str(key, text, after);
 }
 
-/* Nodes and metadata come in any order, and nothing is kept: the metadata wants a pass of its own,
- * which a stream does not give. `scan` has been read to its end. */
-static int json_metadata(epctx_scan *scan, const epctx_source *source, epctx_error *error)
+static void metadata_json(const epctx_scan *scan)
 {
-    epctx_scan_event event;
+    json_text("key", scan->key, scan->ranges[0], ", ");
+    json_text("value", scan->value, scan->ranges[1], ", ");
+    printf("\"offset\": %" PRIu64 ", \"length\": %" PRIu64, scan->ranges[1].offset,
+           scan->ranges[1].length);
+}
+
+/* Tensors whose data is in a file. Length UINT64_MAX is the rest of it: left out. */
+static void external_text(const epctx_scan *scan)
+{
+    fputs("external '", stdout);
+    cli_put(stdout, scan->key);
+    fputs(scan->depth > 0 ? "', in a node\n" : "'\n", stdout);
+    put_text("location", scan->value, scan->location);
+    printf("    %-22s %" PRIu64 "\n", "offset", scan->data.offset);
+    if (scan->data.length != UINT64_MAX)
+        printf("    %-22s %" PRIu64 "\n", "length", scan->data.length);
+}
+
+static void external_json(const epctx_scan *scan)
+{
+    cli_json_str("name", scan->key, ", ");
+    json_text("location", scan->value, scan->location, ", ");
+    printf("\"offset\": %" PRIu64, scan->data.offset);
+    if (scan->data.length != UINT64_MAX) printf(", \"length\": %" PRIu64, scan->data.length);
+    printf(", \"depth\": %" PRIu32, scan->depth);
+}
+
+/* What a scan finds comes in any order, and nothing is kept: each list wants a pass of its own,
+ * which a stream does not give. `scan` has been read to its end. */
+static int json_list(epctx_scan *scan, const epctx_source *source, epctx_scan_event wanted,
+                     epctx_error *error)
+{
+    const char *name = wanted == EPCTX_SCAN_METADATA ? "metadata" : "external";
     const char *comma = "";
+    epctx_scan_event event;
     if (source == NULL) {
-        fputs("\"metadata\": null,\n", stdout);
+        printf("\"%s\": null,\n", name);
         return CLI_OK;
     }
     epctx_scan_begin(scan, source);
-    fputs("\"metadata\": [", stdout);
+    printf("\"%s\": [", name);
     while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END) {
         if (event == EPCTX_SCAN_FAILED) return CLI_FAILED;
-        if (event != EPCTX_SCAN_METADATA) continue;
+        if (event != wanted) continue;
         printf("%s\n  {", comma);
         comma = ",";
-        json_text("key", scan->key, scan->ranges[0], ", ");
-        json_text("value", scan->value, scan->ranges[1], ", ");
-        printf("\"offset\": %" PRIu64 ", \"length\": %" PRIu64 "}", scan->ranges[1].offset,
-               scan->ranges[1].length);
+        if (wanted == EPCTX_SCAN_METADATA)
+            metadata_json(scan);
+        else
+            external_json(scan);
+        putchar('}');
     }
     puts("],");
     return CLI_OK;
@@ -153,6 +185,8 @@ static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json,
         *first = false;
     } else if (event == EPCTX_SCAN_EPNODE) {
         node_text(scan);
+    } else if (event == EPCTX_SCAN_EXTERNAL && !json) {
+        external_text(scan);
     } else if (event == EPCTX_SCAN_METADATA && !json) {
         fputs("metadata '", stdout);
         cli_put(stdout, scan->key);
@@ -181,7 +215,9 @@ static int print_events(epctx_scan *scan, const epctx_source *source, const char
     }
     cli_progress_end();
     if (json) fputs("],\n", stdout);
-    if (json && json_metadata(scan, source, &error) != CLI_OK) return cli_fail(&error);
+    if (json && (json_list(scan, source, EPCTX_SCAN_METADATA, &error) != CLI_OK ||
+                 json_list(scan, source, EPCTX_SCAN_EXTERNAL, &error) != CLI_OK))
+        return cli_fail(&error);
     if (json)
         printf("\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64 ",\n\"size\": %" PRIu64
                "\n}\n",
@@ -235,10 +271,11 @@ static int run(int argc, char **argv)
 const cli_command cli_scan = {
     "scan",
     "[--json] FILE",
-    "find the EPContext nodes in constant memory",
+    "find the EPContext nodes and data files in constant memory",
     "Reads the model once without keeping it: some kilobytes of memory whatever its size, "
     "payloads\n"
-    "are skipped and named by offset and length. FILE '-' is standard input.\n\n"
-    "  --json   one JSON object; \"metadata\" is null for standard input\n",
+    "are skipped and named by offset and length. Tensors with data in files are listed, too.\n"
+    "FILE '-' is standard input.\n\n"
+    "  --json   one JSON object; \"metadata\" and \"external\" are null for standard input\n",
     run,
 };

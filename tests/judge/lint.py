@@ -220,6 +220,35 @@ def m_annotation(m):
     m.graph.quantization_annotation.add(tensor_name="gone")
 
 
+def devices(m, id_, tensor):
+    m.configuration.add(name="mesh", num_devices=2, device=["a", "b"])
+    on = epnodes(m)[0].device_configurations.add(configuration_id=id_)
+    on.sharding_spec.add(tensor_name=tensor)
+
+
+def m_configuration(m): devices(m, "gone", epnodes(m)[0].output[0])
+def m_sharding(m): devices(m, "mesh", "gone")
+
+
+def training(m, reads):
+    """w is a weight of the main graph, updated with a value of the algorithm."""
+    m.graph.initializer.add(name="w", data_type=1, dims=[1], raw_data=b"1234")
+    info = m.training_info.add()
+    info.algorithm.node.add(op_type="Relu", input=[reads], output=["w_new"])
+    value(info.algorithm.output, "w_new", 1, [1])
+    return info
+
+
+def m_binding_key(m): training(m, "w").update_binding.add(key="gone", value="w_new")
+def m_binding_value(m): training(m, "w").update_binding.add(key="w", value="gone")
+def m_binding_initial(m): training(m, "w").initialization_binding.add(key="w", value="w_new")
+def m_training_value(m): training(m, "gone").update_binding.add(key="w", value="w_new")
+def m_function_opset(m):
+    m.opset_import.add(domain="nobody.knows", version=1)
+    function = m.functions.add(name="F", domain="mine")
+    function.node.add(op_type="Op", domain="nobody.knows")
+
+
 def again(field):
     """A second copy of a singular field of the model, appended to its bytes."""
     def mutate(m):
@@ -260,6 +289,10 @@ EVERY = [
     ("like-path", "W009", m_like_path), ("reference", "E043", m_reference),
     ("utf8", "W014", m_utf8), ("extra-attribute", "I002", m_extra), ("no-sdk", "I009", m_no_sdk),
     ("weightless", "I005", m_weightless),
+    ("configuration", "W020", m_configuration), ("sharding", "W021", m_sharding),
+    ("binding-key", "W022", m_binding_key), ("binding-value", "W022", m_binding_value),
+    ("binding-initial", "W022", m_binding_initial), ("training-value", "W023", m_training_value),
+    ("function-opset", "E028", m_function_opset),
     ("annotation", "W019", m_annotation), ("second-ir-version", "E001", again(b"\x08\x08")),
     ("second-graph", "E001", again(b"\x3a\x00")),
     ("second-producer", "E001", again(b"\x12\x01x\x12\x01y")),
@@ -423,9 +456,31 @@ def count_nodes(nodes):
     return count
 
 
+def tensors(message):
+    """Every TensorProto of a message, wherever it stands."""
+    for field, content in message.ListFields():
+        if field.message_type is None:
+            continue
+        for part in content if field.label == field.LABEL_REPEATED else [content]:
+            if field.message_type.name == "TensorProto":
+                yield part
+            yield from tensors(part)
+
+
+def external_data(model):
+    found = []
+    for tensor in tensors(model):
+        entries = {e.key: e.value for e in tensor.external_data}
+        if tensor.data_location == 1:
+            found.append((tensor.name, entries.get("location", ""), int(entries.get("offset", 0)),
+                          int(entries["length"]) if "length" in entries else None))
+    return sorted(found, key=str)
+
+
 def corpus(judge, models):
-    """Scan counts the nodes that libprotobuf has, in every model there is."""
-    tried = 0
+    """Scan counts the nodes that libprotobuf has, in every model there is, and finds all external
+    data."""
+    tried = external_count = 0
     for path in models:
         model = load(path)
         want = count_nodes(model.graph.node)
@@ -436,8 +491,14 @@ def corpus(judge, models):
         code, out, err = judge.run("scan", "--json", path)
         if code != 0 or json.loads(out)["node_count"] != want:
             return f"{path}: libprotobuf has {want} nodes, scan says {out[-80:]!r} {err}"
+        listed = sorted(((e["name"], e["location"], e["offset"], e.get("length"))
+                         for e in json.loads(out)["external"]), key=str)
+        if listed != external_data(model):
+            return f"{path}: libprotobuf has {external_data(model)}, scan lists {listed}"
+        external_count += len(listed)
         tried += 1
-    print(f"note scan: node counts of {tried} models equal to libprotobuf's")
+    print(f"note scan: node counts and {external_count} external tensors of {tried} models equal "
+          "to libprotobuf's")
     return None
 
 
