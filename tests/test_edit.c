@@ -1037,6 +1037,34 @@ TEST(attributes)
     CHECK_TRUE(epctx_str_is(seen.s, "now a string") && !has_text(&model, "in_then"));
     CHECK_INT(epctx_unset_attr(&model, node.view, epctx_str_of("else_branch"), &error), EPCTX_OK);
     CHECK_TRUE(!has_text(&model, "in_else"));
+    /* Every field that can hold a value goes with the old value. */
+    {
+        static const uint32_t numbers[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 21, 22, 23};
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+            bytes graph = {0}, made = new_node("Op", "", "node", "", ""), old = {0}, m;
+            epctx_model one;
+            put_str(&old, 1, "number");
+            put_data(&old, numbers[i], "", 0);
+            put_child(&made, 5, &old);
+            put_child(&graph, 1, &made);
+            m = new_model(&graph);
+            CHECK_INT(epctx_model_open_memory(&one, m.data, m.size, NULL, NULL), EPCTX_OK);
+            CHECK_INT(set_attr(&one, node_at(&one, 0).view, "number", EPCTX_ATTR_INT), EPCTX_OK);
+            node = node_at(&one, 0);
+            it = epctx_node_attrs(&node);
+            CHECK_TRUE(epctx_next_attr(&it, &seen) && seen.i == 8);
+            it = epctx_fields(seen.view, 0);
+            {
+                epctx_field field;
+                size_t count = 0;
+                while (epctx_next_field(&it, &field))
+                    count++;
+                CHECK(count == 3, "field %u stays beside the new value", numbers[i]);
+            }
+            epctx_model_close(&one);
+            bytes_free(&m);
+        }
+    }
     attr.name = epctx_str_of("number");
     attr.type = EPCTX_ATTR_INT;
     attr.i = 7; /* what it is already */
@@ -1067,6 +1095,15 @@ TEST(copies)
                              no_view, NULL, &error),
               EPCTX_OK);
     CHECK_STR(node_names(&model), "again,branch,again");
+    {
+        size_t mark = epctx_edit_mark(&model);
+        epctx_view gone;
+        CHECK_INT(epctx_put_copy(&model, main_graph(&model), 1, node_at(&model, 0).view, no_view,
+                                 &gone, &error),
+                  EPCTX_OK);
+        epctx_undo(&model, mark);
+        CHECK_INT(epctx_remove(&model, gone, &error), EPCTX_ERR_ARG);
+    }
     CHECK_INT(epctx_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "branch,again,again");
     root = epctx_model_read(&model).view;
