@@ -86,8 +86,8 @@
  *   should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>scan
- *   >>edit >>partition >>ep >>gen >>load >>implementation
+ *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
+ *   >>scan >>edit >>partition >>weights >>ep >>gen >>load >>implementation
  */
 
 #ifndef EPCTX_H
@@ -931,6 +931,178 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+
+/* ================================================================================================
+ * >>option: session options, and the files that they ask for
+ *
+ * An application asks for EPContext models through session configuration entries of ORT: pairs of
+ * strings. Here they are read strictly. The options are not provider options of an EP.
+ * ============================================================================================== */
+
+typedef enum epctx_option_type {
+    EPCTX_OPTION_TYPE_SWITCH = 0, /* "0" or "1", nothing else */
+    EPCTX_OPTION_TYPE_TEXT,
+    EPCTX_OPTION_TYPE_FILE,   /* path of a file */
+    EPCTX_OPTION_TYPE_FOLDER, /* path of a folder */
+    EPCTX_OPTION_TYPE_NAME,   /* file name without a folder */
+    EPCTX_OPTION_TYPE_NUMBER, /* decimal, 0 to 2^64 - 1 */
+    EPCTX_OPTION_TYPE_CHOICE  /* one of the words that `allowed` lists */
+} epctx_option_type;
+
+/* When an option has an effect. */
+#define EPCTX_PHASE_NONE     0u /* not an EPContext option, only often taken for one */
+#define EPCTX_PHASE_GENERATE 1u
+#define EPCTX_PHASE_LOAD     2u
+#define EPCTX_PHASE_BOTH     3u
+
+/* Every option: symbol, key, ORT's constant in onnxruntime_session_options_config_keys.h without
+ * "kOrtSessionOption" ("" where it is ours), type, default, phase, meaning. */
+#define EPCTX_OPTION_LIST(X)                                                                       \
+    X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
+      "write an EPContext model")                                                                  \
+    X(CONTEXT_FILE_PATH, "ep.context_file_path", "EpContextFilePath", FILE, "", BOTH,              \
+      "the EPContext model; default <model>_ctx.onnx. Loading from memory: its folder has the "    \
+      "binaries")                                                                                  \
+    X(CONTEXT_EMBED_MODE, "ep.context_embed_mode", "EpContextEmbedMode", SWITCH, "0", GENERATE,    \
+      "1: the binary goes into the model, 0: into a file of its own")                              \
+    X(CONTEXT_NODE_NAME_PREFIX, "ep.context_node_name_prefix", "EpContextNodeNamePrefix", TEXT,    \
+      "", GENERATE, "goes before node name, partition_name and graph name")                        \
+    X(SHARE_EP_CONTEXTS, "ep.share_ep_contexts", "ShareEpContexts", SWITCH, "0", BOTH,             \
+      "share one context with the other sessions of the group")                                    \
+    X(STOP_SHARE_EP_CONTEXTS, "ep.stop_share_ep_contexts", "StopShareEpContexts", SWITCH, "0",     \
+      BOTH, "the last session of the group")                                                       \
+    X(EXTERNAL_INITIALIZERS_FILE, "ep.context_model_external_initializers_file_name",              \
+      "sEpContextModelExternalInitializersFileName", NAME, "", GENERATE,                           \
+      "file beside the EPContext model for all its initializers; default: inside the model")       \
+    X(EXTERNAL_INITIALIZERS_FOLDER, "session.model_external_initializers_file_folder_path",        \
+      "sModelExternalInitializersFileFolderPath", FOLDER, "", BOTH,                                \
+      "folder of the source's external data; default: the model's")                                \
+    X(WEIGHTLESS_NODES, "ep.enable_weightless_ep_context_nodes",                                   \
+      "EpEnableWeightlessEpContextNodes", SWITCH, "0", GENERATE,                                   \
+      "former name of ep.enable_weightless, external initializers only")                           \
+    X(WEIGHTLESS, "ep.enable_weightless", "EpEnableWeightless", SWITCH, "0", BOTH,                 \
+      "EPContext nodes take the weights as inputs")                                                \
+    X(SOURCE_MODEL_PATH, "ep.context_source_model_path", "EpContextSourceModelPath", FILE, "",     \
+      LOAD, "the source model, for the weights of a weightless EPContext model")                   \
+    X(DISABLE_MODEL_COMPILE, "session.disable_model_compile", "sDisableModelCompile", SWITCH, "0", \
+      LOAD, "a model that would have to be compiled is an error")                                  \
+    X(FAIL_ON_SUBOPTIMAL, "session.fail_on_suboptimal_compiled_model",                             \
+      "sFailOnSuboptimalCompiledModel", SWITCH, "0", LOAD,                                         \
+      "a model that should better be compiled again is an error")                                  \
+    X(COMPILE_ONLY, "session.compile_only", "CompileOnly", SWITCH, "0", GENERATE,                  \
+      "the session will not run; set by ORT's compile API, not by users")                          \
+    X(DISABLE_CPU_FALLBACK, "session.disable_cpu_ep_fallback", "sDisableCPUEPFallback", SWITCH,    \
+      "0", BOTH, "a node left to the CPU is an error")                                             \
+    X(RECORD_ASSIGNMENT, "session.record_ep_graph_assignment_info",                                \
+      "sRecordEpGraphAssignmentInfo", SWITCH, "0", BOTH, "ORT remembers which EP took which node") \
+    X(OPTIMIZED_MODEL_PATH, "session.optimized_model_filepath", "sConfigOptimizedModelFilePath",   \
+      FILE, "", NONE, "ORT's optimized model, not the EPContext model")                            \
+    X(OPTIMIZED_MODEL_FILE, "session.optimized_model_external_initializers_file_name",             \
+      "sOptimizedModelExternalInitializersFileName", NAME, "", NONE,                               \
+      "initializers of ORT's optimized model")                                                     \
+    X(OPTIMIZED_MODEL_SIZE, "session.optimized_model_external_initializers_min_size_in_bytes",     \
+      "sOptimizedModelExternalInitializersMinSizeInBytes", NUMBER, "1024", NONE,                   \
+      "initializers of ORT's optimized model")                                                     \
+    X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist")       \
+    X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE,                                   \
+      "when no node was compiled: error, copy (of the source model), nothing (is written)")
+
+typedef enum epctx_option {
+#define EPCTX__OPTION_ENUM(id, key, ort, type, fallback, phase, text) EPCTX_OPTION_##id,
+    EPCTX_OPTION_LIST(EPCTX__OPTION_ENUM)
+#undef EPCTX__OPTION_ENUM
+        EPCTX_OPTION_COUNT
+} epctx_option;
+
+/* What to do when generation finds no node that it can compile. The words of epctx.no_nodes. */
+typedef enum epctx_no_nodes {
+    EPCTX_NO_NODES_ERROR = 0, /* EPCTX_ERR_NO_NODES, nothing is written */
+    EPCTX_NO_NODES_COPY,      /* the source model under the output's name */
+    EPCTX_NO_NODES_NOTHING    /* success, nothing is written */
+} epctx_no_nodes;
+
+/* What an option is. Static strings. */
+typedef struct epctx_option_info {
+    const char *key;
+    const char *ort; /* name of ORT's constant; "" for ours */
+    epctx_option_type type;
+    const char *fallback; /* value when it is not set; "" is "not set" for texts */
+    const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
+    uint32_t phases;      /* EPCTX_PHASE_ bits */
+    const char *text;
+} epctx_option_info;
+
+/* All options, in the order of the enum, for an EP that asks ORT for each key or a tool that prints
+ * them. Static. */
+EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
+
+/* Options of one session. Zero-initialised means all defaults. A value set by hand is borrowed, the
+ * functions below copy into `arena`; either lives as long as its owner. */
+typedef struct epctx_options {
+    const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
+    const epctx_profile *profile; /* may be NULL: whose defaults count when a value is not set */
+    epctx_arena *arena;           /* borrowed; NULL is enough where nothing is parsed */
+} epctx_options;
+
+EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
+
+/* Sets one option, as often as wanted: the last value counts. Key and value are copied (ORT's are
+ * gone after CreateEp). A value that the type does not allow is EPCTX_ERR_ARG and says what is.
+ * Keys of others are not an error: an EP may pass on everything it is given. But a key that is
+ * meant for this table and is not in it is EPCTX_ERR_ARG and tells the nearest one: "epctx.x",
+ * "ep.x" without a further dot ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off,
+ * and provider options that once did the same ("trt_ep_context_embed_mode"). */
+EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
+                                         epctx_error *error);
+/* ORT's form on command lines: "key|value key|value". Values hold no blanks. A key that stands
+ * twice is EPCTX_ERR_ARG. On failure no option of the list is set. */
+EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
+                                              epctx_error *error);
+/* The form of environment variables: "KEY=value", several separated by ";" or line ends. A key is
+ * written as it is, or in capitals with "_" for ".": EP_CONTEXT_ENABLE=1. Otherwise as above. */
+EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
+                                             epctx_error *error);
+
+/* The effective value: what was set, else what the profile writes (embed mode), else the default.
+ * `options` may be NULL. Text is "" when there is no value. */
+EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
+EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
+EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
+EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option);
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
+
+/* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
+ * NULL for a model from memory. EPCTX_ERR_ARG with the options to change: sharing with embed mode
+ * 1, stop without share, generation from memory without ep.context_file_path, a folder as path. */
+EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
+                                           const char *model_path, epctx_error *error);
+
+/* What generation reads and what it is to write. Strings are borrowed during the call. */
+typedef struct epctx_preflight_in {
+    const epctx_io *io;        /* default epctx_io_files() */
+    const char *model_path;    /* NULL or empty: from memory */
+    const char *const *inputs; /* further files that are read (external data): never replaced */
+    size_t input_count;
+    const char *const *eps;    /* short names of the EPs that write a binary */
+    size_t ep_count;
+    const char *binary; /* file name that a group of sessions has chosen for the binary of the only
+                           EP; default [model]_[ep].bin */
+} epctx_preflight_in;
+
+/* The files that will be written. Strings live in the arena. */
+typedef struct epctx_outputs {
+    const char *model;
+    const char *initializers;    /* NULL: inside the model */
+    const char *const *binaries; /* one for each EP, none when embedded */
+    size_t binary_count;
+} epctx_outputs;
+
+/* To be called before anything is compiled: checks the options for generation and makes and checks
+ * every output: its folder exists and a file can be made there (one is made and taken away again),
+ * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
+ * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 /* ================================================================================================
  * >>check: walk, state, files, compatibility, lint
