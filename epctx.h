@@ -345,6 +345,14 @@ typedef struct epctx_io {
      * when a part of `name` has become a link since. */
     epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
                                   epctx_mapping *out, epctx_error *error);
+    /* May be NULL. When the bytes of a file were written and when anything about it changed last
+     * (also by being moved there), in nanoseconds of one clock. */
+    epctx_status (*times_fn)(void *user, const char *path, uint64_t *written, uint64_t *changed,
+                             epctx_error *error);
+    /* Both may be NULL. Waits until nobody else, in any process or thread, holds the lock called
+     * `path` (a file that is made for it), and takes it. It ends with unlock_fn or the process. */
+    epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
+    void (*unlock_fn)(void *user, epctx_io_file *lock);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
@@ -1587,7 +1595,26 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * >>ep: what an EP implements
  * ============================================================================================== */
 
-#define EPCTX_BACKEND_VERSION 1
+#define EPCTX_BACKEND_VERSION 2
+
+typedef enum epctx_log {
+    EPCTX_LOG_INFO = 0,
+    EPCTX_LOG_WARNING
+} epctx_log;
+
+/* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
+ * the work, must return, and must not use the objects that are being worked on. */
+typedef struct epctx_hooks {
+    void *user;
+    /* `done` of `total` steps of `work` ("compile", "write") are done. */
+    void (*progress_fn)(void *user, const char *work, uint64_t done, uint64_t total);
+    /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
+    bool (*cancel_fn)(void *user);
+    void (*log_fn)(void *user, epctx_log level, const char *text);
+} epctx_hooks;
+
+/* EPCTX_ERR_CANCELLED when the caller wants to stop. `hooks` may be NULL. For backends, too. */
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
 /* Memory for one run-time tensor. */
 typedef struct epctx_memory {
@@ -1605,10 +1632,31 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* The EP's side. Every call gets `self`. Order: capability, begin, compile once per partition,
- * finish (or discard at any time after begin); load, find, info, run in any number, unload.
- * Callbacks must not throw or longjmp; an error status is passed on with its message. run_fn may be
- * called from several threads on one graph, each with its own scratch; everything else from one. */
+/* How a context is to be built. */
+typedef struct epctx_build_opts {
+    const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
+    bool prepare_only; /* nothing of it will run in this process: what only running needs may be
+                          left out (session.compile_only) */
+} epctx_build_opts;
+
+/* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
+ *
+ * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
+ *             partition, then finish or discard; load, find, info, run in any number, unload.
+ *             A context that several sessions share gets the partitions of all of them between one
+ *             begin and one finish.
+ * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
+ *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
+ *             nothing behind. Graph handles belong to their context and end with it. Arguments are
+ *             borrowed during the call; `binary` of load_fn until unload_fn.
+ * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
+ *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
+ *             load_fn, find_fn, info_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM stays).
+ * Threads     run_fn may be called from several threads at once, also on one graph, each call with
+ *             its own scratch. Calls for one `build` or one context come one at a time, those for
+ *             different ones possibly at once; load, find, info and unload of one context never
+ *             while it is being unloaded, but while graphs of it run.
+ * Nothing may throw or longjmp through this library. */
 typedef struct epctx_backend {
     uint32_t version; /* EPCTX_BACKEND_VERSION */
     void *self;
@@ -1634,8 +1682,9 @@ typedef struct epctx_backend {
     /* `binary` stays valid and unchanged until unload_fn; it is hostile. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. `hash` 0: not checked, else a
-     * graph of another generation is EPCTX_ERR_VERSION. */
+    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
+     * `hash` 0: not checked, else a graph of another generation is EPCTX_ERR_VERSION. The same
+     * graph gives the same handle every time. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
@@ -1647,8 +1696,15 @@ typedef struct epctx_backend {
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
     /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its
-     * SDK version or hardware architecture cannot run here. */
+     * driver, SDK version or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
+    /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
+    epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
+                             epctx_error *error);
+    /* May be NULL. After compile_fn of that graph: the bytes it wants for the EPContext attribute
+     * max_size. The largest of all graphs of a context goes into each of their nodes. */
+    epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
+                                epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
@@ -1663,12 +1719,64 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
+/* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
+
+typedef struct epctx_ep_opts {
+    const char *name_prefix; /* ep.context_node_name_prefix; default "" */
+    uint64_t model_hash;     /* goes into the names: epctx_graph_hash of the whole model */
+    bool embed;              /* ep.context_embed_mode */
+    const char *binary;      /* not embedded: path of the binary as the nodes record it */
+    bool prepare_only;       /* as in epctx_build_opts */
+    const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
+    const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
+} epctx_ep_opts;
+
+/* Zero-initialised is a legal state to end. Members are private. */
+typedef struct epctx_ep {
+    const epctx_backend *backend;
+    epctx_ep_opts opts;
+    epctx_arena *arena;
+    void *build;
+    struct epctx__known *shared; /* the graphs of `build` when it belongs to a group */
+    struct epctx__piece *pieces;
+    size_t count, room;
+    epctx_node *nodes;
+    epctx_buffer binary;
+    int64_t max_size;
+} epctx_ep;
+
+/* Starts a context for at most `room` pieces. `arena` is borrowed and holds nodes and an embedded
+ * binary. Errors: the backend's, NOMEM. */
+EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
+                                      const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
+                                      epctx_error *error);
+/* Compiles a piece under the name "<prefix><source>_<model hash>_<index>", which is the name of the
+ * graph in the binary, of the node, and its partition_name alike. `piece` is borrowed until
+ * epctx_ep_finish. */
+EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
+/* Makes the binary and the nodes. */
+EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
+/* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
+ * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
+EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
+/* The context binary; empty before epctx_ep_finish. Valid until epctx_ep_end. */
+EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
+/* Legal on a zeroed object and twice; discards a context that was not finished. */
+EPCTX_API void epctx_ep_end(epctx_ep *ep);
+
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
+/* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
+typedef struct epctx_node_set {
+    const uint32_t *nodes;
+    size_t node_count;
+} epctx_node_set;
+
+/* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
     bool embed;                    /* ep.context_embed_mode; default 0: binary in its own file */
@@ -1676,27 +1784,83 @@ typedef struct epctx_gen_opts {
     bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
     bool require_all;              /* a node left for the CPU is an error */
     const epctx_allocator *allocator; /* for the binary; default malloc */
+    const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
+                           default [model]_[ep].bin */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
+                                           beside the EPContext model for what stays; default: all
+                                           inside the model */
+    uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
+    epctx_no_nodes no_nodes;        /* when nothing can be compiled */
+    const epctx_node_set *sets;     /* partitions; default: what the backend takes */
+    size_t set_count;
+    const char *build_options; /* anything else that the binary depends on, for the build stamp */
+    bool prepare_only;         /* as in epctx_build_opts */
+    bool verify; /* load the new binary and find every graph in it before anything is written */
+    const epctx_hooks *hooks;
 } epctx_gen_opts;
 
 typedef struct epctx_gen_report {
     size_t partition_count;
     size_t compiled_nodes; /* source nodes that went into partitions */
     size_t cpu_nodes;      /* ordinary nodes that stay */
-    uint64_t binary_size;
+    size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
+    uint64_t binary_size;  /* 0 in a group, until its last session */
+    uint64_t initializers_size;
+    int64_t max_size;
+    const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
+                                valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX]; /* empty when embedded */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
 /* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
  * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
- * the first and 0 for the rest, one binary. Outputs are checked before anything is compiled
- * (EXISTS, PATH, NOT_FOUND for a missing folder); binary and model are committed together: a crash
- * leaves the old pair, the new pair, or a binary without a model. No node taken:
- * EPCTX_ERR_NO_NODES, nothing is written. On failure the model is as before. `report` may be
- * NULL. */
+ * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay as they are. What the
+ * nodes that stay need from external data comes inside, in bodies of If, Loop and Scan and in
+ * functions, too: the result needs no file of the source. Compatibility info and build stamp of
+ * this EP are written, those of EPs without a node here removed.
+ *
+ * Outputs are checked before anything is compiled (EXISTS, PATH, NOT_FOUND for a missing folder);
+ * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
+ * a model. Node sets must be such that no set depends on itself, also when the others are taken as
+ * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
+ * is as before and nothing was replaced. The same model and options give the same bytes. `report`
+ * may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
+
+/* -- is an EPContext model still what its source would give? --
+ *
+ * The build stamp is the metadata entry "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. The fast way asks for the times of the files themselves (epctx_io.times_fn). */
+
+#define EPCTX_BUILD_PREFIX "epctx.build."
+
+typedef enum epctx_freshness {
+    EPCTX_FRESH = 0,
+    EPCTX_STALE,        /* the source, the options, the SDK or the architecture changed */
+    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
+} epctx_freshness;
+
+typedef struct epctx_fresh_opts {
+    const char *source_path; /* default: the file the stamp names, beside the EPContext model */
+    const epctx_gen_opts *gen; /* compared when given */
+    bool fast; /* sizes, and no hash when no source file changed since the model was written */
+} epctx_fresh_opts;
+
+/* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
+ * gives SDK and architecture to compare. `why` (may be NULL) says what differs. */
+EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
+                                            const epctx_backend *backend,
+                                            const epctx_fresh_opts *opts, epctx_error *why);
 
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
@@ -1768,6 +1932,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -2661,6 +2826,64 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return status;
 }
 
+static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
+                                      uint64_t *changed, epctx_error *error)
+{
+    struct stat info;
+    (void)user;
+    if (stat(path, &info) != 0) {
+        return epctx__io_error(error, "examine", path);
+    }
+#if defined(__APPLE__)
+    *written = (uint64_t)info.st_mtimespec.tv_sec * 1000000000u + (uint64_t)info.st_mtimespec.tv_nsec;
+    *changed = (uint64_t)info.st_ctimespec.tv_sec * 1000000000u + (uint64_t)info.st_ctimespec.tv_nsec;
+#else
+    *written = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
+    *changed = (uint64_t)info.st_ctim.tv_sec * 1000000000u + (uint64_t)info.st_ctim.tv_nsec;
+#endif
+    return EPCTX_OK;
+}
+
+/* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
+ * then it starts again with the file that is there now. */
+static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file *lock,
+                                     epctx_error *error)
+{
+    size_t size = strlen(path);
+    (void)user;
+    if (size >= sizeof lock->path) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
+    }
+    memcpy(lock->path, path, size + 1);
+    for (;;) {
+        struct stat ours, there;
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0) {
+            return epctx__io_error(error, "open the lock", path);
+        }
+        while (flock(fd, LOCK_EX) != 0) {
+            if (errno != EINTR) {
+                epctx_status status = epctx__io_error(error, "lock", path);
+                close(fd);
+                return status;
+            }
+        }
+        if (fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+            ours.st_dev == there.st_dev) {
+            lock->descriptor = fd;
+            return EPCTX_OK;
+        }
+        close(fd);
+    }
+}
+
+static void epctx__file_unlock(void *user, epctx_io_file *lock)
+{
+    (void)user;
+    unlink(lock->path);
+    close((int)lock->descriptor);
+}
+
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
     static const epctx_io files = {
@@ -2677,6 +2900,9 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_remove,
         epctx__file_sync_folder,
         epctx__file_map_inside,
+        epctx__file_times,
+        epctx__file_lock,
+        epctx__file_unlock,
     };
     return &files;
 }
@@ -3314,6 +3540,7 @@ static bool epctx__nanopb_matches(void)
 typedef struct epctx__file {
     struct epctx__file *next;
     const char *path;
+    epctx_str name; /* as the model stores it */
     epctx_mapping mapping;
 } epctx__file;
 
@@ -8038,6 +8265,7 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
         return NULL;
     }
     file->path = epctx_arena_copy(l->arena, epctx_str_of(path));
+    file->name = location;
     if (file->path == NULL) {
         epctx__nomem(l->error, l->arena->missing);
         return NULL;
@@ -9681,52 +9909,69 @@ static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t 
     return true;
 }
 
+static bool epctx__group_begin(epctx__grouping *g, const epctx_graph *graph, const uint8_t *take,
+                               epctx_arena *arena, epctx_error *error)
+{
+    size_t n = graph->node_count;
+    memset(g, 0, sizeof *g);
+    g->graph = graph;
+    g->take = take;
+    g->arena = arena;
+    g->error = error;
+    if (n >= EPCTX__CONSTANT) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+        return false;
+    }
+    g->group = (uint32_t *)epctx__group_array(g, n, sizeof *g->group);
+    g->stamp = (uint32_t *)epctx__group_array(g, n, sizeof *g->stamp);
+    g->stack = (epctx__visit *)epctx__group_array(g, n, sizeof *g->stack);
+    g->list = (uint32_t *)epctx__group_array(g, n, sizeof *g->list);
+    return g->group != NULL && g->stamp != NULL && g->stack != NULL && g->list != NULL &&
+           epctx__group_names(g);
+}
+
+/* The partitions, once every node has its group. */
+static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **partitions,
+                                         size_t *count)
+{
+    uint32_t *members = NULL;
+    size_t *begin = NULL;
+    uint32_t i;
+    if (!epctx__group_wanted(g) || !epctx__group_members(g, &members, &begin)) {
+        return g->error->status;
+    }
+    *partitions = (epctx_partition *)epctx__group_array(g, g->count, sizeof **partitions);
+    for (i = 0; *partitions != NULL && i < g->count; i++) {
+        epctx_partition *part = &(*partitions)[i];
+        part->nodes = members + begin[i];
+        part->node_count = begin[i + 1] - begin[i];
+        part->graph.name = g->graph->name;
+        part->graph.values = g->graph->values;
+        part->graph.value_count = g->graph->value_count;
+        if (!epctx__collect_nodes(g, part, i) || !epctx__collect_reads(g, part, i) ||
+            !epctx__collect_writes(g, part)) {
+            return g->error->status;
+        }
+    }
+    *count = g->count;
+    return g->error->status;
+}
+
 EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error)
 {
     epctx__grouping g;
     epctx_error local;
-    uint32_t *members = NULL;
-    size_t *begin = NULL;
-    size_t n = graph->node_count;
-    uint32_t i;
     epctx_error_clear(error);
     epctx_error_clear(&local);
     *partitions = NULL;
     *count = 0;
-    memset(&g, 0, sizeof g);
-    g.graph = graph;
-    g.take = take;
-    g.arena = arena;
-    g.error = error != NULL ? error : &local;
-    if (n >= EPCTX__CONSTANT) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-    }
-    g.group = (uint32_t *)epctx__group_array(&g, n, sizeof *g.group);
-    g.stamp = (uint32_t *)epctx__group_array(&g, n, sizeof *g.stamp);
-    g.stack = (epctx__visit *)epctx__group_array(&g, n, sizeof *g.stack);
-    g.list = (uint32_t *)epctx__group_array(&g, n, sizeof *g.list);
-    if (g.group == NULL || g.stamp == NULL || g.stack == NULL || g.list == NULL ||
-        !epctx__group_names(&g) || !epctx__group_levels(&g) || !epctx__group_wanted(&g) ||
-        !epctx__group_members(&g, &members, &begin)) {
+    if (!epctx__group_begin(&g, graph, take, arena, error != NULL ? error : &local) ||
+        !epctx__group_levels(&g)) {
         return g.error->status;
     }
-    *partitions = (epctx_partition *)epctx__group_array(&g, g.count, sizeof **partitions);
-    for (i = 0; *partitions != NULL && i < g.count; i++) {
-        epctx_partition *part = &(*partitions)[i];
-        part->nodes = members + begin[i];
-        part->node_count = begin[i + 1] - begin[i];
-        part->graph.name = graph->name;
-        part->graph.values = graph->values;
-        part->graph.value_count = graph->value_count;
-        if (!epctx__collect_nodes(&g, part, i) || !epctx__collect_reads(&g, part, i) ||
-            !epctx__collect_writes(&g, part)) {
-            return g.error->status;
-        }
-    }
-    *count = g.count;
-    return g.error->status;
+    return epctx__group_collect(&g, partitions, count);
 }
 
 /* ================================================================================================
@@ -9844,16 +10089,13 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 #define EPCTX__HASH_KEY "graph_hash="
 
-EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
+/* 16 hexadecimal digits; 0 when they are none. */
+static uint64_t epctx__hex(epctx_str digits)
 {
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
     uint64_t hash = 0;
     size_t i;
-    if (notes.size < key + 16 || memcmp(notes.data, EPCTX__HASH_KEY, key) != 0) {
-        return 0;
-    }
     for (i = 0; i < 16; i++) {
-        char c = notes.data[key + i];
+        char c = i < digits.size ? digits.data[i] : '?';
         if (c >= '0' && c <= '9') {
             hash = hash << 4 | (uint64_t)(c - '0');
         } else if (c >= 'a' && c <= 'f') {
@@ -9865,11 +10107,436 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
     return hash;
 }
 
+EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
+{
+    const size_t key = sizeof EPCTX__HASH_KEY - 1;
+    if (notes.size < key + 16 || memcmp(notes.data, EPCTX__HASH_KEY, key) != 0) {
+        return 0;
+    }
+    notes.data += key;
+    notes.size = 16;
+    return epctx__hex(notes);
+}
+
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
+{
+    if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
+        return epctx_fail(error, EPCTX_ERR_CANCELLED, "cancelled by the caller");
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
+                            uint64_t total)
+{
+    if (hooks != NULL && hooks->progress_fn != NULL) {
+        hooks->progress_fn(hooks->user, work, done, total);
+    }
+}
+
+/* -- one EP at work -- */
+
+typedef struct epctx__piece {
+    const epctx_graph *graph;
+    epctx_str name;
+    uint64_t hash;
+    const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
+} epctx__piece;
+
+/* The graphs that a shared context holds already, whoever compiled them. */
+typedef struct epctx__known {
+    epctx_buffer names;   /* each with a size_t in front */
+    epctx_buffer hashes;
+    int64_t max_size;
+} epctx__known;
+
+/* Whether the shared context has this very graph; another one of that name is an error. */
+static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
+                                      bool *found, epctx_error *error)
+{
+    size_t at = 0;
+    size_t i = 0;
+    *found = false;
+    while (at < known->names.size) {
+        epctx_str other;
+        uint64_t has;
+        memcpy(&other.size, known->names.data + at, sizeof other.size);
+        other.data = (const char *)known->names.data + at + sizeof other.size;
+        memcpy(&has, known->hashes.data + i++ * sizeof has, sizeof has);
+        at += sizeof other.size + other.size;
+        if (!epctx_str_eq(name, other)) {
+            continue;
+        }
+        *found = has == hash;
+        return *found ? EPCTX_OK
+                      : epctx_fail(error, EPCTX_ERR_ARG,
+                                   "the shared context has another graph '%S': generate with "
+                                   "ep.context_node_name_prefix",
+                                   &name);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
+                                     epctx_error *error)
+{
+    size_t names = known->names.size;
+    epctx_status status = epctx_buffer_append(&known->names, &name.size, sizeof name.size);
+    if (status == EPCTX_OK) {
+        status = epctx_buffer_append(&known->names, name.data, name.size);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_buffer_append(&known->hashes, &hash, sizeof hash);
+    }
+    if (status != EPCTX_OK) {
+        known->names.size = names;
+        return epctx__nomem(error, name.size);
+    }
+    return EPCTX_OK;
+}
+
+static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
+{
+    void *memory = epctx_arena_array(ep->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(error, ep->arena->missing);
+    }
+    return memory;
+}
+
+/* A binary inside a model lives as long as the model: in its arena. */
+static void *epctx__arena_alloc_fn(void *user, size_t size)
+{
+    return epctx__arena_raw((epctx_arena *)user, size);
+}
+
+static void epctx__arena_free_fn(void *user, void *memory)
+{
+    (void)user;
+    (void)memory;
+}
+
+/* Everything of epctx_ep_begin but the context. */
+static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
+                                   const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
+                                   epctx_error *error)
+{
+    epctx_allocator in_arena;
+    memset(ep, 0, sizeof *ep);
+    ep->backend = backend;
+    ep->opts = *opts;
+    ep->arena = arena;
+    ep->room = room;
+    in_arena.user = arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&ep->binary, opts->embed ? &in_arena : opts->allocator);
+    ep->pieces = (epctx__piece *)epctx__ep_array(ep, room, sizeof *ep->pieces, error);
+    return ep->pieces != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
+                                       void **build, epctx_error *error)
+{
+    epctx_status status;
+    *build = NULL;
+    status = b->begin_fn(b->self, build, error);
+    if (status != EPCTX_OK) {
+        *build = NULL;
+        return status;
+    }
+    if (b->setup_fn != NULL) {
+        status = b->setup_fn(b->self, *build, opts, error);
+        if (status != EPCTX_OK) {
+            b->discard_fn(b->self, *build);
+            *build = NULL;
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
+                                      const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
+                                      epctx_error *error)
+{
+    epctx_build_opts how;
+    epctx_status status;
+    epctx_error_clear(error);
+    if (backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    status = epctx__ep_open(ep, backend, opts, room, arena, error);
+    if (status == EPCTX_OK) {
+        how.hooks = opts->hooks;
+        how.prepare_only = opts->prepare_only;
+        status = epctx__build_begin(backend, &how, &ep->build, error);
+    }
+    return status;
+}
+
+/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
+static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *error)
+{
+    const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
+    const char *source = ep->backend->source;
+    size_t capacity = strlen(prefix) + strlen(source) + 48;
+    epctx__text text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    if (text.data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    while (*prefix != '\0') {
+        epctx__text_char(&text, *prefix++);
+    }
+    while (*source != '\0') {
+        epctx__text_char(&text, *source++);
+    }
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, ep->opts.model_hash, 16);
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, ep->count, 10);
+    name->data = text.data;
+    name->size = text.size;
+    return EPCTX_OK;
+}
+
+/* Copies what types_fn tells: it is gone after finish. */
+static epctx_status epctx__ep_types(epctx_ep *ep, epctx__piece *piece, epctx_error *error)
+{
+    const epctx_value *found = NULL;
+    epctx_value *copy;
+    size_t count = 0;
+    size_t i;
+    epctx_status status;
+    if (ep->backend->types_fn == NULL) {
+        return EPCTX_OK;
+    }
+    status = ep->backend->types_fn(ep->backend->self, ep->build, piece->name, &found, &count,
+                                   error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (count != piece->graph->output_count) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
+                          (uint64_t)count, (uint64_t)piece->graph->output_count);
+    }
+    copy = (epctx_value *)epctx__ep_array(ep, count, sizeof *copy, error);
+    for (i = 0; copy != NULL && i < count; i++) {
+        size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
+        int64_t *dims = (int64_t *)epctx__ep_array(ep, rank, sizeof *dims, error);
+        if (dims == NULL) {
+            return EPCTX_ERR_NOMEM;
+        }
+        copy[i] = found[i];
+        copy[i].name = piece->graph->outputs[i].name;
+        if (rank > 0) {
+            memcpy(dims, found[i].dims, rank * sizeof *dims);
+        }
+        copy[i].dims = dims;
+    }
+    piece->types = copy;
+    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+static epctx_status epctx__ep_max_size(epctx_ep *ep, const epctx__piece *piece, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    int64_t bytes = 0;
+    epctx_status status = EPCTX_OK;
+    if (b->max_size_fn != NULL) {
+        status = b->max_size_fn(b->self, ep->build, piece->name, &bytes, error);
+    }
+    if (status == EPCTX_OK && bytes < 0) {
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    }
+    if (status == EPCTX_OK && bytes > ep->max_size) {
+        ep->max_size = bytes;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    epctx__piece *p = &ep->pieces[ep->count];
+    bool known = false;
+    epctx_status status;
+    epctx_error_clear(error);
+    if (ep->build == NULL || ep->count >= ep->room) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
+    }
+    p->graph = piece;
+    p->hash = epctx_graph_hash(piece);
+    status = epctx_cancelled(ep->opts.hooks, error);
+    if (status == EPCTX_OK) {
+        status = epctx__ep_name(ep, &p->name, error);
+    }
+    if (status == EPCTX_OK && ep->shared != NULL) {
+        status = epctx__known_find(ep->shared, p->name, p->hash, &known, error);
+    }
+    if (status == EPCTX_OK && !known) {
+        status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
+        if (status == EPCTX_OK && ep->shared != NULL) {
+            status = epctx__known_add(ep->shared, p->name, p->hash, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__ep_types(ep, p, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__ep_max_size(ep, p, error);
+    }
+    if (status == EPCTX_OK) {
+        ep->count++;
+        epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
+    }
+    return status;
+}
+
+static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error)
+{
+    const size_t key = sizeof EPCTX__HASH_KEY - 1;
+    char *text = (char *)epctx__ep_array(ep, key + 16, 1, error);
+    epctx_str notes;
+    size_t i;
+    notes.data = text;
+    notes.size = text != NULL ? key + 16 : 0;
+    for (i = 0; text != NULL && i < key; i++) {
+        text[i] = EPCTX__HASH_KEY[i];
+    }
+    for (i = 0; text != NULL && i < 16; i++) {
+        text[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    }
+    return notes;
+}
+
+static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
+                                        epctx_error *error)
+{
+    epctx_str *names = (epctx_str *)epctx__ep_array(ep, count, sizeof *names, error);
+    size_t i;
+    for (i = 0; names != NULL && i < count; i++) {
+        names[i] = values[i].name;
+    }
+    return names;
+}
+
+/* The EPContext node of a piece: exactly the piece's boundary. */
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+{
+    const epctx__piece *piece = &ep->pieces[index];
+    epctx_node *node = &ep->nodes[index];
+    epctx_attr *attrs =
+        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT, sizeof *attrs, error);
+    epctx_epnode ep_node = epctx_epnode_default();
+    ep_node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
+                      1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
+                      1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    ep_node.main_context = index == 0;
+    ep_node.embed_mode = ep->opts.embed;
+    ep_node.ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
+    ep_node.hardware_architecture = epctx_str_of(ep->backend->hardware_architecture);
+    ep_node.partition_name = piece->name;
+    ep_node.source = epctx_str_of(ep->backend->source);
+    ep_node.notes = epctx__ep_notes(ep, piece->hash, error);
+    if (index == 0) {
+        ep_node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+        ep_node.ep_cache_context = epctx_str_of(ep->opts.binary);
+        if (ep->opts.embed) {
+            ep_node.ep_cache_context.data = (const char *)ep->binary.data;
+            ep_node.ep_cache_context.size = ep->binary.size;
+        }
+    }
+    if (ep->backend->max_size_fn != NULL) {
+        ep_node.present |= 1u << EPCTX_EP_MAX_SIZE;
+        ep_node.max_size = ep->max_size;
+    }
+    node->name = piece->name;
+    node->op_type = epctx_str_of(EPCTX_OP_TYPE);
+    node->domain = epctx_str_of(EPCTX_DOMAIN);
+    node->version = 1;
+    node->inputs = epctx__ep_names(ep, piece->graph->inputs, piece->graph->input_count, error);
+    node->input_count = piece->graph->input_count;
+    node->outputs = epctx__ep_names(ep, piece->graph->outputs, piece->graph->output_count, error);
+    node->output_count = piece->graph->output_count;
+    if (attrs == NULL || ep_node.notes.size == 0 || node->inputs == NULL ||
+        node->outputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    node->attrs = attrs;
+    node->attr_count = epctx_epnode_attrs(&ep_node, attrs);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    status = epctx_cancelled(ep->opts.hooks, error);
+    if (status == EPCTX_OK && ep->shared == NULL) {
+        void *build = ep->build;
+        ep->build = NULL;
+        status = b->finish_fn(b->self, build, &ep->binary, error);
+    }
+    if (status == EPCTX_OK) {
+        ep->nodes = (epctx_node *)epctx__ep_array(ep, ep->count, sizeof *ep->nodes, error);
+        status = ep->nodes != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
+        status = epctx__ep_node(ep, i, error);
+    }
+    if (status != EPCTX_OK) {
+        ep->nodes = NULL;
+    }
+    return status;
+}
+
+EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count)
+{
+    *count = ep->nodes != NULL ? ep->count : 0;
+    return ep->nodes;
+}
+
+EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
+{
+    epctx_span span;
+    span.data = ep->binary.data;
+    span.size = ep->binary.size;
+    return span;
+}
+
+EPCTX_API void epctx_ep_end(epctx_ep *ep)
+{
+    if (ep->backend == NULL) {
+        return;
+    }
+    if (ep->build != NULL && ep->shared == NULL) {
+        ep->backend->discard_fn(ep->backend->self, ep->build);
+    }
+    epctx_buffer_free(&ep->binary);
+    memset(ep, 0, sizeof *ep);
+}
+
 #ifndef EPCTX_NO_WIRE
 
 /* ================================================================================================
  * >>gen
  * ============================================================================================== */
+
+/* An initializer that goes into the file of initializers. */
+typedef struct epctx__moved {
+    struct epctx__moved *next;
+    uint64_t offset;
+    epctx_span bytes;
+} epctx__moved;
+
+/* A file of another EP's nodes: none of our outputs may replace it. */
+typedef struct epctx__foreign {
+    struct epctx__foreign *next;
+    const char *path; /* canonical */
+} epctx__foreign;
 
 typedef struct epctx__generation {
     epctx_model *model;
@@ -9882,11 +10549,24 @@ typedef struct epctx__generation {
     uint8_t *take;
     epctx_partition *parts;
     size_t part_count;
-    epctx_node *nodes;      /* the EPContext nodes */
-    const epctx_value **types; /* per partition: its outputs' types, or NULL */
-    void *build;
-    epctx_buffer binary;
+    epctx_ep ep;
+    const epctx_node *nodes; /* the EPContext nodes */
+    void *build;             /* of the group; NULL: a context of its own */
+    epctx__known *known;     /* what is in it */
+    const char *binary;      /* name of the group's binary; NULL: to be made */
+    epctx__foreign *foreign;
+    epctx__moved *moved;
+    epctx__moved *moved_last;
 } epctx__generation;
+
+static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(g->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(g->error, g->arena->missing);
+    }
+    return memory;
+}
 
 /* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
 static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
@@ -9921,11 +10601,12 @@ static epctx_status epctx__check_output(const epctx__generation *g, const char *
     return status;
 }
 
-/* An output must replace neither the file that the model was read from nor one with its weights. */
+/* An output must replace neither the file that the model was read from nor one that it needs. */
 static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
 {
     const epctx_io *io = g->model->io;
     const epctx__file *file;
+    const epctx__foreign *other;
     char a[EPCTX_PATH_MAX];
     char b[EPCTX_PATH_MAX];
     epctx_error ignored;
@@ -9941,6 +10622,9 @@ static epctx_status epctx__check_source(const epctx__generation *g, const char *
     for (file = g->model->files; file != NULL && !same; file = file->next) {
         same = strcmp(a, file->path) == 0;
     }
+    for (other = g->foreign; other != NULL && !same; other = other->next) {
+        same = strcmp(a, other->path) == 0;
+    }
     return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
                              "'%s' belongs to the source model: it must not be overwritten by its "
                              "own output",
@@ -9948,54 +10632,146 @@ static epctx_status epctx__check_source(const epctx__generation *g, const char *
                 : EPCTX_OK;
 }
 
-static epctx_status epctx__gen_paths(epctx__generation *g)
+/* A file beside the EPContext model, or in a folder below. */
+static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
+{
+    epctx_str parts[2];
+    epctx_status status = epctx_path_check(name, g->error);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = name;
+    return status != EPCTX_OK ? status
+                              : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
+}
+
+static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_str parts[2];
-    epctx_str file;
+    epctx_str file = epctx_path_file(wanted);
     epctx_status status;
-    if (wanted.size > 0) {
-        status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
-        file = epctx_path_file(wanted);
-        /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
-        if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
-            status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                                "context_file_path '%S' should not point to a folder: a file name "
-                                "with an extension is expected",
-                                &wanted);
-        }
-    } else {
-        status = epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                          sizeof r->context_path, g->error);
+    if (wanted.size == 0) {
+        return epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                        sizeof r->context_path, g->error);
     }
-    if (status == EPCTX_OK && !g->opts->embed) {
-        char name[EPCTX_PATH_MAX];
-        parts[0] = epctx_path_folder(epctx_str_of(r->context_path));
-        status = epctx_path_binary(epctx_str_of(r->context_path),
-                                   epctx_str_of(g->backend->short_name), name, sizeof name,
-                                   g->error);
-        parts[1] = epctx_str_of(name);
-        if (status == EPCTX_OK) {
-            status = epctx__path_join(r->binary_path, sizeof r->binary_path, parts, 2, g->error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__check_output(g, r->context_path);
-    }
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__check_output(g, r->binary_path);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__check_source(g, r->context_path);
-    }
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__check_source(g, r->binary_path);
+    status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
+    /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
+    if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
+        status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                            "context_file_path '%S' should not point to a folder: a file name "
+                            "with an extension is expected",
+                            &wanted);
     }
     return status;
 }
 
-/* An EPContext node in the source means that it is compiled already: ORT's rule is to refuse. */
+static epctx_status epctx__gen_binary_path(epctx__generation *g)
+{
+    char *name = (char *)epctx__gen_array(g, EPCTX_PATH_MAX, 1);
+    epctx_status status = name != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    if (status == EPCTX_OK && g->binary == NULL) {
+        if (g->opts->binary != NULL && g->opts->binary[0] != '\0') {
+            epctx_str part = epctx_str_of(g->opts->binary);
+            status = epctx__path_join(name, EPCTX_PATH_MAX, &part, 1, g->error);
+        } else {
+            status = epctx_path_binary(epctx_str_of(g->report->context_path),
+                                       epctx_str_of(g->backend->short_name), name, EPCTX_PATH_MAX,
+                                       g->error);
+        }
+        g->binary = name;
+    }
+    return status == EPCTX_OK
+               ? epctx__beside(g, epctx_str_of(g->binary), g->report->binary_path)
+               : status;
+}
+
+static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
+{
+    epctx_status status = epctx__check_output(g, path);
+    return status == EPCTX_OK ? epctx__check_source(g, path) : status;
+}
+
+static epctx_status epctx__gen_paths(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    const char *paths[3];
+    size_t i, k;
+    epctx_status status = epctx__gen_context_path(g);
+    if (status == EPCTX_OK && !g->opts->embed) {
+        status = epctx__gen_binary_path(g);
+    }
+    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
+        g->opts->initializers_file_name[0] != '\0') {
+        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               r->initializers_path);
+    }
+    paths[0] = r->context_path;
+    paths[1] = r->binary_path;
+    paths[2] = r->initializers_path;
+    for (i = 0; i < 3; i++) {
+        /* The group's binary was checked by the session that named it. */
+        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || g->build == NULL)) {
+            status = epctx__check_target(g, paths[i]);
+        }
+        for (k = 0; status == EPCTX_OK && k < i; k++) {
+            if (paths[i][0] != '\0' && strcmp(paths[i], paths[k]) == 0) {
+                status = epctx_fail(g->error, EPCTX_ERR_PATH, "'%s' is the path of two outputs",
+                                    paths[i]);
+            }
+        }
+    }
+    return status;
+}
+
+static bool epctx__is_ep_record(const epctx_node *node)
+{
+    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
+}
+
+/* Another EP's node stays. Its binary, too, must be beside the new model. */
+static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
+{
+    const epctx_io *io = g->model->io;
+    char real[EPCTX_PATH_MAX];
+    char from[EPCTX_PATH_MAX];
+    char to[EPCTX_PATH_MAX];
+    epctx_str folder;
+    epctx__foreign *file;
+    epctx_status status;
+    if (node->embed_mode != 0 || node->ep_cache_context.size == 0) {
+        return EPCTX_OK;
+    }
+    folder = epctx_path_folder(epctx_str_of(g->report->context_path));
+    status = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, to,
+                             sizeof to, g->error);
+    if (g->model->path[0] != '\0') {
+        epctx_error ignored;
+        epctx_status source;
+        folder = epctx_path_folder(epctx_str_of(g->model->path));
+        source = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, from,
+                                 sizeof from, &ignored);
+        if (source == EPCTX_OK && (status != EPCTX_OK || strcmp(from, to) != 0)) {
+            epctx_error_clear(g->error);
+            status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                                "needs '%S' beside the model, which another EP made: write the new "
+                                "model into the folder of the source",
+                                &node->ep_cache_context);
+        }
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    file = (epctx__foreign *)epctx__gen_array(g, 1, sizeof *file);
+    if (file == NULL || io->canonical_fn(io->user, to, real, sizeof real, g->error) != EPCTX_OK) {
+        return g->error->status;
+    }
+    file->path = epctx_arena_copy(g->arena, epctx_str_of(real));
+    file->next = g->foreign;
+    g->foreign = file;
+    return file->path != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+}
+
+/* The source may hold EPContext nodes of other EPs. One of this EP means that it is compiled
+ * already: ORT's rule is to refuse. */
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
@@ -10003,13 +10779,34 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     if (status == EPCTX_OK) {
         status = epctx__editable(g->model, g->error);
     }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_context_path(g);
+    }
     for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
         const epctx_node *node = &g->graph.nodes[i];
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is an EPContext node: the model is compiled already");
-            epctx_blame(g->error, g->model->path, &node->name, NULL);
+        epctx_epnode ep;
+        if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            continue;
         }
+        if (!epctx__is_ep_record(node)) {
+            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                                "is EPContext in domain '%S', expected com.microsoft",
+                                &node->domain);
+        } else {
+            status = epctx_epnode_from_record(node, &ep, g->error);
+        }
+        if (status == EPCTX_OK &&
+            (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source))) {
+            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                                "is an EPContext node of source '%S': the model is compiled "
+                                "already",
+                                &ep.source);
+        }
+        if (status == EPCTX_OK) {
+            g->report->other_nodes++;
+            status = epctx__gen_foreign(g, &ep);
+        }
+        epctx_blame(g->error, g->model->path, &node->name, NULL);
     }
     return status;
 }
@@ -10033,7 +10830,11 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
     epctx_error why;
     size_t first = 0;
     epctx_error_clear(&why);
-    while (first < g->graph.node_count && g->take[first] != 0) {
+    if (g->opts->no_nodes != EPCTX_NO_NODES_ERROR) {
+        return EPCTX_OK;
+    }
+    while (first < g->graph.node_count &&
+           (g->take[first] != 0 || epctx__is_ep_record(&g->graph.nodes[first]))) {
         first++;
     }
     if (first < g->graph.node_count) {
@@ -10044,21 +10845,186 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
                       why.message[0] != '\0' ? ": " : "", why.message);
 }
 
+/* -- partitions that the caller chose -- */
+
+/* The caller's sets as groups of the grouping. */
+static bool epctx__sets_read(epctx__generation *g, epctx__grouping *grouping)
+{
+    const epctx_graph *graph = &g->graph;
+    uint32_t *index = (uint32_t *)epctx__gen_array(g, graph->node_count, sizeof *index);
+    size_t i, k;
+    if (index == NULL) {
+        return false;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        index[graph->nodes[i].id] = (uint32_t)i;
+        grouping->group[i] = EPCTX__NOBODY;
+    }
+    for (i = 0; i < g->opts->set_count; i++) {
+        const epctx_node_set *set = &g->opts->sets[i];
+        for (k = 0; k < set->node_count; k++) {
+            uint32_t at;
+            if (set->nodes[k] >= graph->node_count) {
+                epctx_fail(g->error, EPCTX_ERR_ARG,
+                           "node set %u names node %u, the graph has %u", (uint64_t)i,
+                           (uint64_t)set->nodes[k], (uint64_t)graph->node_count);
+                return false;
+            }
+            at = index[set->nodes[k]];
+            if (grouping->group[at] != EPCTX__NOBODY || epctx__is_ep_record(&graph->nodes[at])) {
+                epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u has node '%S', which %s",
+                           (uint64_t)i, &graph->nodes[at].name,
+                           grouping->group[at] != EPCTX__NOBODY
+                               ? "is in a set already"
+                               : "is an EPContext node");
+                return false;
+            }
+            grouping->group[at] = (uint32_t)i;
+            g->take[at] = 1;
+        }
+        if (set->node_count == 0) {
+            epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u is empty", (uint64_t)i);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sets and single nodes that wait for each other; says which set does and through what. */
+static void epctx__sets_circle(epctx__generation *g, const epctx__edges *edges, uint32_t *waits,
+                               const uint8_t *done, size_t units)
+{
+    size_t sets = g->opts->set_count;
+    uint32_t at = EPCTX__NO_UNIT;
+    uint32_t set = EPCTX__NO_UNIT;
+    size_t i;
+    for (i = 0; i < units; i++) {
+        waits[i] = EPCTX__NO_UNIT;
+    }
+    for (i = 0; i < edges->count; i++) {
+        if (!done[edges->from[i]] && !done[edges->to[i]]) {
+            waits[edges->to[i]] = edges->from[i];
+            at = edges->to[i];
+        }
+    }
+    /* Every unit left waits for one that is left: after as many steps we are on a circle. */
+    for (i = 0; i < units && at != EPCTX__NO_UNIT; i++) {
+        at = waits[at];
+    }
+    for (i = 0; i < units && at != EPCTX__NO_UNIT && set == EPCTX__NO_UNIT; i++) {
+        set = at < sets ? at : EPCTX__NO_UNIT;
+        at = waits[at];
+    }
+    if (set == EPCTX__NO_UNIT || at == EPCTX__NO_UNIT) {
+        epctx_fail(g->error, EPCTX_ERR_GRAPH, "the node sets depend on each other in a circle");
+    } else if (at < sets) {
+        epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                   "node set %u depends on itself through node set %u: they cannot both be "
+                   "partitions",
+                   (uint64_t)set, (uint64_t)at);
+    } else {
+        epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                   "node set %u depends on itself through node '%S', which is not in it",
+                   (uint64_t)set, &g->graph.nodes[at - sets].name);
+    }
+}
+
+/* Is there an order with every set in one piece? */
+static bool epctx__sets_convex(epctx__generation *g, const epctx__grouping *grouping)
+{
+    const epctx_graph *graph = &g->graph;
+    size_t sets = g->opts->set_count;
+    size_t units = sets + graph->node_count;
+    size_t exist = sets;
+    size_t most = 0;
+    size_t count = 0;
+    size_t i, k;
+    epctx__edges edges;
+    uint32_t *key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
+    uint32_t *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof *sequence);
+    uint8_t *done = (uint8_t *)epctx__gen_array(g, units, 1);
+    for (i = 0; i < graph->node_count; i++) {
+        most += epctx__read_count(&graph->nodes[i]);
+    }
+    edges.count = 0;
+    edges.from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.from);
+    edges.to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.to);
+    if (key == NULL || sequence == NULL || done == NULL || edges.from == NULL ||
+        edges.to == NULL) {
+        return false;
+    }
+    for (i = 0; i < sets; i++) {
+        key[i] = (uint32_t)i;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        bool single = grouping->group[i] == EPCTX__NOBODY;
+        uint32_t to = single ? (uint32_t)(sets + i) : grouping->group[i];
+        key[sets + i] = single ? (uint32_t)(sets + i) : EPCTX__NO_UNIT;
+        exist += single;
+        for (k = 0; k < epctx__read_count(&graph->nodes[i]); k++) {
+            uint32_t made = epctx_map_get(&grouping->producers,
+                                          epctx__reads(&graph->nodes[i], k));
+            uint32_t from;
+            if (made == EPCTX_MAP_NONE) {
+                continue;
+            }
+            from = grouping->group[made] == EPCTX__NOBODY ? (uint32_t)(sets + made)
+                                                          : grouping->group[made];
+            if (from != to) {
+                edges.from[edges.count] = from;
+                edges.to[edges.count++] = to;
+            }
+        }
+    }
+    if (!epctx__sort_units(g->arena, g->error, key, units, &edges, sequence, &count)) {
+        return false;
+    }
+    for (i = 0; i < count; i++) {
+        done[sequence[i]] = 1;
+    }
+    if (count != exist) {
+        epctx__sets_circle(g, &edges, key, done, units);
+    }
+    return count == exist;
+}
+
+static epctx_status epctx__gen_sets(epctx__generation *g)
+{
+    epctx__grouping grouping;
+    if (!epctx__group_begin(&grouping, &g->graph, g->take, g->arena, g->error) ||
+        !epctx__sets_read(g, &grouping) || !epctx__sets_convex(g, &grouping)) {
+        return g->error->status;
+    }
+    grouping.count = (uint32_t)g->opts->set_count;
+    return epctx__group_collect(&grouping, &g->parts, &g->part_count);
+}
+
+static epctx_status epctx__gen_capability(epctx__generation *g)
+{
+    size_t i;
+    epctx_status status =
+        g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
+    for (i = 0; i < g->graph.node_count; i++) {
+        if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
+            g->take[i] = 0;
+        }
+    }
+    return status == EPCTX_OK ? epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts,
+                                                      &g->part_count, g->error)
+                              : status;
+}
+
 static epctx_status epctx__gen_partition(epctx__generation *g)
 {
     epctx_status status;
     size_t i;
-    g->take = (uint8_t *)epctx_arena_alloc(g->arena, g->graph.node_count);
+    g->take = (uint8_t *)epctx__gen_array(g, g->graph.node_count, 1);
     if (g->take == NULL) {
-        return epctx__nomem(g->error, g->arena->missing);
+        return EPCTX_ERR_NOMEM;
     }
-    status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts, &g->part_count,
-                                       g->error);
-    }
+    status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
     for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
-        if (g->take[i] == 0) {
+        if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
             status = epctx__gen_refusal(g, i, g->error);
         }
     }
@@ -10071,183 +11037,60 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
     return status;
 }
 
-static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
+/* The binary as the application will meet it. */
+static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
+                                         const epctx_ep *ep, epctx_error *error)
 {
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
-/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
-static epctx_status epctx__gen_name(epctx__generation *g, uint64_t hash, size_t index,
-                                    epctx_str *name)
-{
-    epctx_str prefix = epctx_str_of(g->opts->name_prefix);
-    size_t capacity = prefix.size + strlen(g->backend->source) + 48;
-    epctx__text text =
-        epctx__text_of((char *)epctx__gen_array(g, capacity, 1), capacity);
+    void *context = NULL;
     size_t i;
-    if (text.data == NULL) {
-        return EPCTX_ERR_NOMEM;
+    epctx_status status = b->load_fn(b->self, binary, &context, error);
+    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
+        void *graph;
+        status = b->find_fn(b->self, context, ep->pieces[i].name, ep->pieces[i].hash, &graph,
+                            error);
     }
-    for (i = 0; i < prefix.size; i++) {
-        epctx__text_char(&text, prefix.data[i]);
+    if (context != NULL) {
+        b->unload_fn(b->self, context);
     }
-    for (i = 0; g->backend->source[i] != '\0'; i++) {
-        epctx__text_char(&text, g->backend->source[i]);
-    }
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, hash, 16);
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, index, 10);
-    *name = epctx__str((const uint8_t *)text.data, text.size);
-    return EPCTX_OK;
-}
-
-static epctx_str *epctx__gen_names(epctx__generation *g, const epctx_value *values, size_t count)
-{
-    epctx_str *names = (epctx_str *)epctx__gen_array(g, count, sizeof *names);
-    size_t i;
-    for (i = 0; names != NULL && i < count; i++) {
-        names[i] = values[i].name;
-    }
-    return names;
-}
-
-static epctx_str epctx__gen_notes(epctx__generation *g, uint64_t hash)
-{
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
-    char *notes = (char *)epctx__gen_array(g, key + 16, 1);
-    size_t i;
-    if (notes == NULL) {
-        return epctx_str_of(NULL);
-    }
-    memcpy(notes, EPCTX__HASH_KEY, key);
-    for (i = 0; i < 16; i++) {
-        notes[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
-    }
-    return epctx__str((const uint8_t *)notes, key + 16);
-}
-
-/* Everything about the EPContext node but the payload, which exists only after finish. */
-static epctx_status epctx__gen_node(epctx__generation *g, size_t index, epctx_str name,
-                                    uint64_t hash)
-{
-    const epctx_graph *part = &g->parts[index].graph;
-    epctx_node *node = &g->nodes[index];
-    epctx_attr *attrs = (epctx_attr *)epctx__gen_array(g, EPCTX_EP_ATTR_COUNT, sizeof *attrs);
-    epctx_epnode ep = epctx_epnode_default();
-    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                 1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
-                 1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
-    ep.main_context = index == 0;
-    ep.embed_mode = g->opts->embed;
-    ep.ep_sdk_version = epctx_str_of(g->backend->sdk_version);
-    ep.hardware_architecture = epctx_str_of(g->backend->hardware_architecture);
-    ep.partition_name = name;
-    ep.source = epctx_str_of(g->backend->source);
-    ep.notes = epctx__gen_notes(g, hash);
-    if (index == 0) {
-        ep.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-        if (g->opts->embed) {
-            ep.ep_cache_context = epctx__str(g->binary.data, g->binary.size);
-        } else {
-            ep.ep_cache_context = epctx_path_file(epctx_str_of(g->report->binary_path));
-        }
-    }
-    node->name = name;
-    node->op_type = epctx_str_of(EPCTX_OP_TYPE);
-    node->domain = epctx_str_of(EPCTX_DOMAIN);
-    node->inputs = epctx__gen_names(g, part->inputs, part->input_count);
-    node->input_count = part->input_count;
-    node->outputs = epctx__gen_names(g, part->outputs, part->output_count);
-    node->output_count = part->output_count;
-    if (attrs == NULL || ep.notes.size == 0 || node->inputs == NULL || node->outputs == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    node->attrs = attrs;
-    node->attr_count = epctx_epnode_attrs(&ep, attrs);
-    return EPCTX_OK;
-}
-
-/* Copies what types_fn tells: it is gone after finish. */
-static epctx_status epctx__gen_types(epctx__generation *g, size_t index, epctx_str name)
-{
-    const epctx_value *found = NULL;
-    epctx_value *copy;
-    size_t count = 0;
-    size_t i;
-    epctx_status status;
-    if (g->backend->types_fn == NULL) {
-        return EPCTX_OK;
-    }
-    status = g->backend->types_fn(g->backend->self, g->build, name, &found, &count, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (count != g->parts[index].graph.output_count) {
-        return epctx_fail(g->error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
-                          (uint64_t)count, (uint64_t)g->parts[index].graph.output_count);
-    }
-    copy = (epctx_value *)epctx__gen_array(g, count, sizeof *copy);
-    for (i = 0; copy != NULL && i < count; i++) {
-        size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
-        int64_t *dims = (int64_t *)epctx__gen_array(g, rank, sizeof *dims);
-        if (dims == NULL) {
-            return EPCTX_ERR_NOMEM;
-        }
-        copy[i] = found[i];
-        copy[i].name = g->parts[index].graph.outputs[i].name;
-        if (rank > 0) {
-            memcpy(dims, found[i].dims, rank * sizeof *dims);
-        }
-        copy[i].dims = dims;
-    }
-    g->types[index] = copy;
-    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    return status;
 }
 
 static epctx_status epctx__gen_compile(epctx__generation *g)
 {
-    const epctx_backend *b = g->backend;
-    uint64_t model_hash = epctx_graph_hash(&g->graph);
-    uint64_t *hashes = (uint64_t *)epctx__gen_array(g, g->part_count, sizeof *hashes);
-    epctx_str *names = (epctx_str *)epctx__gen_array(g, g->part_count, sizeof *names);
-    epctx_status status = hashes != NULL && names != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    size_t i;
-    g->nodes = (epctx_node *)epctx__gen_array(g, g->part_count, sizeof *g->nodes);
-    g->types = (const epctx_value **)epctx__gen_array(g, g->part_count, sizeof *g->types);
-    if (g->nodes == NULL || g->types == NULL) {
-        status = EPCTX_ERR_NOMEM;
+    epctx_ep_opts how;
+    epctx_status status;
+    size_t i, count;
+    memset(&how, 0, sizeof how);
+    how.name_prefix = g->opts->name_prefix;
+    how.model_hash = epctx_graph_hash(&g->graph);
+    how.embed = g->opts->embed;
+    how.binary = g->binary;
+    how.prepare_only = g->opts->prepare_only;
+    how.hooks = g->opts->hooks;
+    how.allocator = g->opts->allocator;
+    if (g->build != NULL) {
+        status = epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+        g->ep.build = g->build;
+        g->ep.shared = g->known;
+        g->ep.max_size = g->known->max_size;
+    } else {
+        status = epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+    }
+    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
+        status = epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error);
     }
     if (status == EPCTX_OK) {
-        status = b->begin_fn(b->self, &g->build, g->error);
+        status = epctx_ep_finish(&g->ep, g->error);
     }
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        hashes[i] = epctx_graph_hash(&g->parts[i].graph);
-        status = epctx__gen_name(g, model_hash, i, &names[i]);
-        if (status == EPCTX_OK) {
-            status = b->compile_fn(b->self, g->build, &g->parts[i].graph, names[i], hashes[i],
-                                   g->error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__gen_types(g, i, names[i]);
-        }
-    }
-    if (g->build != NULL && status != EPCTX_OK) {
-        b->discard_fn(b->self, g->build);
-    } else if (status == EPCTX_OK) {
-        status = b->finish_fn(b->self, g->build, &g->binary, g->error);
-    }
-    g->build = NULL;
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        status = epctx__gen_node(g, i, names[i], hashes[i]);
+    if (status == EPCTX_OK && g->opts->verify && g->build == NULL) {
+        status = epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(g->error, g->model->path, NULL, NULL);
     }
+    g->nodes = epctx_ep_context_nodes(&g->ep, &count);
+    g->report->nodes = g->nodes;
+    g->report->max_size = g->ep.max_size;
     return status;
 }
 
@@ -10454,59 +11297,255 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     return true;
 }
 
-/* Replaces an initializer in a file by one with the bytes inside: the new model must not depend on
- * the source's files (EP-context design, "source model with external data"). */
-static bool epctx__inline_initializer(epctx__rewrite *w, epctx_slot *slot,
-                                      const epctx_tensor *tensor)
+/* -- external data: the new model must not depend on the source's files (EP-context design) -- */
+
+/* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
+static bool epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
 {
-    epctx_model *model = w->g->model;
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
+    if (epctx__record(w->g->model, slot, NULL, false, w->g->error) != EPCTX_OK) {
+        return false;
+    }
+    slot->removed = true;
+    return true;
+}
+
+static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
+{
+    epctx_slot *pair = epctx__add_message(b, tensor, 13);
+    if (pair != NULL) {
+        epctx__add_str(b, pair, 1, epctx_str_of(key));
+        epctx__add_str(b, pair, 2, value);
+    }
+}
+
+static epctx_str epctx__gen_decimal(epctx__generation *g, uint64_t value)
+{
+    epctx__text text = epctx__text_of((char *)epctx__gen_array(g, 24, 1), 24);
+    epctx_str out;
+    if (text.data != NULL) {
+        epctx__text_number(&text, value, 10);
+    }
+    out.data = text.data;
+    out.size = text.data != NULL ? text.size : 0;
+    return out;
+}
+
+/* Space for a tensor in the file of initializers, aligned like a cache line. */
+static epctx__moved *epctx__move(epctx__generation *g, const epctx_tensor *tensor)
+{
+    epctx__moved *moved = (epctx__moved *)epctx__gen_array(g, 1, sizeof *moved);
+    if (moved == NULL) {
+        return NULL;
+    }
+    moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
+    moved->bytes.data = tensor->data;
+    moved->bytes.size = tensor->size;
+    g->report->initializers_size = moved->offset + tensor->size;
+    if (g->moved_last != NULL) {
+        g->moved_last->next = moved;
+    } else {
+        g->moved = moved;
+    }
+    g->moved_last = moved;
+    return moved;
+}
+
+/* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
+static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx_tensor *tensor,
+                                bool outside)
+{
+    epctx__generation *g = w->g;
+    epctx__builder b = epctx__builder_of(g->model);
+    epctx_slot *fresh = epctx__add_message(&b, NULL, slot->number);
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.data + body.size;
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        if (after != NULL && t.number != 9 && t.number != 13 && t.number != 14 &&
+        bool storage = (t.number >= 4 && t.number <= 7) || (t.number >= 9 && t.number <= 11) ||
+                       t.number == 13 || t.number == 14;
+        if (after != NULL && !storage &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }
         p = after;
     }
-    epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
-    return epctx__place(model, &b, model->graph, slot, fresh, w->g->error) == EPCTX_OK &&
-           epctx__drop(w, slot);
+    if (fresh != NULL && outside) {
+        const epctx__moved *moved = epctx__move(g, tensor);
+        if (moved == NULL) {
+            return false;
+        }
+        epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
+        epctx__add_pair(&b, fresh, "offset", epctx__gen_decimal(g, moved->offset));
+        epctx__add_pair(&b, fresh, "length", epctx__gen_decimal(g, tensor->size));
+        epctx__add_varint(&b, fresh, 14, 1);
+    } else if (fresh != NULL) {
+        epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
+    }
+    return epctx__place(g->model, &b, slot->parent, slot, fresh, g->error) == EPCTX_OK &&
+           epctx__drop_slot(w, slot);
 }
 
-/* Initializers that nobody reads any more go, unless they are what makes an input optional; what
- * stays and lives in a file comes inside. */
-static bool epctx__rewrite_initializers(epctx__rewrite *w)
+/* A tensor of the new model: initializers may go out, external data comes in or moves. */
+static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
 {
-    epctx_model *model = w->g->model;
+    epctx__generation *g = w->g;
+    epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
+    bool outside = initializer && g->report->initializers_path[0] != '\0' &&
+                   view.elem_type != EPCTX_ONNX_STRING;
     epctx__loader loader;
-    epctx_slot *slot;
+    epctx_tensor tensor;
+    if (!outside && !view.external) {
+        return true;
+    }
     memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = w->g->error;
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_tensor_view tensor;
-        if (slot->number != 5 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+    loader.model = g->model;
+    loader.arena = g->arena;
+    loader.error = g->error;
+    if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
+        return false;
+    }
+    outside = outside && tensor.data != NULL && tensor.size >= g->opts->initializers_min_size &&
+              tensor.size > 0;
+    return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
+}
+
+/* Messages that can hold tensors. */
+static bool epctx__holds_tensors(epctx__type type)
+{
+    return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
+           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE || type == EPCTX__T_FUNCTION;
+}
+
+/* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
+static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    epctx_field field;
+    while (depth > 0 && epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        if (inner == EPCTX__T_TENSOR) {
+            if ((all && type == EPCTX__T_GRAPH) || epctx_tensor_of(field.body).external) {
+                return true;
+            }
+        } else if (epctx__holds_tensors(inner) &&
+                   epctx__needs_settling(field.body, inner, all, depth - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
+ * what it has to change. */
+static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type, uint32_t depth)
+{
+    bool all = w->g->report->initializers_path[0] != '\0';
+    epctx_slot *child;
+    epctx_slot *next;
+    if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
+        return true;
+    }
+    if (slot->message == NULL &&
+        !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
+        epctx__nomem(w->g->error, w->g->model->arena.missing);
+        return false;
+    }
+    for (child = slot->message->first; child != NULL; child = next) {
+        uint32_t kind =
+            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
+        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        next = child->next;
+        if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        tensor = epctx_tensor_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->inputs, tensor.name) == EPCTX_MAP_NONE) {
+        if (inner == EPCTX__T_TENSOR
+                ? !epctx__settle_tensor(w, child, type == EPCTX__T_GRAPH)
+                : !epctx__settle(w, child, inner, depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__settle_model(epctx__rewrite *w)
+{
+    epctx_slot *slot;
+    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+        epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
+                           : slot->number == 25 ? EPCTX__T_FUNCTION
+                                                : EPCTX__T_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX__T_NONE &&
+            !epctx__settle(w, slot, type, 100)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__is_kept(const epctx__rewrite *w, epctx_str name)
+{
+    return epctx_map_get(&w->used, name) != EPCTX_MAP_NONE ||
+           epctx_map_get(&w->inputs, name) != EPCTX_MAP_NONE;
+}
+
+/* Quantization annotations of values that are gone go; those that stay need their parameters. */
+static bool epctx__rewrite_annotations(epctx__rewrite *w)
+{
+    epctx_slot *slot;
+    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_annotation_view annotation;
+        epctx_cursor it;
+        epctx_pair pair;
+        epctx_cursor one;
+        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        memset(&annotation, 0, sizeof annotation);
+        annotation.view = epctx__slot_view(slot);
+        one = epctx_fields(annotation.view, 1);
+        while (epctx_next_str(&one, &annotation.tensor_name)) {
+        }
+        if (!epctx__is_kept(w, annotation.tensor_name) &&
+            epctx_map_get(&w->made, annotation.tensor_name) == EPCTX_MAP_NONE) {
             if (!epctx__drop(w, slot)) {
                 return false;
             }
-        } else if (tensor.external) {
-            epctx_tensor loaded;
-            if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &loaded) ||
-                !epctx__inline_initializer(w, slot, &loaded)) {
+            continue;
+        }
+        it = epctx_annotation_pairs(&annotation);
+        while (epctx_next_pair(&it, &pair)) {
+            if (!epctx__mark(w, &w->used, pair.value)) {
                 return false;
             }
+        }
+    }
+    return true;
+}
+
+/* Initializers that nobody reads any more go, unless they are what makes an input optional. */
+static bool epctx__rewrite_initializers(epctx__rewrite *w)
+{
+    epctx_slot *slot;
+    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_view body;
+        epctx_str name;
+        if (slot->wire != EPCTX_WIRE_LEN || slot->removed ||
+            (slot->number != 5 && slot->number != 15)) {
+            continue;
+        }
+        body = epctx__slot_view(slot);
+        if (slot->number == 15) { /* sparse: the name is the one of its values */
+            epctx_cursor it = epctx_fields(body, 1);
+            if (!epctx__next_body(&it, &body)) {
+                continue;
+            }
+        }
+        name = epctx_tensor_of(body).name;
+        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
+            return false;
         }
     }
     return true;
@@ -10522,8 +11561,7 @@ static bool epctx__rewrite_inputs(epctx__rewrite *w)
             continue;
         }
         name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (epctx_map_get(&w->inputs, name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->used, name) == EPCTX_MAP_NONE && !epctx__drop(w, slot)) {
+        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
             return false;
         }
     }
@@ -10562,9 +11600,9 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
     }
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
+        const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
-            const epctx_value *value =
-                g->types[i] != NULL ? &g->types[i][k] : &part->outputs[k];
+            const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 &&
                 epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
                 epctx_put_value(model, value, g->error) != EPCTX_OK) {
@@ -10575,31 +11613,183 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
     return true;
 }
 
+/* -- metadata -- */
+
+/* Does the new model have a node of the EP that a metadata key names? */
+static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
+{
+    const epctx_profile *profile = epctx_profile_of(ep);
+    size_t profiles;
+    bool known = profile != &epctx_profiles(&profiles)[0] + profiles - 1; /* generic is last */
+    size_t i;
+    if (epctx_str_is(ep, g->backend->source)) {
+        return g->part_count > 0;
+    }
+    for (i = 0; i < g->graph.node_count; i++) {
+        const epctx_attr *source;
+        if (!epctx__is_ep_record(&g->graph.nodes[i])) {
+            continue;
+        }
+        source = epctx_node_attr(&g->graph.nodes[i], "source");
+        if (source != NULL && (epctx_str_eq(source->s, ep) ||
+                               (known && epctx_profile_of(source->s) == profile))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the source tells of EPs that have no node here any more misleads who reads it. */
+static bool epctx__rewrite_metadata(epctx__rewrite *w)
+{
+    static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
+    epctx_slot *slot;
+    size_t i;
+    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+        epctx_str key, value;
+        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        epctx__pair(epctx__slot_view(slot), &key, &value);
+        for (i = 0; i < 2; i++) {
+            size_t size = strlen(prefixes[i]);
+            epctx_str ep = key;
+            if (key.size < size || memcmp(key.data, prefixes[i], size) != 0) {
+                continue;
+            }
+            ep.data += size;
+            ep.size -= size;
+            if (!epctx__has_ep(w->g, ep) && !epctx__drop(w, slot)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static epctx_status epctx__gen_metadata(epctx__generation *g, const char *prefix, epctx_str value)
+{
+    epctx_str parts[2];
+    size_t size = strlen(prefix) + strlen(g->backend->source) + 1;
+    char *key = (char *)epctx__gen_array(g, size, 1);
+    epctx_status status = key != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    parts[0] = epctx_str_of(prefix);
+    parts[1] = epctx_str_of(g->backend->source);
+    if (status == EPCTX_OK) {
+        status = epctx__join(key, size, parts, 2, "a metadata key", g->error);
+    }
+    return status == EPCTX_OK ? epctx_put_metadata(g->model, epctx_str_of(key), value, g->error)
+                              : status;
+}
+
 /* The metadata that ORT reads before it loads the model. */
 static epctx_status epctx__gen_compatibility(epctx__generation *g)
 {
-    static const char prefix[] = "ep_compatibility_info.";
     const epctx_backend *b = g->backend;
-    epctx_str parts[2];
-    size_t key_size = sizeof prefix + strlen(b->source);
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
-    char *key = (char *)epctx__gen_array(g, key_size, 1);
     char *text = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status;
-    if (key == NULL || text == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    parts[0] = epctx_str_of(prefix);
-    parts[1] = epctx_str_of(b->source);
-    status = epctx__join(key, key_size, parts, 2, "a metadata key", g->error);
+    epctx_status status = text != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
     if (status == EPCTX_OK) {
         status = epctx_backend_compatibility(b, text, size, g->error);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_put_metadata(g->model, epctx_str_of(key), epctx_str_of(text), g->error);
+    return status == EPCTX_OK ? epctx__gen_metadata(g, EPCTX_COMPAT_PREFIX, epctx_str_of(text))
+                              : status;
+}
+
+/* Everything asked for that changes the result. */
+static uint64_t epctx__options_hash(const epctx_gen_opts *o)
+{
+    uint64_t h = epctx__hash_number(0, 1); /* version of this list */
+    size_t i, k;
+    h = epctx__hash_number(h, (uint64_t)o->embed | (uint64_t)o->require_all << 1 |
+                                  (uint64_t)o->prepare_only << 2);
+    h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
+    h = epctx__hash_str(h, epctx_str_of(o->binary));
+    h = epctx__hash_str(h, epctx_str_of(o->initializers_file_name));
+    h = epctx__hash_number(h, o->initializers_min_size);
+    h = epctx__hash_str(h, epctx_str_of(o->build_options));
+    h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
+    for (i = 0; o->sets != NULL && i < o->set_count; i++) {
+        h = epctx__hash_number(h, o->sets[i].node_count);
+        for (k = 0; k < o->sets[i].node_count; k++) {
+            h = epctx__hash_number(h, o->sets[i].nodes[k]);
+        }
     }
-    return status;
+    return h;
+}
+
+static bool epctx__stamp_text(epctx_buffer *out, const char *text)
+{
+    return epctx_buffer_append(out, text, strlen(text)) == EPCTX_OK;
+}
+
+static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        if (c == '%' ? !epctx__stamp_text(out, "%25")
+            : c == '\n' ? !epctx__stamp_text(out, "%0A")
+                        : epctx_buffer_append(out, &c, 1) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return epctx__stamp_text(out, "\n");
+}
+
+static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
+{
+    char memory[32];
+    epctx__text text = epctx__text_of(memory, sizeof memory);
+    size_t i;
+    epctx__text_number(&text, value, base);
+    for (i = text.size; base == 16 && i < 16; i++) {
+        if (!epctx__stamp_text(out, "0")) {
+            return false;
+        }
+    }
+    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
+}
+
+/* "<word> <bytes> <hash> <name>" */
+static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t *data, size_t size,
+                              epctx_str name)
+{
+    return epctx__stamp_text(out, word) && epctx__stamp_number(out, size, 10) &&
+           epctx__stamp_text(out, " ") && epctx__stamp_number(out, epctx_hash(data, size, 0), 16) &&
+           epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
+}
+
+static epctx_status epctx__gen_stamp(epctx__generation *g)
+{
+    const epctx_model *model = g->model;
+    const epctx__file *file;
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    epctx_str value;
+    bool ok;
+    in_arena.user = g->arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&text, &in_arena);
+    ok = epctx__stamp_file(&text, "source ", model->source.data, model->source.size,
+                           epctx_path_file(epctx_str_of(model->path)));
+    for (file = model->files; ok && file != NULL; file = file->next) {
+        ok = epctx__stamp_file(&text, "data ", file->mapping.data, file->mapping.size, file->name);
+    }
+    ok = ok && epctx__stamp_text(&text, "options ") &&
+         epctx__stamp_number(&text, epctx__options_hash(g->opts), 16) &&
+         epctx__stamp_text(&text, "\nsdk ") &&
+         epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
+         epctx__stamp_text(&text, "arch ") &&
+         epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
+    if (!ok) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    value.data = (const char *)text.data;
+    value.size = text.size - 1; /* without the last line end */
+    return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
@@ -10610,6 +11800,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     size_t nodes = 0;
     size_t i;
     epctx_slot *slot;
+    epctx_status status;
     memset(&w, 0, sizeof w);
     w.g = g;
     w.unit = (uint32_t *)epctx__gen_array(g, g->graph.node_count, sizeof *w.unit);
@@ -10631,155 +11822,274 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
         }
     }
     if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
-        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_initializers(&w) ||
-        !epctx__rewrite_inputs(&w) || !epctx__rewrite_values(&w)) {
+        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_annotations(&w) ||
+        !epctx__rewrite_initializers(&w) || !epctx__rewrite_inputs(&w) ||
+        !epctx__rewrite_values(&w) || !epctx__rewrite_metadata(&w) || !epctx__settle_model(&w)) {
         return g->error->status;
     }
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
-        } else {
+        } else if (!epctx__is_ep_record(&g->graph.nodes[i])) {
             g->report->cpu_nodes++;
         }
     }
-    if (epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error) != EPCTX_OK) {
-        return g->error->status;
+    if (g->moved == NULL) {
+        g->report->initializers_path[0] = '\0'; /* nothing to put there */
     }
-    return epctx__gen_compatibility(g);
+    if (g->part_count == 0) {
+        return EPCTX_OK;
+    }
+    status = epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx__gen_compatibility(g);
+    }
+    return status == EPCTX_OK ? epctx__gen_stamp(g) : status;
 }
 
-/* Binary and model become visible together: both are durable beforehand, the old model goes first,
- * and the new one comes last. Whatever a crash leaves, no model meets a binary of another
- * generation. */
-static epctx_status epctx__gen_commit(epctx__generation *g)
+/* -- several files become visible together --
+ *
+ * All are durable beforehand, the old models go first, binaries come, and the new models come last.
+ * Whatever a crash leaves, no model meets a binary of another generation. */
+
+typedef struct epctx__commit_file {
+    const char *path;
+    epctx__output *out;
+    bool is_model;
+} epctx__commit_file;
+
+typedef struct epctx__commit {
+    const epctx_io *io;
+    epctx_arena *arena;
+    epctx_error *error;
+    const epctx_hooks *hooks;
+    epctx__commit_file *files;
+    size_t count;
+} epctx__commit;
+
+static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
+                                        size_t room, const epctx_hooks *hooks, epctx_error *error)
 {
-    const epctx_io *io = g->model->io;
-    const char *model_path = g->report->context_path;
-    char old[EPCTX_PATH_MAX];
-    bool external = !g->opts->embed;
-    epctx__output *outs = (epctx__output *)epctx__gen_array(g, 2, sizeof *outs);
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status = EPCTX_OK;
-    if (outs == NULL) {
-        return EPCTX_ERR_NOMEM;
+    memset(c, 0, sizeof *c);
+    c->io = io;
+    c->arena = arena;
+    c->error = error;
+    c->hooks = hooks;
+    c->files = (epctx__commit_file *)epctx_arena_array(arena, room, sizeof *c->files);
+    return c->files != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+/* A temporary file that will be `path`. To be filled with epctx__output_write or _model. */
+static epctx_status epctx__commit_add(epctx__commit *c, const char *path, bool is_model,
+                                      epctx__output **out)
+{
+    epctx__commit_file *file = &c->files[c->count];
+    epctx_status status;
+    file->path = path;
+    file->is_model = is_model;
+    file->out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *file->out);
+    *out = file->out;
+    if (file->out == NULL) {
+        return epctx__nomem(c->error, c->arena->missing);
     }
-    if (external) {
-        status = epctx__output_open(&outs[0], io, g->report->binary_path, g->error);
-        if (status == EPCTX_OK) {
-            status = io->write_fn(io->user, &outs[0].file, g->binary.data, g->binary.size,
-                                  g->error);
-        }
-        if (status == EPCTX_OK) {
-            status = io->sync_fn(io->user, &outs[0].file, g->error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_open(&outs[1], io, model_path, g->error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_model(&outs[1], g->model);
-    }
-    if (status == EPCTX_OK && external) {
-        status = io->stat_fn(io->user, model_path, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
-        /* The file itself, as commit_fn replaces it: a link to it stays. */
-        status = io->canonical_fn(io->user, model_path, old, sizeof old, g->error);
-        if (status == EPCTX_OK) {
-            status = io->remove_fn(io->user, old, g->error);
-        }
-        if (status == EPCTX_OK) {
-            status = io->sync_folder_fn(io->user, old, g->error);
-        }
-    }
-    if (status == EPCTX_OK && external) {
-        status = epctx__output_commit(&outs[0]);
-        if (status == EPCTX_OK) {
-            status = io->sync_folder_fn(io->user, g->report->binary_path, g->error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_commit(&outs[1]);
-    }
-    if (status == EPCTX_OK) {
-        status = io->sync_folder_fn(io->user, model_path, g->error);
-    }
-    epctx__output_abort(&outs[0]);
-    epctx__output_abort(&outs[1]);
+    status = epctx__output_open(file->out, c->io, path, c->error);
+    c->count += status == EPCTX_OK;
     return status;
 }
 
-/* The model goes on showing an embedded payload, so the payload lives as long: in its arena. */
-static void *epctx__arena_alloc_fn(void *user, size_t size)
+static epctx_status epctx__commit_bytes(epctx__commit *c, const char *path, const uint8_t *data,
+                                        size_t size)
 {
-    return epctx__arena_raw((epctx_arena *)user, size);
+    epctx__output *out;
+    epctx_status status = epctx__commit_add(c, path, false, &out);
+    if (status == EPCTX_OK && size > 0) {
+        status = c->io->write_fn(c->io->user, &out->file, data, size, c->error);
+    }
+    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
 }
 
-static void epctx__arena_free_fn(void *user, void *memory)
+/* An old model goes, itself: a link to it stays, as commit_fn leaves it. */
+static epctx_status epctx__commit_clear(epctx__commit *c, const char *path)
 {
-    (void)user;
-    (void)memory;
+    const epctx_io *io = c->io;
+    char old[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status = io->stat_fn(io->user, path, &kind, &size, c->error);
+    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
+        return status;
+    }
+    status = io->canonical_fn(io->user, path, old, sizeof old, c->error);
+    if (status == EPCTX_OK) {
+        status = io->remove_fn(io->user, old, c->error);
+    }
+    return status == EPCTX_OK ? io->sync_folder_fn(io->user, old, c->error) : status;
 }
 
-EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
-                                      const epctx_gen_opts *opts, epctx_gen_report *report,
-                                      epctx_error *error)
+static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
 {
-    static const epctx_gen_opts defaults = {NULL, false, NULL, false, false, NULL};
-    epctx__generation g;
-    epctx_allocator in_arena;
-    epctx_error local;
-    size_t mark;
-    epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    memset(&g, 0, sizeof g);
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
+        if (c->files[i].is_model != models) {
+            continue;
+        }
+        status = epctx__output_commit(c->files[i].out);
+        if (status == EPCTX_OK) {
+            status = c->io->sync_folder_fn(c->io->user, c->files[i].path, c->error);
+        }
+        epctx__progress(c->hooks, "write", i + 1, c->count);
+    }
+    return status;
+}
+
+/* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
+static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
+{
+    bool others = false;
+    size_t i;
+    for (i = 0; i < c->count; i++) {
+        others = others || !c->files[i].is_model;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_cancelled(c->hooks, c->error);
+    }
+    /* A model alone is replaced in one step. */
+    for (i = 0; status == EPCTX_OK && others && i < c->count; i++) {
+        if (c->files[i].is_model) {
+            status = epctx__commit_clear(c, c->files[i].path);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_kind(c, true);
+    }
+    for (i = 0; i < c->count; i++) {
+        epctx__output_abort(c->files[i].out);
+    }
+    return status;
+}
+
+static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
+                                        const epctx__moved *moved)
+{
+    static const uint8_t zeros[64] = {0};
+    epctx__output *out;
+    uint64_t at = 0;
+    epctx_status status = epctx__commit_add(c, path, false, &out);
+    for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
+        status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
+        if (status == EPCTX_OK) {
+            status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
+        }
+        at = moved->offset + moved->bytes.size;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_flush(out);
+    }
+    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
+}
+
+static epctx_status epctx__gen_commit(epctx__generation *g)
+{
+    epctx_span binary = epctx_ep_binary(&g->ep);
+    epctx__commit c;
+    epctx__output *out;
+    epctx_status status =
+        epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
+    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
+        status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
+    }
+    if (status == EPCTX_OK && g->moved != NULL) {
+        status = epctx__commit_moved(&c, g->report->initializers_path, g->moved);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_add(&c, g->report->context_path, true, &out);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_model(out, g->model);
+    }
+    return epctx__commit_end(&c, status);
+}
+
+/* Everything but the writing. */
+static epctx_status epctx__gen_make(epctx__generation *g)
+{
+    epctx_status status = epctx__gen_source(g);
+    if (status == EPCTX_OK) {
+        status = epctx__gen_paths(g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_partition(g);
+    }
+    if (status == EPCTX_OK && g->part_count > 0) {
+        status = epctx__gen_compile(g);
+    }
+    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+        status = epctx__gen_rewrite(g);
+    }
+    if (status == EPCTX_OK && epctx_model_size(g->model) > INT32_MAX) {
+        status = epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                            "the EPContext model would have %u bytes, protobuf readers take less "
+                            "than 2 GiB: %s",
+                            epctx_model_size(g->model),
+                            g->opts->embed ? "do not embed the context binary"
+                                           : "give initializers a file of their own");
+    }
+    g->report->partition_count = g->part_count;
+    g->report->binary_size = epctx_ep_binary(&g->ep).size;
+    if (g->part_count == 0) {
+        g->report->binary_path[0] = '\0';
+    }
+    return status;
+}
+
+static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
+                                     const epctx_backend *backend, const epctx_gen_opts *opts,
+                                     epctx_error *error)
+{
+    memset(g, 0, sizeof *g);
     if (model == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
         model->root == NULL || model->io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "an open model with an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    g.model = model;
-    g.backend = backend;
-    g.opts = opts != NULL ? opts : &defaults;
-    g.error = error != NULL ? error : &local;
-    g.arena = &model->arena;
-    g.report = (epctx_gen_report *)epctx__gen_array(&g, 1, sizeof *g.report);
-    if (g.report == NULL) {
-        return EPCTX_ERR_NOMEM;
+    g->model = model;
+    g->backend = backend;
+    g->opts = opts;
+    g->error = error;
+    g->arena = &model->arena;
+    g->report = (epctx_gen_report *)epctx__gen_array(g, 1, sizeof *g->report);
+    return g->report != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
+                                      const epctx_gen_opts *opts, epctx_gen_report *report,
+                                      epctx_error *error)
+{
+    epctx_gen_opts defaults;
+    epctx__generation g;
+    epctx_error local;
+    size_t mark;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    memset(&defaults, 0, sizeof defaults);
+    status = epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
+                              error != NULL ? error : &local);
+    if (status != EPCTX_OK) {
+        return status;
     }
     mark = epctx_edit_mark(model);
-    in_arena.user = g.arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&g.binary, g.opts->embed ? &in_arena : g.opts->allocator);
-    status = epctx__gen_source(&g);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_paths(&g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_partition(&g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_compile(&g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_rewrite(&g);
-    }
-    if (status == EPCTX_OK && epctx_model_size(model) > INT32_MAX) {
-        status = epctx_fail(g.error, EPCTX_ERR_LIMIT,
-                            "the EPContext model would have %u bytes, protobuf readers take less "
-                            "than 2 GiB%s",
-                            epctx_model_size(model),
-                            g.opts->embed ? ": do not embed the context binary" : "");
-    }
-    if (status == EPCTX_OK) {
+    status = epctx__gen_make(&g);
+    if (status == EPCTX_OK && (g.part_count > 0 || g.opts->no_nodes == EPCTX_NO_NODES_COPY)) {
         status = epctx__gen_commit(&g);
+    } else if (status == EPCTX_OK) {
+        g.report->context_path[0] = '\0';
     }
-    g.report->partition_count = g.part_count;
-    g.report->binary_size = g.binary.size;
     if (status != EPCTX_OK) {
         epctx_fail(g.error, status, "%s failed without a message", backend->source);
         epctx_undo(model, mark);
@@ -10787,8 +12097,208 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     if (report != NULL && status == EPCTX_OK) {
         *report = *g.report;
     }
-    epctx_buffer_free(&g.binary);
+    epctx_ep_end(&g.ep);
     return status;
+}
+
+/* -- freshness -- */
+
+/* One line of a stamp: its word, up to two numbers, and what follows. */
+typedef struct epctx__stamp_line {
+    epctx_str word;
+    uint64_t size, hash;
+    epctx_str name; /* as stored: escaped */
+} epctx__stamp_line;
+
+static epctx_str epctx__split(epctx_str *rest, char at)
+{
+    epctx_str part = *rest;
+    size_t i = 0;
+    while (i < rest->size && rest->data[i] != at) {
+        i++;
+    }
+    part.size = i;
+    i += i < rest->size;
+    rest->data += i;
+    rest->size -= i;
+    return part;
+}
+
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
+{
+    epctx_str text;
+    epctx_str number;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    memset(line, 0, sizeof *line);
+    text = epctx__split(rest, '\n');
+    line->word = epctx__split(&text, ' ');
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
+        number = epctx__split(&text, ' ');
+        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
+            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
+        }
+        number = epctx__split(&text, ' ');
+        line->hash = epctx__hex(number);
+    } else if (epctx_str_is(line->word, "options")) {
+        line->hash = epctx__hex(text);
+    }
+    line->name = text;
+    return true;
+}
+
+/* Does a name of the stamp, escaped, stand for `plain`? */
+static bool epctx__stamp_is(epctx_str escaped, const char *plain)
+{
+    size_t i = 0;
+    for (; *plain != '\0'; plain++) {
+        const char *want = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
+        size_t size = want != NULL ? 3 : 1;
+        if (escaped.size - i < size || memcmp(escaped.data + i, want != NULL ? want : plain, size) != 0) {
+            return false;
+        }
+        i += size;
+    }
+    return i == escaped.size;
+}
+
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
+{
+    size_t i = 0;
+    size_t used = 0;
+    while (i < escaped.size && used + 1 < capacity) {
+        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
+        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == escaped.size;
+}
+
+/* Is the file what the line says? */
+static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
+                                         const char *path, bool fast, epctx_error *why)
+{
+    const epctx_io *io = model->io;
+    epctx_file_kind kind;
+    epctx_mapping mapping;
+    uint64_t size, changed, written, ignored;
+    bool same;
+    if (io->stat_fn(io->user, path, &kind, &size, why) != EPCTX_OK ||
+        kind != EPCTX_FILE_REGULAR) {
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
+        return EPCTX_FRESH_UNKNOWN;
+    }
+    if (size != line->size) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u", path, size,
+                   line->size);
+        return EPCTX_STALE;
+    }
+    if (fast && io->times_fn != NULL &&
+        io->times_fn(io->user, path, &ignored, &changed, NULL) == EPCTX_OK &&
+        io->times_fn(io->user, model->path, &written, &ignored, NULL) == EPCTX_OK &&
+        changed < written) {
+        return EPCTX_FRESH;
+    }
+    if (io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
+        return EPCTX_FRESH_UNKNOWN;
+    }
+    same = epctx_hash(mapping.data, mapping.size, 0) == line->hash;
+    io->unmap_fn(io->user, &mapping);
+    if (!same) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
+    }
+    return same ? EPCTX_FRESH : EPCTX_STALE;
+}
+
+/* The path of a file that a line names, in the folder of the source. */
+static epctx_status epctx__fresh_path(const epctx_model *model, const epctx__stamp_line *line,
+                                      const epctx_fresh_opts *opts, char *out, epctx_error *why)
+{
+    char name[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    bool source = epctx_str_is(line->word, "source");
+    const char *given = opts->source_path;
+    epctx_status status;
+    if (source && given != NULL) {
+        parts[0] = epctx_str_of(given);
+        return epctx__path_join(out, EPCTX_PATH_MAX, parts, 1, why);
+    }
+    if (!epctx__stamp_plain(line->name, name, sizeof name)) {
+        return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
+    }
+    status = epctx_path_check(epctx_str_of(name), why); /* the stamp is as hostile as the model */
+    parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
+    parts[1] = epctx_str_of(name);
+    return status == EPCTX_OK ? epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why) : status;
+}
+
+static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
+                                         const epctx_backend *backend,
+                                         const epctx_fresh_opts *opts, epctx_error *why)
+{
+    char path[EPCTX_PATH_MAX];
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
+        return epctx__fresh_path(model, line, opts, path, why) == EPCTX_OK
+                   ? epctx__fresh_file(model, line, path, opts->fast, why)
+                   : EPCTX_FRESH_UNKNOWN;
+    }
+    if (epctx_str_is(line->word, "options") && opts->gen != NULL &&
+        line->hash != epctx__options_hash(opts->gen)) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
+        return EPCTX_STALE;
+    }
+    if (backend != NULL && epctx_str_is(line->word, "sdk") &&
+        !epctx__stamp_is(line->name, backend->sdk_version)) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled by SDK %S, this is %s", &line->name,
+                   backend->sdk_version);
+        return EPCTX_STALE;
+    }
+    if (backend != NULL && epctx_str_is(line->word, "arch") &&
+        !epctx__stamp_is(line->name, backend->hardware_architecture)) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled for %S, this is %s", &line->name,
+                   backend->hardware_architecture);
+        return EPCTX_STALE;
+    }
+    return EPCTX_FRESH;
+}
+
+EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
+                                            const epctx_backend *backend,
+                                            const epctx_fresh_opts *opts, epctx_error *why)
+{
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_fresh_opts defaults;
+    epctx__stamp_line line;
+    epctx_freshness verdict = EPCTX_FRESH;
+    epctx_str parts[2];
+    epctx_str rest;
+    bool has_source = false;
+    epctx_error_clear(why);
+    memset(&defaults, 0, sizeof defaults);
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = epctx_str_of(source);
+    if (epctx__join(key, sizeof key, parts, 2, "a metadata key", why) != EPCTX_OK ||
+        !epctx_model_metadata(model, epctx_str_of(key), &rest)) {
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
+        epctx_blame(why, model->path, NULL, NULL);
+        return EPCTX_FRESH_UNKNOWN;
+    }
+    while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
+        has_source = has_source || epctx_str_is(line.word, "source");
+        verdict = epctx__fresh_line(model, &line, backend, opts != NULL ? opts : &defaults, why);
+    }
+    if (verdict == EPCTX_FRESH && !has_source) {
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
+        verdict = EPCTX_FRESH_UNKNOWN;
+    }
+    if (verdict == EPCTX_FRESH) {
+        epctx_error_clear(why);
+    }
+    epctx_blame(why, model->path, NULL, NULL);
+    return verdict;
 }
 
 /* ================================================================================================
