@@ -50,6 +50,8 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
+ *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
+ *   EPCTX_WIN32_LOCK              workspace                                 implementation file
  *   No option changes a public struct.
  *
  * MEMORY
@@ -87,7 +89,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>partition >>weights >>ep >>gen >>load >>implementation
+ *   >>scan >>edit >>partition >>weights >>ep >>gen >>load >>share >>implementation
  */
 
 #ifndef EPCTX_H
@@ -1862,13 +1864,30 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
 
+#endif /* EPCTX_NO_WIRE */
+
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
  * ============================================================================================== */
 
+#ifndef EPCTX_NO_WIRE
+
+/* Context binaries from the application instead of from files (ORT's named-buffer callbacks). */
+typedef struct epctx_reader {
+    void *user;
+    /* The whole binary that nodes call `name`, as the model stores it: relative, without "..", but
+     * chosen by whoever made the model. `out` belongs to the application until release_fn. */
+    epctx_status (*read_fn)(void *user, epctx_str name, epctx_mapping *out, epctx_error *error);
+    void (*release_fn)(void *user, epctx_mapping *mapping);
+} epctx_reader;
+
 typedef struct epctx_load_opts {
     const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
+    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
+                                     backend's, letter by letter, and the key is partition_name */
+    const epctx_reader *reader;   /* may be NULL; copied */
+    const epctx_hooks *hooks;     /* may be NULL */
 } epctx_load_opts;
 
 /* An EPContext node of this backend, bound to the graph that runs it. */
@@ -1877,29 +1896,150 @@ typedef struct epctx_bound {
     epctx_node_view view;
     void *graph;
     epctx_graph_info info;
+    struct epctx__entry *entry; /* private: where a shared graph came from */
 } epctx_bound;
 
-/* Everything that was loaded for one model. Members are private but for `bound`. */
+/* Everything that was loaded for one model. Members are private but for those up to `cpu_nodes`. */
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-    size_t other_nodes; /* nodes of the main graph that are not ours: CPU or other EPs */
+    const epctx_node_view *others; /* nodes of the main graph that are not ours, in order: for the
+                                      CPU, or (epctx_is_epnode) for other EPs */
+    size_t other_nodes;
+    size_t cpu_nodes; /* of them for the CPU */
     const epctx_backend *backend;
     epctx_arena arena;
     struct epctx__context *contexts;
     size_t context_count;
     const epctx_io *io;
     uint32_t path_flags;
+    epctx_reader reader;
+    const epctx_profile *profile;
+    const struct epctx__sharing *sharing;
+    struct epctx_workspace *workspace;
 } epctx_loaded;
 
-/* Loads every primary context whose source is the backend's, once per file, and binds secondaries
- * by partition_name (EP-context design, inference workflow). Any failure maps to INVALID_GRAPH.
- * The model must stay open until epctx_unload. */
+/* Loads every primary context that is ours, any number, each file once, and binds every node by the
+ * profile's key, secondary ones to the primary that has their graph (EP-context design, inference
+ * workflow). A context comes from the node itself, from `reader`, or from a file beside the model
+ * (beside ep.context_file_path when that is set). A model without nodes of ours loads as nothing.
+ * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
+ * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>share: one context for several sessions (EP-context design, weight sharing)
+ *
+ * A workspace is the "EP singleton" of the design document, as an object that the application or
+ * the EP holds. Generating, the sessions of a group compile into one context, which the last one
+ * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
+ * graph; the others wait in the workspace and are moved to the sessions that ask for them, which do
+ * not open the binary. Everything is counted: workspace and sessions may end in any order.
+ * ============================================================================================== */
+
+/* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
+typedef struct epctx_lock {
+    void *user;
+    void (*lock_fn)(void *user);
+    void (*unlock_fn)(void *user);
+    void (*free_fn)(void *user); /* may be NULL: called once, when the workspace is gone */
+} epctx_lock;
+
+/* A lock of the machine: a mutex of pthreads when the implementation file was compiled with
+ * EPCTX_PTHREAD_LOCK, an SRWLOCK of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED.
+ * Memory comes from `allocator` (default malloc), free_fn gives it back. */
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error);
+
+/* What happens to a session whose graph another one has. */
+typedef enum epctx_taken {
+    EPCTX_TAKEN_RELOAD = 0, /* it loads the binary once more, for itself and for others to come */
+    EPCTX_TAKEN_ERROR       /* EPCTX_ERR_CONTEXT */
+} epctx_taken;
+
+typedef struct epctx_workspace_opts {
+    const epctx_allocator *allocator; /* default malloc; copied; called under the lock only */
+    epctx_lock lock;                  /* copied */
+    epctx_taken taken;
+} epctx_workspace_opts;
+
+/* One for each EP of a process, or as many as the application likes: sessions of different
+ * workspaces never meet. In one workspace EPs are kept apart by `source`, loaded binaries by
+ * canonical path and content, groups under construction by a name. */
+typedef struct epctx_workspace epctx_workspace;
+
+/* An empty workspace. `opts` NULL means defaults. Errors: NOMEM. */
+EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
+                                            const epctx_workspace_opts *opts, epctx_error *error);
+/* Gives the handle back. Sessions go on; the memory goes with the last of them. Groups that were
+ * not finished are given up: nothing of them was or will be written. NULL is fine. */
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
+/* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
+EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
+
+/* -- loading -- */
+
+/* A context binary in a file. */
+typedef struct epctx_binary_file {
+    const epctx_io *io;
+    epctx_str folder, name; /* as for epctx_path_find */
+    uint32_t path_flags;
+} epctx_binary_file;
+
+/* A graph that was moved out of the workspace. `graph` and `info` are valid until it is given
+ * back. */
+typedef struct epctx_shared {
+    void *graph;
+    epctx_graph_info info;
+    struct epctx__entry *entry;
+} epctx_shared;
+
+/* Takes the graph `key` (EPContext attribute partition_name or node name) with `hash` (0: any) of a
+ * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
+ * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
+ * Errors as for epctx_load, and CONTEXT when the graph is taken under EPCTX_TAKEN_ERROR. */
+EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                        const epctx_binary_file *binary, epctx_str key,
+                                        uint64_t hash, epctx_shared *out, epctx_error *error);
+/* Gives a graph back, so that another session can have it; the context goes with the last graph
+ * that is in use. Once for every take, before the session's last hold on the workspace ends. */
+EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared);
+
+#ifndef EPCTX_NO_WIRE
+
+/* epctx_load with ep.share_ep_contexts = 1: binaries in files are shared through the workspace,
+ * embedded ones are the session's own. A failed session gives back what it took. epctx_unload ends
+ * the session. EPCTX_ERR_ARG with a reader: it has no paths to tell binaries apart. */
+EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
+                                        const epctx_model *model, const epctx_backend *backend,
+                                        const epctx_load_opts *opts, epctx_error *error);
+
+/* -- generating -- */
+
+/* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
+ * only one of this EP). The first session begins the group and names the binary after its model;
+ * all EPContext models go beside it. The session with `stop` (ep.stop_share_ep_contexts) is the
+ * last: it writes the binary and the EPContext models of all sessions, together. Before that
+ * nothing is visible: until then the models are kept in memory. A session that fails leaves the
+ * group as it was, ready for the next one (graphs it had compiled stay in the context and are used
+ * when it tries again). When the last session fails while writing, the group is given up.
+ * `backend` and the model's io must live until the group ends.
+ * Errors: ARG when embedded, with another backend object than the group's or in another folder. */
+EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const char *group,
+                                            epctx_model *model, const epctx_backend *backend,
+                                            const epctx_gen_opts *opts, bool stop,
+                                            epctx_gen_report *report, epctx_error *error);
+/* Ends a group without a further session, as `stop` would. `binary_size` may be NULL.
+ * EPCTX_ERR_NOT_FOUND: there is no such group. */
+EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
+                                          const char *source, const epctx_hooks *hooks,
+                                          uint64_t *binary_size, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1921,6 +2061,12 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_MALLOC
 #include <stdlib.h>
+#endif
+
+#if defined(EPCTX_PTHREAD_LOCK)
+#include <pthread.h>
+#elif defined(EPCTX_WIN32_LOCK)
+#include <windows.h>
 #endif
 
 #ifndef EPCTX_NO_STDIO
@@ -10553,6 +10699,7 @@ typedef struct epctx__generation {
     const epctx_node *nodes; /* the EPContext nodes */
     void *build;             /* of the group; NULL: a context of its own */
     epctx__known *known;     /* what is in it */
+    bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
     epctx__foreign *foreign;
     epctx__moved *moved;
@@ -10709,7 +10856,7 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     paths[2] = r->initializers_path;
     for (i = 0; i < 3; i++) {
         /* The group's binary was checked by the session that named it. */
-        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || g->build == NULL)) {
+        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || !g->joins)) {
             status = epctx__check_target(g, paths[i]);
         }
         for (k = 0; status == EPCTX_OK && k < i; k++) {
@@ -12307,18 +12454,35 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
 
 /* One loaded context binary. */
 typedef struct epctx__context {
-    const char *path; /* canonical; NULL: embedded in the node at `payload` */
+    const char *path; /* canonical, or the name given to the reader; NULL: embedded in the node */
     epctx_span payload;
     epctx_mapping mapping;
-    void *context;
+    bool mapped;
+    void *context; /* NULL: the workspace has it */
 } epctx__context;
+
+/* What a node looks for. */
+typedef struct epctx__wanted {
+    epctx_str folder, name; /* of the binary */
+    const char *path;       /* its canonical path, "" when it is not there */
+    epctx_str key;
+    uint64_t hash;
+} epctx__wanted;
+
+/* How graphs come from a workspace and go back. */
+typedef struct epctx__sharing {
+    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, epctx_bound *bound,
+                            epctx_error *error);
+    void (*give_fn)(epctx_loaded *loaded, epctx_bound *bound);
+    void (*leave_fn)(struct epctx_workspace *workspace);
+} epctx__sharing;
 
 /* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(epctx_status status, epctx_error *error, const char *file,
                                        const epctx_str *node, const char *attribute)
 {
     if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
-        status != EPCTX_ERR_NOMEM) {
+        status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
         status = EPCTX_ERR_CONTEXT;
     }
     if (error != NULL && error->status != EPCTX_OK) {
@@ -12329,27 +12493,82 @@ static epctx_status epctx__load_failed(epctx_status status, epctx_error *error, 
     return status;
 }
 
+static void epctx__context_unmap(epctx_loaded *loaded, epctx__context *c)
+{
+    if (c->mapped && loaded->reader.read_fn != NULL) {
+        if (loaded->reader.release_fn != NULL) {
+            loaded->reader.release_fn(loaded->reader.user, &c->mapping);
+        }
+    } else if (c->mapped) {
+        loaded->io->unmap_fn(loaded->io->user, &c->mapping);
+    }
+    c->mapped = false;
+}
+
 static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
 {
     epctx_status status = loaded->backend->load_fn(loaded->backend->self, c->payload, &c->context,
                                                    error);
     if (status == EPCTX_OK) {
         loaded->context_count++;
-    } else if (c->mapping.handle != NULL) {
-        loaded->io->unmap_fn(loaded->io->user, &c->mapping);
+    } else {
+        c->context = NULL;
+        epctx__context_unmap(loaded, c);
     }
     return status;
 }
 
-/* The context of a primary node: loaded now, or already there because another node names the same
- * file. */
+/* A binary outside of the model. */
+static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
+                                        const epctx__wanted *wanted, epctx_error *error)
+{
+    epctx_status status;
+    c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(wanted->path));
+    if (c->path == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    if (loaded->reader.read_fn != NULL) {
+        status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
+    } else {
+        status = epctx_path_map(loaded->io, wanted->folder, wanted->name, loaded->path_flags,
+                                &c->mapping, NULL, 0, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    c->mapped = true;
+    c->payload.data = c->mapping.data;
+    c->payload.size = c->mapping.size;
+    if (c->payload.size == 0 || c->payload.data == NULL) {
+        epctx__context_unmap(loaded, c);
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &wanted->name);
+    }
+    return epctx__load_bytes(loaded, c, error);
+}
+
+/* Where a binary is. Under a reader its name is all there is. */
+static epctx_status epctx__load_locate(const epctx_loaded *loaded, const epctx__wanted *wanted,
+                                       char *path, size_t capacity, epctx_error *error)
+{
+    if (loaded->reader.read_fn != NULL) {
+        epctx_status status = epctx_path_check(wanted->name, error);
+        return status == EPCTX_OK
+                   ? epctx__join(path, capacity, &wanted->name, 1, "a name", error)
+                   : status;
+    }
+    return epctx_path_find(loaded->io, wanted->folder, wanted->name, loaded->path_flags, path,
+                           capacity, error);
+}
+
+/* The context of a node: loaded now, or already there because another node names the same file. */
 static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode *node,
                                         epctx_str folder, const epctx__context **out,
                                         epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     epctx__context *c = &loaded->contexts[loaded->context_count];
-    epctx_status status = EPCTX_OK;
+    epctx__wanted wanted;
+    epctx_status status;
     size_t i;
     *out = c;
     if (node->embed_mode == 1) {
@@ -12361,26 +12580,75 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
         }
         return epctx__load_bytes(loaded, c, error);
     }
-    status = epctx_path_find(loaded->io, folder, node->ep_cache_context, loaded->path_flags, path,
-                             sizeof path, error);
+    memset(&wanted, 0, sizeof wanted);
+    wanted.folder = folder;
+    wanted.name = node->ep_cache_context;
+    wanted.path = path;
+    status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
     for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
         if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
             *out = &loaded->contexts[i];
             return EPCTX_OK;
         }
     }
-    if (status == EPCTX_OK) {
-        c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(path));
-        status = c->path != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
+    return status == EPCTX_OK ? epctx__load_outside(loaded, c, &wanted, error) : status;
+}
+
+/* Under which name the graph of a node is in its context. */
+static epctx_str epctx__load_key(const epctx_loaded *loaded, const epctx_epnode *node)
+{
+    epctx_key key = loaded->profile != NULL ? loaded->profile->key : EPCTX_KEY_PARTITION;
+    if (key == EPCTX_KEY_NONE) {
+        return epctx_str_of(NULL);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_path_map(loaded->io, folder, node->ep_cache_context, loaded->path_flags,
-                                &c->mapping, NULL, 0, error);
+    return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
+                                                                        : node->name;
+}
+
+/* Does this node come with a context of its own? */
+static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *node)
+{
+    if (node->main_context != 0) {
+        return true;
     }
-    if (status == EPCTX_OK) {
-        c->payload.data = c->mapping.data;
-        c->payload.size = c->mapping.size;
-        status = epctx__load_bytes(loaded, c, error);
+    return loaded->profile != NULL && node->ep_cache_context.size > 0 &&
+           (loaded->profile->payload == EPCTX_PAYLOAD_EACH ||
+            (loaded->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
+}
+
+/* A graph from the workspace: from the node's own binary, else from those of the model's others. */
+static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                       bool *tried, epctx_error *error)
+{
+    epctx_bound *bound = &loaded->bound[index];
+    bool own = epctx__load_has_own(loaded, &bound->node);
+    epctx__wanted wanted;
+    char path[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    size_t i;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.folder = folder;
+    wanted.path = path;
+    wanted.key = epctx__load_key(loaded, &bound->node);
+    wanted.hash = epctx_notes_hash(bound->node.notes);
+    for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
+        const epctx_epnode *node = &loaded->bound[i].node;
+        epctx_error ignored;
+        if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
+            continue;
+        }
+        epctx_error_clear(error);
+        *tried = true;
+        wanted.name = node->ep_cache_context;
+        status = epctx_path_check(wanted.name, error);
+        /* It need not be there any more when the workspace has its graphs. */
+        if (status == EPCTX_OK &&
+            epctx__load_locate(loaded, &wanted, path, sizeof path, &ignored) != EPCTX_OK) {
+            path[0] = '\0';
+        }
+        if (status == EPCTX_OK) {
+            status = loaded->sharing->take_fn(loaded, &wanted, bound, error);
+        }
     }
     return status;
 }
@@ -12390,8 +12658,7 @@ static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const 
                                 epctx_error *error)
 {
     const epctx_backend *b = loaded->backend;
-    epctx_str key = bound->node.partition_name.size > 0 ? bound->node.partition_name
-                                                         : bound->node.name;
+    epctx_str key = epctx__load_key(loaded, &bound->node);
     uint64_t hash = epctx_notes_hash(bound->node.notes);
     epctx_status status = EPCTX_ERR_CONTEXT;
     size_t i;
@@ -12424,27 +12691,40 @@ static epctx_str epctx__source_of(const epctx_node_view *node)
     return source;
 }
 
+/* The source decides first: what is wrong with another EP's node is that EP's business. */
+static bool epctx__load_is_ours(const epctx_loaded *loaded, const epctx_node_view *view)
+{
+    epctx_epnode node = epctx_epnode_default();
+    if (!epctx_is_epnode(view)) {
+        return false;
+    }
+    node.source = epctx__source_of(view);
+    node.present = node.source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
+    return loaded->profile != NULL
+               ? epctx_profile_claims(loaded->profile, &node) == EPCTX_CLAIM_YES
+               : epctx_str_is(node.source, loaded->backend->source);
+}
+
 static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model *model,
                                         epctx_error *error)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     size_t count = epctx__count(it);
     epctx_node_view node;
+    epctx_node_view *others =
+        (epctx_node_view *)epctx_arena_array(&loaded->arena, count, sizeof *others);
+    loaded->others = others;
     loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
     loaded->contexts =
         (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (loaded->bound == NULL || loaded->contexts == NULL) {
+    if (loaded->bound == NULL || loaded->contexts == NULL || others == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
         epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx_is_epnode(&node)) {
-            loaded->other_nodes++;
-            continue;
-        }
-        /* The source decides first: what is wrong with another EP's node is that EP's business. */
-        if (!epctx_str_is(epctx__source_of(&node), loaded->backend->source)) {
-            loaded->other_nodes++;
+        if (!epctx__load_is_ours(loaded, &node)) {
+            others[loaded->other_nodes++] = node;
+            loaded->cpu_nodes += !epctx_is_epnode(&node);
             continue;
         }
         if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
@@ -12456,9 +12736,22 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
-                                    epctx_str context_file_path, epctx_error *error)
+/* Loads the context that a node brings, unless the workspace does. */
+static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
+                                    epctx_str folder, const epctx__context **own,
+                                    epctx_error *error)
 {
+    if (!epctx__load_has_own(loaded, node) ||
+        (loaded->sharing != NULL && node->embed_mode == 0)) {
+        return EPCTX_OK;
+    }
+    return epctx__load_primary(loaded, node, folder, own, error);
+}
+
+static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
+                                    const epctx_load_opts *opts, epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
     epctx_str folder = epctx_str_of(NULL);
     const epctx__context **own = (const epctx__context **)epctx_arena_array(
         &loaded->arena, loaded->bound_count, sizeof *own);
@@ -12466,58 +12759,69 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
     epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
-        const epctx_backend *b = loaded->backend;
-        if (b->check_fn != NULL) {
+        status = epctx_cancelled(opts->hooks, error);
+        if (status == EPCTX_OK && b->check_fn != NULL) {
             status = b->check_fn(b->self, node, error);
-            if (status != EPCTX_OK) {
-                return epctx__load_failed(status, error, model->path, &node->name, NULL);
-            }
         }
-        if (node->main_context == 0) {
-            continue;
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &node->name, NULL);
         }
-        if (node->embed_mode == 0) {
-            status = epctx_path_base(epctx_str_of(model->path), context_file_path, &folder, error);
+        if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
+            loaded->reader.read_fn == NULL) {
+            status = epctx_path_base(epctx_str_of(model->path),
+                                     epctx_str_of(opts->context_file_path), &folder, error);
         }
         if (status == EPCTX_OK) {
-            status = epctx__load_primary(loaded, node, folder, &own[i], error);
+            status = epctx__load_own(loaded, node, folder, &own[i], error);
         }
         if (status != EPCTX_OK) {
             return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
         }
     }
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        status = epctx__bind(loaded, &loaded->bound[i], own[i], error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &loaded->bound[i].node.name,
-                                      own[i] == NULL ? "main_context" : NULL);
+        epctx_bound *bound = &loaded->bound[i];
+        bool shared = loaded->sharing != NULL && own[i] == NULL &&
+                      (bound->node.main_context == 0 || bound->node.embed_mode == 0);
+        bool tried = false;
+        if (shared) {
+            status = epctx__bind_shared(loaded, i, folder, &tried, error);
         }
+        /* A secondary node of a model that has embedded contexts, too, may belong to those. */
+        if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
+            epctx_error_clear(error);
+            status = epctx__bind(loaded, bound, own[i], error);
+        }
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                      own[i] == NULL && bound->node.main_context == 0
+                                          ? "main_context"
+                                          : NULL);
+        }
+        epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
     return status;
 }
 
-EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
-                                  const epctx_backend *backend, const epctx_load_opts *opts,
-                                  epctx_error *error)
+/* `loaded` is zeroed but for what sharing needs. */
+static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *model,
+                                      const epctx_backend *backend, const epctx_load_opts *opts,
+                                      epctx_error *error)
 {
+    epctx_load_opts defaults;
     epctx_status status;
-    epctx_error_clear(error);
-    if (loaded == NULL || model == NULL || model->root == NULL || backend == NULL ||
-        backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "an open model and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    memset(loaded, 0, sizeof *loaded);
+    memset(&defaults, 0, sizeof defaults);
+    opts = opts != NULL ? opts : &defaults;
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
-    epctx_arena_init(&loaded->arena, opts != NULL ? opts->allocator : NULL);
+    loaded->profile = opts->profile;
+    if (opts->reader != NULL) {
+        loaded->reader = *opts->reader;
+    }
+    epctx_arena_init(&loaded->arena, opts->allocator);
     status = epctx__load_collect(loaded, model, error);
     if (status == EPCTX_OK) {
-        status = epctx__load_all(loaded, model,
-                                 epctx_str_of(opts != NULL ? opts->context_file_path : NULL),
-                                 error);
+        status = epctx__load_all(loaded, model, opts, error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, model->path, NULL, NULL);
@@ -12526,21 +12830,1045 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     return status;
 }
 
+static epctx_status epctx__load_args(const epctx_loaded *loaded, const epctx_model *model,
+                                     const epctx_backend *backend, epctx_error *error)
+{
+    if (loaded == NULL || model == NULL || model->root == NULL || backend == NULL ||
+        backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "an open model and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
+                                  const epctx_backend *backend, const epctx_load_opts *opts,
+                                  epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__load_args(loaded, model, backend, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memset(loaded, 0, sizeof *loaded);
+    return epctx__load_model(loaded, model, backend, opts, error);
+}
+
 EPCTX_API void epctx_unload(epctx_loaded *loaded)
 {
+    const epctx__sharing *sharing;
+    struct epctx_workspace *workspace;
     size_t i;
     if (loaded == NULL) {
         return;
     }
+    for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
+        if (loaded->bound[i].entry != NULL) {
+            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
+        }
+    }
     for (i = 0; i < loaded->context_count; i++) {
         epctx__context *c = &loaded->contexts[i];
         loaded->backend->unload_fn(loaded->backend->self, c->context);
-        if (c->mapping.handle != NULL) {
-            loaded->io->unmap_fn(loaded->io->user, &c->mapping);
-        }
+        epctx__context_unmap(loaded, c);
     }
+    sharing = loaded->sharing;
+    workspace = loaded->workspace;
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
+    if (sharing != NULL) {
+        sharing->leave_fn(workspace);
+    }
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>share
+ * ============================================================================================== */
+
+#if defined(EPCTX_PTHREAD_LOCK)
+
+static void epctx__lock_lock(void *user)
+{
+    pthread_mutex_lock((pthread_mutex_t *)user);
+}
+
+static void epctx__lock_unlock(void *user)
+{
+    pthread_mutex_unlock((pthread_mutex_t *)user);
+}
+
+#elif defined(EPCTX_WIN32_LOCK)
+
+static void epctx__lock_lock(void *user)
+{
+    AcquireSRWLockExclusive((SRWLOCK *)user);
+}
+
+static void epctx__lock_unlock(void *user)
+{
+    ReleaseSRWLockExclusive((SRWLOCK *)user);
+}
+
+#endif
+
+#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
+
+/* The mutex first: its address is what the lock functions get. */
+typedef struct epctx__mutex {
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_t mutex;
+#else
+    SRWLOCK mutex;
+#endif
+    epctx_allocator allocator;
+} epctx__mutex;
+
+static void epctx__lock_free(void *user)
+{
+    epctx__mutex *mutex = (epctx__mutex *)user;
+    epctx_allocator allocator = mutex->allocator;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_destroy(&mutex->mutex);
+#endif
+    allocator.free_fn(allocator.user, mutex);
+}
+
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error)
+{
+    epctx_allocator a = epctx__allocator(allocator);
+    epctx__mutex *mutex;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    mutex = a.alloc_fn != NULL ? (epctx__mutex *)a.alloc_fn(a.user, sizeof *mutex) : NULL;
+    if (mutex == NULL) {
+        return epctx__nomem(error, sizeof *mutex);
+    }
+    memset(mutex, 0, sizeof *mutex);
+    mutex->allocator = a;
+#ifdef EPCTX_PTHREAD_LOCK
+    if (pthread_mutex_init(&mutex->mutex, NULL) != 0) {
+        a.free_fn(a.user, mutex);
+        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
+    }
+#else
+    InitializeSRWLock(&mutex->mutex);
+#endif
+    lock->user = mutex;
+    lock->lock_fn = epctx__lock_lock;
+    lock->unlock_fn = epctx__lock_unlock;
+    lock->free_fn = epctx__lock_free;
+    return EPCTX_OK;
+}
+
+#else
+
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error)
+{
+    (void)allocator;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                      "compile the implementation with EPCTX_PTHREAD_LOCK or EPCTX_WIN32_LOCK");
+}
+
+#endif
+
+/* A loaded binary. It lives as long as somebody uses one of its graphs. */
+typedef struct epctx__entry {
+    struct epctx__entry *next;
+    epctx_backend backend;
+    const epctx_io *io;
+    epctx_arena arena; /* paths */
+    const char *path;  /* canonical */
+    const char *alias; /* canonical folder and the name in the model: known when the file is gone */
+    uint64_t content;
+    epctx_mapping mapping;
+    void *context;
+    epctx_buffer taken; /* void *: graphs in use */
+    bool closed;        /* not to be found any more */
+} epctx__entry;
+
+struct epctx_workspace {
+    epctx_allocator allocator;
+    epctx_lock lock;
+    epctx_taken taken;
+    size_t holds; /* the owner's, and one for each session */
+    epctx__entry *entries;
+    struct epctx__group *groups;
+};
+
+static void epctx__workspace_lock(epctx_workspace *w)
+{
+    if (w->lock.lock_fn != NULL) {
+        w->lock.lock_fn(w->lock.user);
+    }
+}
+
+static void epctx__workspace_unlock(epctx_workspace *w)
+{
+    if (w->lock.unlock_fn != NULL) {
+        w->lock.unlock_fn(w->lock.user);
+    }
+}
+
+static void epctx__groups_drop(epctx_workspace *w);
+
+EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
+                                            const epctx_workspace_opts *opts, epctx_error *error)
+{
+    epctx_allocator a = epctx__allocator(opts != NULL ? opts->allocator : NULL);
+    epctx_workspace *w;
+    epctx_error_clear(error);
+    *workspace = NULL;
+    if (a.alloc_fn == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "EPCTX_NO_MALLOC: pass an allocator");
+    }
+    w = (epctx_workspace *)a.alloc_fn(a.user, sizeof *w);
+    if (w == NULL) {
+        return epctx__nomem(error, sizeof *w);
+    }
+    memset(w, 0, sizeof *w);
+    w->allocator = a;
+    w->holds = 1;
+    if (opts != NULL) {
+        w->lock = opts->lock;
+        w->taken = opts->taken;
+    }
+    *workspace = w;
+    return EPCTX_OK;
+}
+
+static void epctx__workspace_clear(epctx_workspace *w)
+{
+    epctx__entry *entry;
+    for (entry = w->entries; entry != NULL; entry = entry->next) {
+        entry->closed = true;
+    }
+    epctx__groups_drop(w);
+}
+
+EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace)
+{
+    epctx__workspace_lock(workspace);
+    epctx__workspace_clear(workspace);
+    epctx__workspace_unlock(workspace);
+}
+
+static void epctx__workspace_leave(epctx_workspace *w)
+{
+    epctx_lock lock = w->lock;
+    epctx_allocator a = w->allocator;
+    size_t holds;
+    epctx__workspace_lock(w);
+    holds = --w->holds;
+    epctx__workspace_unlock(w);
+    if (holds == 0) { /* nobody else can come in */
+        a.free_fn(a.user, w);
+        if (lock.free_fn != NULL) {
+            lock.free_fn(lock.user);
+        }
+    }
+}
+
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
+{
+    if (workspace != NULL) {
+        epctx_workspace_clear(workspace);
+        epctx__workspace_leave(workspace);
+    }
+}
+
+/* -- loading -- */
+
+/* What tells two binaries of one path apart without reading all of them: size, both ends, and
+ * places between. Graphs are told apart by their own hashes. */
+static uint64_t epctx__content(epctx_span binary)
+{
+    const size_t block = 65536;
+    uint64_t h = epctx__hash_number(0, binary.size);
+    size_t i;
+    if (binary.size <= 16 * block) {
+        return epctx_hash(binary.data, binary.size, h);
+    }
+    for (i = 0; i < 16; i++) {
+        size_t at = (binary.size - block) / 15 * i;
+        h = epctx_hash(binary.data + (i < 15 ? at : binary.size - block), block, h);
+    }
+    return h;
+}
+
+static bool epctx__is_taken(const epctx__entry *entry, const void *graph)
+{
+    size_t at;
+    for (at = 0; at < entry->taken.size; at += sizeof graph) {
+        void *other;
+        memcpy(&other, entry->taken.data + at, sizeof other);
+        if (other == graph) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
+{
+    epctx__entry **link = &w->entries;
+    while (*link != NULL && *link != entry) {
+        link = &(*link)->next;
+    }
+    if (*link == entry) {
+        *link = entry->next;
+    }
+    if (entry->context != NULL) {
+        entry->backend.unload_fn(entry->backend.self, entry->context);
+    }
+    if (entry->mapping.handle != NULL) {
+        entry->io->unmap_fn(entry->io->user, &entry->mapping);
+    }
+    epctx_buffer_free(&entry->taken);
+    epctx_arena_free(&entry->arena);
+    w->allocator.free_fn(w->allocator.user, entry);
+}
+
+static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_shared *out,
+                                      epctx_error *error)
+{
+    const epctx_backend *b = &entry->backend;
+    epctx_status status = b->info_fn(b->self, graph, &out->info, error);
+    if (status == EPCTX_OK &&
+        epctx_buffer_append(&entry->taken, &graph, sizeof graph) != EPCTX_OK) {
+        status = epctx__nomem(error, sizeof graph);
+    }
+    if (status == EPCTX_OK) {
+        out->graph = graph;
+        out->entry = entry;
+    }
+    return status;
+}
+
+/* Names under which a binary is known. */
+typedef struct epctx__names {
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
+    char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+} epctx__names;
+
+static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
+                                      epctx_error *error)
+{
+    const epctx_io *io = binary->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    epctx_error ignored;
+    epctx_status status = epctx_path_check(binary->name, error);
+    place->path[0] = place->alias[0] = '\0';
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
+    if (epctx__path_join(folder, sizeof folder, parts, 1, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, sizeof place->path, &ignored) ==
+            EPCTX_OK) {
+        parts[0] = epctx_str_of(place->path);
+        parts[1] = epctx_str_of("/");
+        parts[2] = binary->name;
+        status = epctx__path_join(place->alias, sizeof place->alias, parts, 3, error);
+    }
+    if (status == EPCTX_OK &&
+        epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
+                        sizeof place->path, &ignored) != EPCTX_OK) {
+        place->path[0] = '\0';
+    }
+    return status;
+}
+
+static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *backend,
+                            const epctx__names *place)
+{
+    if (entry->closed || entry->backend.self != backend->self ||
+        strcmp(entry->backend.source, backend->source) != 0) {
+        return false;
+    }
+    return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
+           (place->path[0] != '\0' && strcmp(entry->path, place->path) == 0);
+}
+
+/* Loads a binary into a new entry, which belongs to nobody yet. */
+static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *backend,
+                                      const epctx_binary_file *binary,
+                                      const epctx__names *place, epctx__entry **out,
+                                      epctx_error *error)
+{
+    epctx__entry *entry = (epctx__entry *)w->allocator.alloc_fn(w->allocator.user, sizeof *entry);
+    epctx_span bytes;
+    epctx_status status;
+    *out = NULL;
+    if (entry == NULL) {
+        return epctx__nomem(error, sizeof *entry);
+    }
+    memset(entry, 0, sizeof *entry);
+    entry->backend = *backend;
+    entry->io = binary->io;
+    epctx_arena_init(&entry->arena, &w->allocator);
+    epctx_buffer_init(&entry->taken, &w->allocator);
+    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
+    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
+    status = entry->path != NULL && entry->alias != NULL
+                 ? EPCTX_OK
+                 : epctx__nomem(error, entry->arena.missing);
+    if (status == EPCTX_OK) {
+        status = epctx_path_map(binary->io, binary->folder, binary->name, binary->path_flags,
+                                &entry->mapping, NULL, 0, error);
+    }
+    bytes.data = entry->mapping.data;
+    bytes.size = entry->mapping.size;
+    if (status == EPCTX_OK) {
+        entry->content = epctx__content(bytes);
+        status = backend->load_fn(backend->self, bytes, &entry->context, error);
+    }
+    if (status != EPCTX_OK) {
+        entry->context = NULL;
+        epctx__entry_free(w, entry);
+        return status;
+    }
+    entry->next = w->entries;
+    w->entries = entry;
+    *out = entry;
+    return EPCTX_OK;
+}
+
+/* A graph that waits in the workspace. `graph` stays NULL when there is none; `used` tells whether
+ * somebody has it. */
+static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend *backend,
+                                        const epctx__names *place, epctx_str key, uint64_t hash,
+                                        epctx_shared *out, bool *used, epctx_error *error)
+{
+    epctx__entry *entry;
+    for (entry = w->entries; entry != NULL; entry = entry->next) {
+        epctx_error ignored;
+        void *graph = NULL;
+        epctx_error_clear(&ignored);
+        if (!epctx__entry_is(entry, backend, place) ||
+            backend->find_fn(backend->self, entry->context, key, hash, &graph, &ignored) !=
+                EPCTX_OK) {
+            continue;
+        }
+        if (!epctx__is_taken(entry, graph)) {
+            return epctx__entry_take(entry, graph, out, error);
+        }
+        *used = true;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
+                                const epctx_binary_file *binary, epctx_str key, uint64_t hash,
+                                epctx_shared *out, epctx_error *error)
+{
+    epctx__names place;
+    epctx__entry *entry = NULL;
+    void *graph = NULL;
+    bool used = false;
+    epctx_status status = epctx__names_find(binary, &place, error);
+    if (status == EPCTX_OK) {
+        status = epctx__entry_search(w, backend, &place, key, hash, out, &used, error);
+    }
+    if (status != EPCTX_OK || out->entry != NULL) {
+        return status;
+    }
+    if (used && w->taken == EPCTX_TAKEN_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "graph '%S' of '%S' is in use by another session of this workspace", &key,
+                          &binary->name);
+    }
+    status = epctx__entry_load(w, backend, binary, &place, &entry, error);
+    if (status == EPCTX_OK) {
+        status = backend->find_fn(backend->self, entry->context, key, hash, &graph, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__entry_take(entry, graph, out, error);
+    }
+    if (status != EPCTX_OK && entry != NULL) {
+        epctx__entry_free(w, entry);
+    }
+    return status;
+}
+
+static void epctx__give(epctx_workspace *w, epctx_shared *shared)
+{
+    epctx__entry *entry = shared->entry;
+    size_t at;
+    for (at = 0; entry != NULL && at < entry->taken.size; at += sizeof shared->graph) {
+        void *graph;
+        memcpy(&graph, entry->taken.data + at, sizeof graph);
+        if (graph == shared->graph) {
+            entry->taken.size -= sizeof graph;
+            memmove(entry->taken.data + at, entry->taken.data + entry->taken.size, sizeof graph);
+            break;
+        }
+    }
+    if (entry != NULL && entry->taken.size == 0) {
+        epctx__entry_free(w, entry);
+    }
+    memset(shared, 0, sizeof *shared);
+}
+
+EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                        const epctx_binary_file *binary, epctx_str key,
+                                        uint64_t hash, epctx_shared *out, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
+        binary->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a workspace, an io and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    epctx__workspace_lock(workspace);
+    status = epctx__take(workspace, backend, binary, key, hash, out, error);
+    workspace->holds += status == EPCTX_OK;
+    epctx__workspace_unlock(workspace);
+    return status;
+}
+
+EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
+{
+    if (shared->entry == NULL) {
+        return;
+    }
+    epctx__workspace_lock(workspace);
+    epctx__give(workspace, shared);
+    epctx__workspace_unlock(workspace);
+    epctx__workspace_leave(workspace);
+}
+
+#ifdef EPCTX_NO_WIRE
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    (void)w;
+}
+
+#else
+
+static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
+                                        epctx_bound *bound, epctx_error *error)
+{
+    epctx_binary_file binary;
+    epctx_shared shared;
+    epctx_status status;
+    binary.io = loaded->io;
+    binary.folder = wanted->folder;
+    binary.name = wanted->name;
+    binary.path_flags = loaded->path_flags;
+    status = epctx_share_take(loaded->workspace, loaded->backend, &binary, wanted->key,
+                              wanted->hash, &shared, error);
+    if (status == EPCTX_OK) {
+        bound->graph = shared.graph;
+        bound->info = shared.info;
+        bound->entry = shared.entry;
+    }
+    return status;
+}
+
+static void epctx__sharing_give(epctx_loaded *loaded, epctx_bound *bound)
+{
+    epctx_shared shared;
+    shared.graph = bound->graph;
+    shared.info = bound->info;
+    shared.entry = bound->entry;
+    epctx_share_give(loaded->workspace, &shared);
+    bound->entry = NULL;
+}
+
+EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
+                                        const epctx_model *model, const epctx_backend *backend,
+                                        const epctx_load_opts *opts, epctx_error *error)
+{
+    static const epctx__sharing sharing = {epctx__sharing_take, epctx__sharing_give,
+                                           epctx__workspace_leave};
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__load_args(loaded, model, backend, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memset(loaded, 0, sizeof *loaded);
+    if (workspace == NULL || model->io == NULL || (opts != NULL && opts->reader != NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "sharing needs a workspace and files: an io and no reader");
+    }
+    epctx__workspace_lock(workspace);
+    workspace->holds++;
+    epctx__workspace_unlock(workspace);
+    loaded->sharing = &sharing;
+    loaded->workspace = workspace;
+    return epctx__load_model(loaded, model, backend, opts, error);
+}
+
+/* -- generating -- */
+
+/* A session that waits for the last one. */
+typedef struct epctx__pending {
+    struct epctx__pending *next;
+    const char *path;
+    epctx_buffer model;
+    epctx__output *initializers; /* a temporary file, or NULL */
+    const char *initializers_path;
+} epctx__pending;
+
+/* A context under construction. */
+typedef struct epctx__group {
+    struct epctx__group *next;
+    const char *name;
+    const epctx_backend *backend;
+    const epctx_io *io;
+    epctx_arena arena;
+    void *build;
+    epctx__known known;
+    char folder[EPCTX_PATH_MAX]; /* canonical */
+    const char *binary;          /* as the nodes name it; NULL until the first session is through */
+    const char *binary_path;
+    epctx__pending *pending; /* in order */
+    epctx__pending **pending_end;
+    size_t pending_count;
+} epctx__group;
+
+static void epctx__group_free(epctx_workspace *w, epctx__group *group)
+{
+    epctx__group **link = &w->groups;
+    epctx__pending *p;
+    while (*link != NULL && *link != group) {
+        link = &(*link)->next;
+    }
+    if (*link == group) {
+        *link = group->next;
+    }
+    if (group->build != NULL) {
+        group->backend->discard_fn(group->backend->self, group->build);
+    }
+    for (p = group->pending; p != NULL; p = p->next) {
+        epctx_buffer_free(&p->model);
+        if (p->initializers != NULL) {
+            epctx__output_abort(p->initializers);
+        }
+    }
+    epctx_buffer_free(&group->known.names);
+    epctx_buffer_free(&group->known.hashes);
+    epctx_arena_free(&group->arena);
+    w->allocator.free_fn(w->allocator.user, group);
+}
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    while (w->groups != NULL) {
+        epctx__group_free(w, w->groups);
+    }
+}
+
+static epctx__group *epctx__group_find(const epctx_workspace *w, const char *name,
+                                       const char *source)
+{
+    epctx__group *group;
+    for (group = w->groups; group != NULL; group = group->next) {
+        if (strcmp(group->name, name != NULL ? name : "") == 0 &&
+            strcmp(group->backend->source, source) == 0) {
+            return group;
+        }
+    }
+    return NULL;
+}
+
+static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      const epctx_gen_opts *opts, epctx__group **out,
+                                      epctx_error *error)
+{
+    epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
+    epctx_build_opts how;
+    epctx_status status;
+    *out = NULL;
+    if (group == NULL) {
+        return epctx__nomem(error, sizeof *group);
+    }
+    memset(group, 0, sizeof *group);
+    group->backend = backend;
+    group->io = io;
+    group->pending_end = &group->pending;
+    epctx_arena_init(&group->arena, &w->allocator);
+    epctx_buffer_init(&group->known.names, &w->allocator);
+    epctx_buffer_init(&group->known.hashes, &w->allocator);
+    group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
+    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+    how.prepare_only = opts->prepare_only;
+    status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
+                                 : epctx__nomem(error, group->arena.missing);
+    if (status != EPCTX_OK) {
+        epctx__group_free(w, group);
+        return status;
+    }
+    group->next = w->groups;
+    w->groups = group;
+    *out = group;
+    return EPCTX_OK;
+}
+
+/* All files of a group are in one folder, and each model has a name of its own. */
+static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation *g)
+{
+    const epctx_io *io = g->model->io;
+    const char *path = g->report->context_path;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    const epctx__pending *p;
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
+    if (status == EPCTX_OK) {
+        status = io->canonical_fn(io->user, folder, real, sizeof real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (group->binary == NULL) {
+        memcpy(group->folder, real, strlen(real) + 1);
+        return EPCTX_OK;
+    }
+    if (strcmp(group->folder, real) != 0) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "'%s' is not in the group's folder '%s': models that share a binary are "
+                          "beside it",
+                          path, group->folder);
+    }
+    for (p = group->pending; p != NULL; p = p->next) {
+        if (epctx_str_eq(epctx_path_file(epctx_str_of(p->path)),
+                         epctx_path_file(epctx_str_of(path)))) {
+            return epctx_fail(g->error, EPCTX_ERR_ARG,
+                              "another session of the group writes '%s': set ep.context_file_path",
+                              path);
+        }
+    }
+    return EPCTX_OK;
+}
+
+static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
+{
+    return epctx_buffer_append((epctx_buffer *)stream->state, data, size) == EPCTX_OK;
+}
+
+static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
+                                        epctx_error *error)
+{
+    pb_ostream_t stream = {NULL, NULL, SIZE_MAX, 0
+#ifndef PB_NO_ERRMSG
+                           ,
+                           NULL
+#endif
+    };
+    epctx_error ignored;
+    stream.callback = epctx__buffer_stream;
+    stream.state = buffer;
+    return epctx_model_write_stream(model, &stream, &ignored) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, epctx_model_size(model));
+}
+
+/* What the session would write, kept until the group is written. */
+static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
+{
+    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
+    epctx__commit c;
+    epctx_status status;
+    if (p == NULL) {
+        return epctx__nomem(g->error, group->arena.missing);
+    }
+    epctx_buffer_init(&p->model, &w->allocator);
+    p->path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->context_path));
+    p->initializers_path =
+        epctx_arena_copy(&group->arena, epctx_str_of(g->report->initializers_path));
+    if (group->binary == NULL) {
+        group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->binary_path));
+        group->binary = epctx_arena_copy(&group->arena, epctx_str_of(g->binary));
+    }
+    if (p->path == NULL || p->initializers_path == NULL || group->binary == NULL ||
+        group->binary_path == NULL) {
+        group->binary = NULL;
+        return epctx__nomem(g->error, group->arena.missing);
+    }
+    status = epctx__buffer_model(&p->model, g->model, g->error);
+    if (status == EPCTX_OK && g->moved != NULL) {
+        status = epctx__commit_begin(&c, group->io, &group->arena, 1, NULL, g->error);
+        if (status == EPCTX_OK) {
+            status = epctx__commit_moved(&c, p->initializers_path, g->moved);
+            p->initializers = c.count > 0 ? c.files[0].out : NULL;
+        }
+    }
+    if (status != EPCTX_OK) {
+        if (p->initializers != NULL) {
+            epctx__output_abort(p->initializers);
+        }
+        epctx_buffer_free(&p->model);
+        return status;
+    }
+    *group->pending_end = p;
+    group->pending_end = &p->next;
+    group->pending_count++;
+    return EPCTX_OK;
+}
+
+/* The EPContext node of a record with another max_size, in place of `view`. */
+static epctx_status epctx__resize_node(epctx_model *model, const epctx_node_view *view,
+                                       epctx_epnode *ep, epctx_error *error)
+{
+    epctx__loader loader;
+    epctx_node node;
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_status status;
+    memset(&loader, 0, sizeof loader);
+    memset(&node, 0, sizeof node);
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.error = error;
+    node.name = view->name;
+    node.op_type = view->op_type;
+    node.domain = view->domain;
+    node.attrs = attrs;
+    node.attr_count = epctx_epnode_attrs(ep, attrs);
+    if (!epctx__load_strs(&loader, epctx_node_inputs(view), &node.inputs, &node.input_count) ||
+        !epctx__load_strs(&loader, epctx_node_outputs(view), &node.outputs, &node.output_count)) {
+        return EPCTX_ERR_NOMEM;
+    }
+    status = epctx_put_node(model, &node, view->view, NULL, error);
+    return status == EPCTX_OK ? epctx_remove(model, view->view, error) : status;
+}
+
+/* The largest max_size of the group goes into every node: spill buffers are shared like the
+ * context. */
+static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx__pending *p,
+                                  epctx_error *error)
+{
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_node_view view;
+    epctx_cursor it;
+    epctx_buffer fresh;
+    epctx_status status;
+    memset(&open, 0, sizeof open);
+    open.allocator = &w->allocator;
+    open.io = group->io;
+    status = epctx_model_open_memory(&model, p->model.data, p->model.size, &open, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx_buffer_init(&fresh, &w->allocator);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
+        epctx_epnode ep;
+        if (!epctx_is_epnode(&view) ||
+            !epctx_str_is(epctx__source_of(&view), group->backend->source) ||
+            epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
+            ep.max_size == group->known.max_size) {
+            continue;
+        }
+        ep.max_size = group->known.max_size;
+        status = epctx__resize_node(&model, &view, &ep, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__buffer_model(&fresh, &model, error);
+    }
+    epctx_model_close(&model);
+    if (status == EPCTX_OK) {
+        epctx_buffer_free(&p->model);
+        p->model = fresh;
+    } else {
+        epctx_buffer_free(&fresh);
+    }
+    return status;
+}
+
+static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+                                        const epctx_hooks *hooks, epctx_error *error)
+{
+    epctx__commit c;
+    epctx__pending *p;
+    epctx_status status = epctx__commit_begin(&c, group->io, &group->arena,
+                                              2 * group->pending_count + 1, hooks, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (group->known.hashes.size > 0) {
+        status = epctx__commit_bytes(&c, group->binary_path, binary->data, binary->size);
+    }
+    for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
+        epctx__output *out;
+        if (p->initializers != NULL) {
+            c.files[c.count].path = p->initializers_path;
+            c.files[c.count].out = p->initializers;
+            c.files[c.count].out->error = error;
+            c.count++;
+        }
+        status = epctx__commit_add(&c, p->path, true, &out);
+        if (status == EPCTX_OK) {
+            status = group->io->write_fn(group->io->user, &out->file, p->model.data, p->model.size,
+                                         error);
+        }
+        if (status == EPCTX_OK) {
+            status = group->io->sync_fn(group->io->user, &out->file, error);
+        }
+    }
+    return epctx__commit_end(&c, status);
+}
+
+/* Writes a group and ends it, whether or not that succeeds. */
+static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
+                                        const epctx_hooks *hooks, uint64_t *binary_size,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = group->backend;
+    void *build = group->build;
+    epctx_buffer binary;
+    epctx__pending *p;
+    epctx_status status;
+    epctx_buffer_init(&binary, &w->allocator);
+    group->build = NULL;
+    status = b->finish_fn(b->self, build, &binary, error);
+    for (p = group->pending; status == EPCTX_OK && b->max_size_fn != NULL && p != NULL;
+         p = p->next) {
+        status = epctx__resize(w, group, p, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_commit(group, &binary, hooks, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "%s failed without a message", b->source);
+    }
+    if (binary_size != NULL) {
+        *binary_size = binary.size;
+    }
+    epctx_buffer_free(&binary);
+    epctx__group_free(w, group);
+    return status;
+}
+
+static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group,
+                                         epctx__generation *g)
+{
+    epctx_status status;
+    g->build = group->build;
+    g->known = &group->known;
+    g->joins = group->binary != NULL;
+    if (g->joins) {
+        g->binary = epctx_arena_copy(g->arena, epctx_str_of(group->binary));
+        if (g->binary == NULL) {
+            return epctx__nomem(g->error, g->arena->missing);
+        }
+    }
+    status = epctx__gen_context_path(g);
+    if (status == EPCTX_OK) {
+        status = epctx__group_accepts(group, g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_make(g);
+    }
+    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+        status = epctx__group_add(w, group, g);
+    } else if (status == EPCTX_OK) {
+        g->report->context_path[0] = '\0';
+    }
+    if (status == EPCTX_OK && g->report->max_size > group->known.max_size) {
+        group->known.max_size = g->report->max_size;
+    }
+    return status;
+}
+
+static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
+                                          epctx__generation *g, bool stop)
+{
+    epctx__group *group = epctx__group_find(w, name, g->backend->source);
+    epctx_status status = EPCTX_OK;
+    size_t mark = epctx_edit_mark(g->model);
+    if (group == NULL) {
+        status = epctx__group_make(w, name, g->backend, g->model->io, g->opts, &group, g->error);
+    } else if (group->backend->self != g->backend->self || group->io != g->model->io) {
+        status = epctx_fail(g->error, EPCTX_ERR_ARG,
+                            "the group was begun with another backend object or another io");
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__group_session(w, group, g);
+    if (status == EPCTX_OK && stop) {
+        status = epctx__group_finish(w, group, g->opts->hooks, &g->report->binary_size, g->error);
+    } else if (group->pending_count == 0) {
+        epctx__group_free(w, group); /* still empty: the next session is the first */
+    }
+    if (status != EPCTX_OK) {
+        epctx_fail(g->error, status, "%s failed without a message", g->backend->source);
+        epctx_undo(g->model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const char *group,
+                                            epctx_model *model, const epctx_backend *backend,
+                                            const epctx_gen_opts *opts, bool stop,
+                                            epctx_gen_report *report, epctx_error *error)
+{
+    epctx_gen_opts defaults;
+    epctx__generation g;
+    epctx_error local;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    memset(&defaults, 0, sizeof defaults);
+    opts = opts != NULL ? opts : &defaults;
+    if (workspace == NULL || opts->embed) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          workspace == NULL
+                              ? "a workspace is expected"
+                              : "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each "
+                                "other: a shared binary is a file");
+    }
+    status = epctx__gen_begin(&g, model, backend, opts, error != NULL ? error : &local);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx__workspace_lock(workspace);
+    status = epctx__share_generate(workspace, group, &g, stop);
+    epctx__workspace_unlock(workspace);
+    if (report != NULL && status == EPCTX_OK) {
+        *report = *g.report;
+    }
+    epctx_ep_end(&g.ep);
+    return status;
+}
+
+EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
+                                          const char *source, const epctx_hooks *hooks,
+                                          uint64_t *binary_size, epctx_error *error)
+{
+    epctx__group *found;
+    epctx_error local;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    epctx__workspace_lock(workspace);
+    found = epctx__group_find(workspace, group, source);
+    status = found != NULL ? epctx__group_finish(workspace, found, hooks, binary_size, error)
+                           : epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                                        "the workspace has no group '%s' of %s",
+                                        group != NULL ? group : "", source);
+    epctx__workspace_unlock(workspace);
+    return status;
 }
 
 #endif /* EPCTX_NO_WIRE */
