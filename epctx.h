@@ -163,7 +163,8 @@ extern "C" {
     X(ERR_UNSUPPORTED, 9, "the backend does not implement this")                                   \
     X(ERR_NO_NODES, 1, "no node could be compiled")                                                \
     X(ERR_BACKEND, 11, "the backend failed")                                                       \
-    X(ERR_CANCELLED, 12, "the caller cancelled the work")
+    X(ERR_CANCELLED, 12, "the caller cancelled the work")                                          \
+    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")
 
 typedef enum epctx_status {
 #define EPCTX__STATUS_ENUM(name, ort, text) EPCTX_##name,
@@ -1930,6 +1931,46 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   epctx_error *error);
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
+
+/* -- the EPContext model as a cache -- */
+
+typedef enum epctx_origin {
+    EPCTX_FROM_CACHE = 0, /* the EPContext model was there and fresh */
+    EPCTX_FROM_COMPILER,  /* it was compiled now */
+    EPCTX_FROM_FALLBACK   /* nothing is open: fallback_fn did the rest */
+} epctx_origin;
+
+typedef struct epctx_cache_opts {
+    const epctx_open_opts *open; /* for the source and for the EPContext model */
+    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
+    const epctx_load_opts *load;
+    bool no_compile; /* session.disable_model_compile */
+    bool fast;       /* as in epctx_fresh_opts */
+    void *user;
+    /* May be NULL. Called when there is no usable EPContext model and compiling is not allowed, or
+     * takes no node. OK: the call succeeds with EPCTX_FROM_FALLBACK. */
+    epctx_status (*fallback_fn)(void *user, const char *model_path, const epctx_error *why);
+} epctx_cache_opts;
+
+/* Do not move: `loaded` points into `model`. */
+typedef struct epctx_opened {
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_origin origin;
+    epctx_error reason; /* why the EPContext model that was there was not used */
+} epctx_opened;
+
+/* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
+ * would give now; otherwise compiles and writes it. A source that is gone needs no comparing. Safe
+ * when several processes start at once: one compiles, the others wait (epctx_io.lock_fn, a file
+ * <model>.lock that goes again) and use the result; nobody sees half of it.
+ * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
+ * MODEL_REQUIRES_COMPILATION). */
+EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
+                                             const epctx_backend *backend,
+                                             const epctx_cache_opts *opts, epctx_error *error);
+/* Legal on a zeroed object and twice. */
+EPCTX_API void epctx_opened_close(epctx_opened *opened);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -12881,6 +12922,167 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     if (sharing != NULL) {
         sharing->leave_fn(workspace);
     }
+}
+
+/* -- the EPContext model as a cache -- */
+
+EPCTX_API void epctx_opened_close(epctx_opened *opened)
+{
+    epctx_unload(&opened->loaded);
+    epctx_model_close(&opened->model);
+}
+
+/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
+ * opened->reason. */
+static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
+                              const epctx_backend *backend, const epctx_cache_opts *o)
+{
+    const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
+    epctx_fresh_opts fresh;
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    epctx_freshness verdict = EPCTX_STALE;
+    uint64_t size;
+    bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.source_path = model_path;
+    fresh.gen = o->gen;
+    fresh.fast = o->fast;
+    if (ok) {
+        verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
+                                    &opened->reason);
+        if (verdict == EPCTX_FRESH_UNKNOWN &&
+            io->stat_fn(io->user, model_path, &kind, &size, NULL) == EPCTX_OK &&
+            kind == EPCTX_FILE_NONE) {
+            verdict = EPCTX_FRESH; /* delivered without its source */
+        }
+    }
+    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, o->load,
+                                             &opened->reason) == EPCTX_OK) {
+        if (opened->loaded.bound_count > 0) {
+            return true;
+        }
+        epctx_fail(&opened->reason, EPCTX_ERR_GRAPH, "the model has no node of %s",
+                   backend->source);
+        epctx_blame(&opened->reason, path, NULL, NULL);
+    }
+    epctx_opened_close(opened);
+    return false;
+}
+
+static epctx_status epctx__cache_compile(const char *model_path, const char *path,
+                                         const epctx_backend *backend, const epctx_cache_opts *o,
+                                         epctx_error *error)
+{
+    epctx_gen_opts gen;
+    epctx_model source;
+    epctx_status status = epctx_model_open_file(&source, model_path, o->open, error);
+    memset(&gen, 0, sizeof gen);
+    if (o->gen != NULL) {
+        gen = *o->gen;
+    }
+    gen.context_file_path = path;
+    gen.overwrite = true;
+    gen.no_nodes = EPCTX_NO_NODES_ERROR;
+    if (status == EPCTX_OK) {
+        status = epctx_generate(&source, backend, &gen, NULL, error);
+    }
+    epctx_model_close(&source);
+    return status;
+}
+
+static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *model_path,
+                                          const epctx_cache_opts *o, epctx_status status,
+                                          epctx_error *error)
+{
+    if (o->fallback_fn == NULL) {
+        return status;
+    }
+    status = o->fallback_fn(o->user, model_path, error);
+    if (status == EPCTX_OK) {
+        epctx_error_clear(error);
+        opened->origin = EPCTX_FROM_FALLBACK;
+    }
+    return status;
+}
+
+/* The other processes wait meanwhile. */
+static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
+                                      const char *path, const epctx_backend *backend,
+                                      const epctx_cache_opts *o, epctx_error *error)
+{
+    epctx_error why;
+    epctx_status status;
+    if (epctx__open_cache(opened, model_path, path, backend, o)) {
+        return EPCTX_OK; /* somebody was quicker */
+    }
+    why = opened->reason;
+    status = epctx__cache_compile(model_path, path, backend, o, error);
+    if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
+        status = opened->reason.status;
+        *error = opened->reason;
+    } else if (status == EPCTX_OK) {
+        opened->origin = EPCTX_FROM_COMPILER;
+        opened->reason = why;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
+                                             const epctx_backend *backend,
+                                             const epctx_cache_opts *opts, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    char lock_path[EPCTX_PATH_MAX];
+    epctx_cache_opts o;
+    epctx_io_file lock;
+    epctx_error local;
+    epctx_str parts[2];
+    const epctx_io *io;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    memset(opened, 0, sizeof *opened);
+    memset(&o, 0, sizeof o);
+    if (opts != NULL) {
+        o = *opts;
+    }
+    io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
+    if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    parts[0] = epctx_str_of(o.gen != NULL ? o.gen->context_file_path : NULL);
+    status = parts[0].size > 0
+                 ? epctx__path_join(path, sizeof path, parts, 1, error)
+                 : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
+    parts[0] = epctx_str_of(path);
+    parts[1] = epctx_str_of(".lock");
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(lock_path, sizeof lock_path, parts, 2, error);
+    }
+    if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
+        return status;
+    }
+    if (o.no_compile) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_COMPILED,
+                            "the model must be compiled, which is not allowed "
+                            "(session.disable_model_compile): %s",
+                            opened->reason.message);
+        return epctx__cache_fallback(opened, model_path, &o, status, error);
+    }
+    if (io->lock_fn != NULL) {
+        status = io->lock_fn(io->user, lock_path, &lock, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__cache_fill(opened, model_path, path, backend, &o, error);
+        if (io->lock_fn != NULL) {
+            io->unlock_fn(io->user, &lock);
+        }
+    }
+    return status == EPCTX_ERR_NO_NODES
+               ? epctx__cache_fallback(opened, model_path, &o, status, error)
+               : status;
 }
 
 #endif /* EPCTX_NO_WIRE */

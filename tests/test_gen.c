@@ -2,104 +2,8 @@
  * only writes down what it is asked. */
 #define _XOPEN_SOURCE 700
 #include "fake.h"
+#include "files.h"
 #include "test.h"
-
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char root[64];
-
-static const char *at(const char *name)
-{
-    static char path[32][400]; /* a name lives for the next 31 calls */
-    static int turn;
-    turn = (turn + 1) % 32;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
-    return path[turn];
-}
-
-static void make_file(const char *path, const void *data, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
-}
-
-static bytes read_file(const char *path)
-{
-    bytes b = {0};
-    char block[4096];
-    size_t size;
-    FILE *file = fopen(path, "rb");
-    while (file != NULL && (size = fread(block, 1, sizeof block, file)) > 0)
-        bytes_add(&b, block, size);
-    if (file != NULL) fclose(file);
-    return b;
-}
-
-/* Names in the root folder, sorted, each with a blank behind it. */
-static const char *listing(void)
-{
-    static char text[2000];
-    struct dirent **entries;
-    int count = scandir(root, &entries, NULL, alphasort);
-    text[0] = '\0';
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.' || strlen(entries[i]->d_name) > 2) {
-            strcat(text, entries[i]->d_name);
-            strcat(text, " ");
-        }
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
-    return text;
-}
-
-static void clear_root(void)
-{
-    struct dirent **entries;
-    int count = scandir(root, &entries, NULL, alphasort);
-    for (int i = 0; i < count; i++) {
-        remove(at(entries[i]->d_name));
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
-}
-
-/* x -> Take -> Take -> Keep -> Take -> y: two partitions around a node that stays; `first` makes
- * one generation differ from another. */
-static bytes source(float first)
-{
-    static const int64_t dims[] = {2, -1};
-    bytes graph = {0}, model, function = {0};
-    float weights[2] = {0, 1};
-    weights[0] = first;
-    add_node(&graph, "Take", "n0", "x,w", "a");
-    add_node(&graph, "Take", "n1", "a,x2", "b,b2");
-    add_node(&graph, "Keep", "n2", "b,k", "c");
-    add_node(&graph, "Take", "n3", "c,b2,w", "y");
-    put_str(&graph, 2, "main");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_INPUT, "x2", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_VALUE, "b", EPCTX_ONNX_FLOAT, dims);
-    add_floats(&graph, "w", weights, 2);
-    add_floats(&graph, "k", weights, 2);
-    put_str(&graph, 1001, "unknown in the graph");
-    model = new_model(&graph);
-    put_str(&model, 6, "doc of the model");
-    put_str(&function, 1, "my_function");
-    put_child(&model, 25, &function);
-    return model;
-}
-
-static void make_source(float first)
-{
-    bytes b = source(first);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
-}
 
 static epctx_status generate(fake *f, const epctx_gen_opts *opts, epctx_gen_report *report,
                              const epctx_io *io, epctx_error *error)
@@ -1095,8 +999,7 @@ TEST(bad_arguments)
 
 int main(int argc, char **argv)
 {
-    snprintf(root, sizeof root, "/tmp/epctx_gen_XXXXXX");
-    if (mkdtemp(root) == NULL) return 1;
+    if (!make_root()) return 1;
     RUN(two_partitions);
     RUN(loads_again);
     RUN(embedded);
@@ -1124,7 +1027,6 @@ int main(int argc, char **argv)
     RUN(load_failing_backend);
     RUN(load_allocator_fails);
     RUN(bad_arguments);
-    clear_root();
-    rmdir(root);
+    remove_root();
     return test_end();
 }
