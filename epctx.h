@@ -1584,6 +1584,91 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
                                              size_t *count, epctx_error *error);
 
 /* ================================================================================================
+ * >>weights: equal bytes are stored once
+ *
+ * A content-addressed table for the weight section of a context binary, or of anything else. It
+ * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
+ *
+ * Two weights share their place only when every byte agrees, so the hash may be anything; it only
+ * has to tell apart quickly what differs. Hence no hash over all bytes (XXH3 would be the choice,
+ * at 30 GB/s and 4000 lines) but four steps, each taken only by what the one before could not tell
+ * apart: the size; epctx_hash (XXH64) of a sample, at most EPCTX_WEIGHTS_SAMPLE bytes; byte by byte
+ * against the first EPCTX_WEIGHTS_TRIES weights of that size and sample; for more of them the hash
+ * of all bytes, then byte by byte. Every byte is read a bounded number of times, whatever the
+ * input; against collisions of the last hash made on purpose there is the seed. tests/bench_weights
+ * compares with XXH3 and with reading the memory once.
+ * ============================================================================================== */
+
+#define EPCTX_WEIGHTS_SAMPLE 1024u
+#define EPCTX_WEIGHTS_TRIES  4u
+
+/* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
+typedef struct epctx_weights_opts {
+    const epctx_allocator *allocator; /* for the table; default malloc; copied */
+    void *memory;                     /* fixed memory instead of the allocator; borrowed */
+    size_t memory_size;               /* epctx_weights_memory tells how much is needed */
+    uint64_t seed;                    /* unknown to whoever makes the weights; the places do not
+                                         depend on it */
+    epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
+                             count from its size at epctx_weights_init */
+    /* Without `binary`: bytes of the section that were placed before, at most 64 KiB a call; valid
+     * until the next call. */
+    epctx_status (*fetch_fn)(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                             epctx_error *error);
+    void *user;
+} epctx_weights_opts;
+
+/* One place of the section. */
+typedef struct epctx_weight {
+    uint64_t offset;
+    uint64_t size;
+    uint32_t kind;
+    uint32_t index; /* places count from 0, in the order in which they were first seen */
+    bool fresh;     /* not there before: without `binary` the caller now stores the bytes there */
+} epctx_weight;
+
+typedef struct epctx_weights_stats {
+    uint64_t added, added_bytes;   /* what came in */
+    uint64_t stored, stored_bytes; /* places, without padding */
+    uint64_t shared, shared_bytes; /* what was there already */
+    uint64_t padding;
+    uint64_t sampled;        /* hashes of samples made */
+    uint64_t hashed_bytes;   /* read for hashes */
+    uint64_t compared_bytes; /* compared byte by byte, until the first difference */
+} epctx_weights_stats;
+
+/* Members are private; zero-initialised is a legal state to free. */
+typedef struct epctx_weights {
+    epctx_weights_opts opts;
+    epctx_allocator allocator;
+    struct epctx__weight *entries;
+    uint32_t *heads; /* hash tables: size, sample, all bytes */
+    size_t count;
+    size_t capacity; /* of the entries, a power of two, and of each hash table */
+    size_t start;    /* of the section in opts.binary */
+    uint64_t end;    /* of the section */
+    epctx_weights_stats stats;
+} epctx_weights;
+
+/* Bytes of fixed memory for `count` places; 0 when that does not fit an address. */
+EPCTX_API size_t epctx_weights_memory(size_t count);
+/* `opts` are copied. EPCTX_ERR_ARG without `binary` and `fetch_fn`. */
+EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
+                                          epctx_error *error);
+/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number; weights of
+ * different kinds share nothing) whose offset fits `alignment`, or a new one at the end. Alignment
+ * is a power of two; 0 counts as 1. No bytes at all are a place of their own, shared by all such.
+ * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
+EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
+                                         uint32_t alignment, uint32_t kind, epctx_weight *out,
+                                         epctx_error *error);
+/* Place `index`; false when there is none. */
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
+EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights);
+/* Legal twice. Leaves fixed memory and `binary` to their owners. */
+EPCTX_API void epctx_weights_free(epctx_weights *weights);
+
+/* ================================================================================================
  * >>ep: what an EP implements
  * ============================================================================================== */
 
@@ -10445,6 +10530,486 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
     }
     *count = g.count;
     return g.error->status;
+}
+
+/* ================================================================================================
+ * >>weights
+ * ============================================================================================== */
+
+#define EPCTX__WEIGHT_PIECE 65536u /* read at once */
+#define EPCTX__WEIGHT_BLOCK 64u    /* a sample is made of these */
+#define EPCTX__WEIGHT_NONE  UINT32_MAX
+
+/* Which hash tables an entry is in. */
+#define EPCTX__WEIGHT_BY_SIZE   1u /* the first of its size and kind */
+#define EPCTX__WEIGHT_BY_SAMPLE 2u /* one of the first EPCTX_WEIGHTS_TRIES of its sample */
+#define EPCTX__WEIGHT_BY_BYTES  4u
+
+struct epctx__weight {
+    uint64_t offset, size;
+    uint64_t sample, bytes; /* hashes, as far as they have been needed */
+    uint32_t kind;
+    uint32_t in;            /* EPCTX__WEIGHT_BY_ bits */
+    uint32_t next[3];       /* in the same slot of each table */
+};
+
+static size_t epctx__weights_bytes(size_t capacity)
+{
+    return capacity * (sizeof(struct epctx__weight) + 3 * sizeof(uint32_t));
+}
+
+/* A power of two, so small that no size of a table overflows. */
+#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
+
+EPCTX_API size_t epctx_weights_memory(size_t count)
+{
+    size_t capacity = 16;
+    if (count > EPCTX__WEIGHTS_MOST) {
+        return 0;
+    }
+    while (capacity < count) {
+        capacity *= 2;
+    }
+    return epctx__weights_bytes(capacity) + EPCTX__ALIGN;
+}
+
+static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
+{
+    w->entries = (struct epctx__weight *)memory;
+    w->heads = (uint32_t *)(void *)(w->entries + capacity);
+    w->capacity = capacity;
+    memset(w->heads, 0xff, 3 * capacity * sizeof *w->heads);
+}
+
+EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
+                                          epctx_error *error)
+{
+    size_t skip, capacity;
+    epctx_error_clear(error);
+    memset(weights, 0, sizeof *weights);
+    if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a weight table needs a binary or a fetch_fn to compare with");
+    }
+    weights->opts = *opts;
+    weights->allocator = epctx__allocator(opts->allocator);
+    weights->start = opts->binary != NULL ? opts->binary->size : 0;
+    if (opts->memory == NULL) {
+        return EPCTX_OK;
+    }
+    skip = (size_t)(0 - (uintptr_t)opts->memory) & (EPCTX__ALIGN - 1);
+    for (capacity = EPCTX__WEIGHTS_MOST; capacity >= 16; capacity /= 2) {
+        if (opts->memory_size >= skip &&
+            opts->memory_size - skip >= epctx__weights_bytes(capacity)) {
+            epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
+            return EPCTX_OK;
+        }
+    }
+    return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
+}
+
+EPCTX_API void epctx_weights_free(epctx_weights *weights)
+{
+    if (weights->entries != NULL && weights->opts.memory == NULL) {
+        weights->allocator.free_fn(weights->allocator.user, weights->entries);
+    }
+    memset(weights, 0, sizeof *weights);
+}
+
+EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights)
+{
+    return weights->stats;
+}
+
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
+{
+    if (index >= weights->count) {
+        return false;
+    }
+    out->offset = weights->entries[index].offset;
+    out->size = weights->entries[index].size;
+    out->kind = weights->entries[index].kind;
+    out->index = index;
+    out->fresh = false;
+    return true;
+}
+
+/* -- the three hash tables -- */
+
+static uint64_t epctx__weight_size_hash(const epctx_weights *w, uint64_t size, uint32_t kind)
+{
+    uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
+    h = (h ^ h >> 33) * EPCTX__P2;
+    return h ^ h >> 29;
+}
+
+static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t hash)
+{
+    return &w->heads[table * w->capacity + ((size_t)hash & (w->capacity - 1))];
+}
+
+static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, uint64_t hash)
+{
+    uint32_t *head = epctx__weight_head(w, table, hash);
+    w->entries[index].next[table] = *head;
+    w->entries[index].in |= 1u << table;
+    *head = index;
+}
+
+/* Room for one more place. */
+static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
+{
+    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    struct epctx__weight *old = w->entries;
+    void *memory = NULL;
+    uint32_t i;
+    if (w->count < w->capacity) {
+        return EPCTX_OK;
+    }
+    if (capacity > EPCTX__WEIGHTS_MOST) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
+    }
+    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
+        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    }
+    if (memory == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM,
+                          "out of memory: the weight table holds %u places, for %u it needs %u "
+                          "bytes",
+                          (uint64_t)w->capacity, (uint64_t)capacity,
+                          (uint64_t)epctx_weights_memory(capacity));
+    }
+    epctx__weights_use(w, memory, capacity);
+    if (old != NULL) {
+        memcpy(w->entries, old, w->count * sizeof *old);
+        w->allocator.free_fn(w->allocator.user, old);
+    }
+    for (i = 0; i < w->count; i++) {
+        const struct epctx__weight *e = &w->entries[i];
+        if ((e->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
+            epctx__weight_link(w, i, 0, epctx__weight_size_hash(w, e->size, e->kind));
+        }
+        if ((e->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
+            epctx__weight_link(w, i, 1, e->sample);
+        }
+        if ((e->in & EPCTX__WEIGHT_BY_BYTES) != 0) {
+            epctx__weight_link(w, i, 2, e->bytes);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- bytes -- */
+
+/* Bytes of the caller (`data`), or of a place in the section. */
+typedef struct epctx__weight_bytes {
+    const uint8_t *data;
+    uint64_t offset;
+    size_t size;
+} epctx__weight_bytes;
+
+static epctx__weight_bytes epctx__weight_stored(const epctx_weights *w, uint32_t index)
+{
+    epctx__weight_bytes b;
+    b.data = NULL;
+    b.offset = w->entries[index].offset;
+    b.size = (size_t)w->entries[index].size;
+    if (w->opts.binary != NULL && b.size > 0) {
+        b.data = w->opts.binary->data + w->start + (size_t)b.offset;
+    }
+    return b;
+}
+
+static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__weight_bytes *b,
+                                        size_t at, size_t size, const uint8_t **out,
+                                        epctx_error *error)
+{
+    epctx_status status;
+    if (b->data != NULL || size == 0) {
+        *out = b->data != NULL ? b->data + at : NULL;
+        return EPCTX_OK;
+    }
+    status = w->opts.fetch_fn(w->opts.user, b->offset + at, size, out, error);
+    return status == EPCTX_OK ? status
+                              : epctx_fail(error, status, "weights at offset %u cannot be read",
+                                           b->offset + at);
+}
+
+static size_t epctx__weight_left(size_t size, size_t at)
+{
+    return size - at < EPCTX__WEIGHT_PIECE ? size - at : EPCTX__WEIGHT_PIECE;
+}
+
+/* Blocks at equal distances, the first and the last one included. */
+static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
+                                         uint64_t *hash, epctx_error *error)
+{
+    const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
+    uint8_t sample[EPCTX_WEIGHTS_SAMPLE];
+    const uint8_t *piece = NULL;
+    epctx_status status = EPCTX_OK;
+    size_t size = b->size;
+    size_t i;
+    if (size <= EPCTX_WEIGHTS_SAMPLE) {
+        status = epctx__weight_piece(w, b, 0, size, &piece, error);
+    } else {
+        size_t step = (size - EPCTX__WEIGHT_BLOCK) / (blocks - 1);
+        for (i = 0; status == EPCTX_OK && i < blocks; i++) {
+            size_t at = i + 1 < blocks ? i * step : size - EPCTX__WEIGHT_BLOCK;
+            status = epctx__weight_piece(w, b, at, EPCTX__WEIGHT_BLOCK, &piece, error);
+            if (status == EPCTX_OK) {
+                memcpy(sample + i * EPCTX__WEIGHT_BLOCK, piece, EPCTX__WEIGHT_BLOCK);
+            }
+        }
+        piece = sample;
+        size = sizeof sample;
+    }
+    if (status == EPCTX_OK) {
+        *hash = epctx_hash(piece, size, w->opts.seed);
+        w->stats.sampled++;
+        w->stats.hashed_bytes += size;
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_hash(epctx_weights *w, const epctx__weight_bytes *b,
+                                       uint64_t *hash, epctx_error *error)
+{
+    const uint8_t *piece = NULL;
+    size_t at, size;
+    *hash = w->opts.seed;
+    for (at = 0; at < b->size; at += size) {
+        epctx_status status;
+        size = epctx__weight_left(b->size, at);
+        status = epctx__weight_piece(w, b, at, size, &piece, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *hash = epctx_hash(piece, size, *hash);
+    }
+    w->stats.hashed_bytes += b->size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__weight_equal(epctx_weights *w, const epctx__weight_bytes *a,
+                                        uint32_t index, bool *equal, epctx_error *error)
+{
+    epctx__weight_bytes b = epctx__weight_stored(w, index);
+    const uint8_t *piece = NULL;
+    size_t at, size;
+    *equal = true;
+    for (at = 0; *equal && at < a->size; at += size) {
+        epctx_status status;
+        size = epctx__weight_left(a->size, at);
+        status = epctx__weight_piece(w, &b, at, size, &piece, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *equal = memcmp(a->data + at, piece, size) == 0;
+        w->stats.compared_bytes += size;
+    }
+    return EPCTX_OK;
+}
+
+/* -- adding -- */
+
+/* A weight that is looked for. */
+typedef struct epctx__weight_search {
+    epctx__weight_bytes bytes;
+    uint32_t kind, alignment;
+    uint64_t sample, hash;
+    uint32_t in; /* the tables it will be in if it is new */
+} epctx__weight_search;
+
+static bool epctx__weight_like(const struct epctx__weight *e, const epctx__weight_search *s)
+{
+    return e->size == s->bytes.size && e->kind == s->kind;
+}
+
+static epctx_status epctx__weight_try(epctx_weights *w, const epctx__weight_search *s,
+                                      uint32_t index, uint32_t *found, epctx_error *error)
+{
+    bool equal = false;
+    epctx_status status = EPCTX_OK;
+    if ((w->entries[index].offset & (s->alignment - 1)) == 0) {
+        status = epctx__weight_equal(w, &s->bytes, index, &equal, error);
+    }
+    *found = status == EPCTX_OK && equal ? index : EPCTX__WEIGHT_NONE;
+    return status;
+}
+
+/* More of one sample than is worth trying: by the hash of all bytes. */
+static epctx_status epctx__weight_find_bytes(epctx_weights *w, epctx__weight_search *s,
+                                             const uint32_t tries[EPCTX_WEIGHTS_TRIES],
+                                             uint32_t *found, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    uint32_t at;
+    size_t i;
+    for (i = EPCTX_WEIGHTS_TRIES; status == EPCTX_OK && i-- > 0;) { /* the oldest is the last */
+        struct epctx__weight *e = &w->entries[tries[i]];
+        epctx__weight_bytes b = epctx__weight_stored(w, tries[i]);
+        if ((e->in & EPCTX__WEIGHT_BY_BYTES) == 0) {
+            status = epctx__weight_hash(w, &b, &e->bytes, error);
+            if (status == EPCTX_OK) {
+                epctx__weight_link(w, tries[i], 2, e->bytes);
+            }
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__weight_hash(w, &s->bytes, &s->hash, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    s->in = EPCTX__WEIGHT_BY_BYTES;
+    for (at = *epctx__weight_head(w, 2, s->hash);
+         status == EPCTX_OK && at != EPCTX__WEIGHT_NONE && *found == EPCTX__WEIGHT_NONE;
+         at = w->entries[at].next[2]) {
+        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].bytes == s->hash) {
+            status = epctx__weight_try(w, s, at, found, error);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_search *s,
+                                              uint32_t *found, epctx_error *error)
+{
+    uint32_t tries[EPCTX_WEIGHTS_TRIES];
+    size_t count = 0;
+    uint32_t at;
+    epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
+    size_t i;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    s->in = EPCTX__WEIGHT_BY_SAMPLE;
+    for (at = *epctx__weight_head(w, 1, s->sample);
+         at != EPCTX__WEIGHT_NONE && count < EPCTX_WEIGHTS_TRIES; at = w->entries[at].next[1]) {
+        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].sample == s->sample) {
+            tries[count++] = at;
+        }
+    }
+    if (count == EPCTX_WEIGHTS_TRIES) {
+        return epctx__weight_find_bytes(w, s, tries, found, error);
+    }
+    for (i = 0; status == EPCTX_OK && i < count && *found == EPCTX__WEIGHT_NONE; i++) {
+        status = epctx__weight_try(w, s, tries[i], found, error);
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s, uint32_t *found,
+                                       epctx_error *error)
+{
+    uint64_t hash = epctx__weight_size_hash(w, s->bytes.size, s->kind);
+    uint32_t at = *epctx__weight_head(w, 0, hash);
+    *found = EPCTX__WEIGHT_NONE;
+    while (at != EPCTX__WEIGHT_NONE && !epctx__weight_like(&w->entries[at], s)) {
+        at = w->entries[at].next[0];
+    }
+    if (at == EPCTX__WEIGHT_NONE) {
+        s->in = EPCTX__WEIGHT_BY_SIZE; /* a size seen once is never hashed */
+        return EPCTX_OK;
+    }
+    if ((w->entries[at].in & (EPCTX__WEIGHT_BY_SAMPLE | EPCTX__WEIGHT_BY_BYTES)) == 0) {
+        epctx__weight_bytes b = epctx__weight_stored(w, at);
+        epctx_status status = epctx__weight_sample(w, &b, &w->entries[at].sample, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        epctx__weight_link(w, at, 1, w->entries[at].sample);
+    }
+    return epctx__weight_find_sample(w, s, found, error);
+}
+
+/* A new place at the end. */
+static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_search *s,
+                                        epctx_error *error)
+{
+    epctx_buffer *binary = w->opts.binary;
+    uint32_t index = (uint32_t)w->count;
+    struct epctx__weight *e = &w->entries[index];
+    uint64_t end = binary != NULL ? binary->size - w->start : w->end;
+    uint64_t padding = (0 - end) & (s->alignment - 1);
+    if (s->bytes.size > UINT64_MAX - end || padding > UINT64_MAX - end - s->bytes.size) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
+    }
+    if (binary != NULL) {
+        size_t before = binary->size;
+        epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
+        if (status == EPCTX_OK) {
+            status = epctx_buffer_append(binary, s->bytes.data, s->bytes.size);
+        }
+        if (status != EPCTX_OK) {
+            binary->size = before;
+            return epctx__nomem(error, s->bytes.size);
+        }
+    }
+    memset(e, 0, sizeof *e);
+    e->offset = end + padding;
+    e->size = s->bytes.size;
+    e->kind = s->kind;
+    e->sample = s->sample;
+    e->bytes = s->hash;
+    w->count++;
+    w->end = e->offset + e->size;
+    if ((s->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
+        epctx__weight_link(w, index, 0, epctx__weight_size_hash(w, e->size, e->kind));
+    } else if ((s->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
+        epctx__weight_link(w, index, 1, e->sample);
+    } else {
+        epctx__weight_link(w, index, 2, e->bytes);
+    }
+    w->stats.stored++;
+    w->stats.stored_bytes += e->size;
+    w->stats.padding += padding;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
+                                         uint32_t alignment, uint32_t kind, epctx_weight *out,
+                                         epctx_error *error)
+{
+    static const uint8_t nothing[1] = {0};
+    epctx__weight_search s;
+    uint32_t found = EPCTX__WEIGHT_NONE;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(&s, 0, sizeof s);
+    s.bytes.data = size > 0 ? (const uint8_t *)data : nothing;
+    s.bytes.size = size;
+    s.kind = kind;
+    s.alignment = alignment > 0 ? alignment : 1;
+    if (s.bytes.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "bytes and an alignment that is a power of two are expected, found %s%u",
+                          s.bytes.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
+    }
+    status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
+    if (status == EPCTX_OK) {
+        status = epctx__weight_find(weights, &s, &found, error);
+    }
+    if (status == EPCTX_OK && found == EPCTX__WEIGHT_NONE) {
+        status = epctx__weights_grow(weights, error);
+        if (status == EPCTX_OK) {
+            status = epctx__weight_place(weights, &s, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    weights->stats.added++;
+    weights->stats.added_bytes += size;
+    epctx_weights_at(weights, found != EPCTX__WEIGHT_NONE ? found : (uint32_t)weights->count - 1,
+                     out);
+    out->fresh = found == EPCTX__WEIGHT_NONE;
+    if (!out->fresh) {
+        weights->stats.shared++;
+        weights->stats.shared_bytes += size;
+    }
+    return EPCTX_OK;
 }
 
 /* ================================================================================================
