@@ -1589,17 +1589,19 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * A content-addressed table for the weight section of a context binary, or of anything else. It
  * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
  *
- * Two weights share their place only when every byte agrees, so the hash may be anything; it only
- * has to tell apart quickly what differs. Hence no hash over all bytes (XXH3 would be the choice,
- * at 30 GB/s and 4000 lines) but four steps, each taken only by what the one before could not tell
- * apart: the size; epctx_hash (XXH64) of a sample, at most EPCTX_WEIGHTS_SAMPLE bytes; byte by byte
- * against the first EPCTX_WEIGHTS_TRIES weights of that size and sample; for more of them the hash
- * of all bytes, then byte by byte. Every byte is read a bounded number of times, whatever the
- * input; against collisions of the last hash made on purpose there is the seed. tests/bench_weights
- * compares with XXH3 and with reading the memory once.
+ * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
+ * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
+ * and longer than this section by thousands of lines. This one seldom hashes a byte. There are four
+ * steps, each taken only for what the one before could not tell apart: the size; epctx_hash (XXH64)
+ * of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte against the first
+ * EPCTX_WEIGHTS_TRIES of that size and sample; for more of them epctx_hash of all bytes, then byte
+ * by byte. So distinct weights of 64 KiB go in 16 times as fast as XXH3 alone would hash them, of 4
+ * KiB as fast; the worst case, weights made to agree in the sample, runs at half of its speed and
+ * still reads every byte a bounded number of times. Only weights made to collide in all 64 bits of
+ * XXH64 cost more, against which there is the seed. `make bench` measures this.
  * ============================================================================================== */
 
-#define EPCTX_WEIGHTS_SAMPLE 1024u
+#define EPCTX_WEIGHTS_SAMPLE 256u
 #define EPCTX_WEIGHTS_TRIES  4u
 
 /* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
@@ -10537,7 +10539,7 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * ============================================================================================== */
 
 #define EPCTX__WEIGHT_PIECE 65536u /* read at once */
-#define EPCTX__WEIGHT_BLOCK 64u    /* a sample is made of these */
+#define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
 #define EPCTX__WEIGHT_NONE  UINT32_MAX
 
 /* Which hash tables an entry is in. */
