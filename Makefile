@@ -59,8 +59,8 @@ ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo bench fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
-        deps-test clean help
+.PHONY: all test demo bench mutate fuzz plugin matrix programs deps-build deps-demo deps-plugin \
+        deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -85,6 +85,10 @@ matrix: deps-plugin deps-matrix build/tests/test_plugin $(PLUGINS:%=build/%)
 ## bench    the weight table beside XXH3 and a plain read of the memory
 bench: build/tests/bench_weights
 	@build/tests/bench_weights
+
+## mutate   break rules one at a time: does a test notice?
+mutate: deps-test
+	@tests/mutate.sh
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)
