@@ -61,8 +61,8 @@ TSAN_TESTS := build/tsan/tests/test_share
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
-        deps-test clean help
+.PHONY: all test demo bench mutate fuzz plugin matrix programs deps-build deps-demo deps-plugin \
+        deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -83,6 +83,14 @@ plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 ## matrix   the plugin EP in older ONNX Runtimes
 matrix: deps-plugin deps-matrix build/tests/test_plugin $(PLUGINS:%=build/%)
 	@tests/run tests/matrix.sh
+
+## bench    the weight table beside XXH3 and a plain read of the memory
+bench: build/tests/bench_weights
+	@build/tests/bench_weights
+
+## mutate   break rules one at a time: does a test notice?
+mutate: deps-test
+	@tests/mutate.sh
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)

@@ -1035,7 +1035,7 @@ typedef enum epctx_no_nodes {
 /* What an option is. Static strings. */
 typedef struct epctx_option_info {
     const char *key;
-    const char *ort; /* name of ORT's constant; "" for ours */
+    const char *ort; /* name of ORT's constant behind "kOrtSessionOption"; "" for ours */
     epctx_option_type type;
     const char *fallback; /* value when it is not set; "" is "not set" for texts */
     const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
@@ -1593,6 +1593,93 @@ typedef struct epctx_partition {
 EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error);
+
+/* ================================================================================================
+ * >>weights: equal bytes are stored once
+ *
+ * A content-addressed table for the weight section of a context binary, or of anything else. It
+ * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
+ *
+ * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
+ * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
+ * and longer than this section by thousands of lines. This one seldom hashes a byte. There are four
+ * steps, each taken only for what the one before could not tell apart: the size; epctx_hash (XXH64)
+ * of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte against the first
+ * EPCTX_WEIGHTS_TRIES of that size and sample; for more of them epctx_hash of all bytes, then byte
+ * by byte. So distinct weights of 64 KiB go in 16 times as fast as XXH3 alone would hash them, of 4
+ * KiB as fast; the worst case, weights made to agree in the sample, runs at half of its speed and
+ * still reads every byte a bounded number of times. Only weights made to collide in all 64 bits of
+ * XXH64 cost more, against which there is the seed. `make bench` measures this.
+ * ============================================================================================== */
+
+#define EPCTX_WEIGHTS_SAMPLE 256u
+#define EPCTX_WEIGHTS_TRIES  4u
+
+/* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
+typedef struct epctx_weights_opts {
+    const epctx_allocator *allocator; /* for the table; default malloc; copied */
+    void *memory;                     /* fixed memory instead of the allocator; borrowed */
+    size_t memory_size;               /* epctx_weights_memory tells how much is needed */
+    uint64_t seed;                    /* unknown to whoever makes the weights; the places do not
+                                         depend on it */
+    epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
+                             count from its size at epctx_weights_init */
+    /* Without `binary`: bytes of the section that were placed before, at most 64 KiB a call; valid
+     * until the next call. */
+    epctx_status (*fetch_fn)(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                             epctx_error *error);
+    void *user;
+} epctx_weights_opts;
+
+/* One place of the section. */
+typedef struct epctx_weight {
+    uint64_t offset;
+    uint64_t size;
+    uint32_t kind;
+    uint32_t index; /* places count from 0, in the order in which they were first seen */
+    bool fresh;     /* not there before: without `binary` the caller now stores the bytes there */
+} epctx_weight;
+
+typedef struct epctx_weights_stats {
+    uint64_t added, added_bytes;   /* what came in */
+    uint64_t stored, stored_bytes; /* places, without padding */
+    uint64_t shared, shared_bytes; /* what was there already */
+    uint64_t padding;
+    uint64_t sampled;        /* hashes of samples made */
+    uint64_t hashed_bytes;   /* read for hashes */
+    uint64_t compared_bytes; /* compared byte by byte, until the first difference */
+} epctx_weights_stats;
+
+/* Members are private; zero-initialised is a legal state to free. */
+typedef struct epctx_weights {
+    epctx_weights_opts opts;
+    epctx_allocator allocator;
+    struct epctx__weight *entries;
+    uint32_t *heads; /* hash tables: size, sample, all bytes */
+    size_t count;
+    size_t capacity; /* of the entries, a power of two, and of each hash table */
+    size_t start;    /* of the section in opts.binary */
+    uint64_t end;    /* of the section */
+    epctx_weights_stats stats;
+} epctx_weights;
+
+/* Bytes of fixed memory for `count` places; 0 when that does not fit an address. */
+EPCTX_API size_t epctx_weights_memory(size_t count);
+/* `opts` are copied. EPCTX_ERR_ARG without `binary` and `fetch_fn`. */
+EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
+                                          epctx_error *error);
+/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number; weights of
+ * different kinds share nothing) whose offset fits `alignment`, or a new one at the end. Alignment
+ * is a power of two; 0 counts as 1. No bytes at all are a place of their own, shared by all such.
+ * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
+EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
+                                         uint32_t alignment, uint32_t kind, epctx_weight *out,
+                                         epctx_error *error);
+/* Place `index`; false when there is none. */
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
+EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights);
+/* Legal twice. Leaves fixed memory and `binary` to their owners. */
+EPCTX_API void epctx_weights_free(epctx_weights *weights);
 
 /* ================================================================================================
  * >>ep: what an EP implements
@@ -5474,6 +5561,730 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 }
 
 /* ================================================================================================
+ * >>option
+ * ============================================================================================== */
+
+#define EPCTX__OPTION_WORDS_SWITCH "0 1"
+#define EPCTX__OPTION_WORDS_TEXT   ""
+#define EPCTX__OPTION_WORDS_FILE   ""
+#define EPCTX__OPTION_WORDS_FOLDER ""
+#define EPCTX__OPTION_WORDS_NAME   ""
+#define EPCTX__OPTION_WORDS_NUMBER ""
+#define EPCTX__OPTION_WORDS_CHOICE "error copy nothing" /* in the order of epctx_no_nodes */
+
+static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
+#define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text)                               \
+    {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type,                     \
+     EPCTX_PHASE_##phase, text},
+    EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
+#undef EPCTX__OPTION_ROW
+};
+
+/* Options of EPs, some of them gone, that do what a session option does. */
+typedef struct epctx__option_alias {
+    const char *key;
+    epctx_option option;
+} epctx__option_alias;
+
+static const epctx__option_alias epctx__option_aliases[] = {
+    {"trt_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"trt_ep_context_file_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
+    {"trt_ep_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
+    {"ort_migraphx_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"qnn_context_cache_enable", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"qnn_context_cache_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
+    {"qnn_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
+};
+
+EPCTX_API const epctx_option_info *epctx_option_list(size_t *count)
+{
+    if (count != NULL) {
+        *count = EPCTX_OPTION_COUNT;
+    }
+    return epctx__options;
+}
+
+EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena)
+{
+    memset(options, 0, sizeof *options);
+    options->arena = arena;
+}
+
+/* -- keys -- */
+
+#define EPCTX__KEY_MOST 96u /* longer than any key of the table */
+
+/* Edit distance without regard to case; `most` + 1 stands for everything above `most`. */
+static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
+{
+    size_t row[EPCTX__KEY_MOST + 1];
+    size_t i, k;
+    if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
+        return most + 1;
+    }
+    for (k = 0; k <= b.size; k++) {
+        row[k] = k;
+    }
+    for (i = 0; i < a.size; i++) {
+        size_t before = row[0];
+        row[0] = i + 1;
+        for (k = 0; k < b.size; k++) {
+            bool same = epctx__lower(a.data[i]) == epctx__lower(b.data[k]);
+            size_t best = before + (same ? 0 : 1);
+            before = row[k + 1];
+            best = best < before + 1 ? best : before + 1;
+            row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
+        }
+    }
+    return row[b.size] <= most ? row[b.size] : most + 1;
+}
+
+/* The nearest key of the table. */
+static const char *epctx__nearest_key(epctx_str key, size_t *distance)
+{
+    const char *nearest = epctx__options[0].key;
+    size_t i;
+    *distance = EPCTX__KEY_MOST + 1;
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key), EPCTX__KEY_MOST);
+        if (d < *distance) {
+            *distance = d;
+            nearest = epctx__options[i].key;
+        }
+    }
+    return nearest;
+}
+
+static bool epctx__starts_with(epctx_str text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && memcmp(text.data, start, size) == 0;
+}
+
+/* Is the key meant for this table? */
+static bool epctx__key_is_ours(epctx_str key)
+{
+    if (epctx__starts_with(key, "ep.")) {
+        return memchr(key.data + 3, '.', key.size - 3) == NULL;
+    }
+    return epctx__starts_with(key, "epctx.") || epctx__starts_with(key, "EP_CONTEXT_");
+}
+
+/* An unknown key: somebody else's, or a mistake. */
+static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
+{
+    size_t distance;
+    const char *nearest = epctx__nearest_key(key, &distance);
+    size_t i;
+    for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
+        if (epctx__same_letters(key, epctx_str_of(epctx__option_aliases[i].key))) {
+            return epctx_fail(error, EPCTX_ERR_ARG,
+                              "'%S' is an option of one EP: the session option is %s", &key,
+                              epctx__options[epctx__option_aliases[i].option].key);
+        }
+    }
+    if (distance > 2 && !epctx__key_is_ours(key)) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG, "there is no session option '%S', the nearest is %s",
+                      &key, nearest);
+}
+
+static bool epctx__option_find(epctx_str key, size_t *id)
+{
+    size_t i;
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        if (epctx_str_is(key, epctx__options[i].key)) {
+            *id = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As a shell can name it: capitals, and "_" for ".". */
+static bool epctx__option_find_env(epctx_str key, size_t *id)
+{
+    size_t i, k;
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        const char *name = epctx__options[i].key;
+        for (k = 0; k < key.size && name[k] != '\0'; k++) {
+            char want = name[k] == '.' ? '_' : name[k];
+            want = want >= 'a' && want <= 'z' ? (char)(want - 'a' + 'A') : want;
+            if (key.data[k] != want) {
+                break;
+            }
+        }
+        if (k == key.size && name[k] == '\0') {
+            *id = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- values -- */
+
+#define EPCTX__OPTION_VALUE_MOST 8192u /* ORT's limit for a value */
+
+/* Position of `word` in a list separated by blanks; false when it is not in it. */
+static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
+{
+    size_t at = 0;
+    for (*index = 0; words[at] != '\0'; (*index)++) {
+        epctx_str one;
+        one.data = words + at;
+        for (one.size = 0; words[at] != '\0' && words[at] != ' '; at++) {
+            one.size++;
+        }
+        if (epctx_str_eq(one, word)) {
+            return true;
+        }
+        at += words[at] == ' ' ? 1 : 0;
+    }
+    return false;
+}
+
+static bool epctx__option_decimal(epctx_str text, uint64_t *value)
+{
+    size_t i;
+    *value = 0;
+    for (i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.data[i] - (unsigned)'0';
+        if (digit > 9 || *value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        *value = *value * 10 + digit;
+    }
+    return text.size > 0;
+}
+
+static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
+                                        epctx_error *error)
+{
+    const char *fault;
+    size_t index;
+    uint64_t number;
+    if (value.size > EPCTX__OPTION_VALUE_MOST ||
+        (value.size > 0 && memchr(value.data, '\0', value.size) != NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "%s: a value of at most %u bytes without NUL is expected, found %u bytes",
+                          info->key, (uint64_t)EPCTX__OPTION_VALUE_MOST, (uint64_t)value.size);
+    }
+    switch (info->type) {
+    case EPCTX_OPTION_TYPE_SWITCH:
+    case EPCTX_OPTION_TYPE_CHOICE:
+        if (!epctx__word_index(info->allowed, value, &index)) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "%s: one of %s is expected, found '%S'",
+                              info->key, info->allowed, &value);
+        }
+        return EPCTX_OK;
+    case EPCTX_OPTION_TYPE_NUMBER:
+        return epctx__option_decimal(value, &number)
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "%s: a decimal number is expected, found '%S'", info->key, &value);
+    case EPCTX_OPTION_TYPE_NAME:
+        fault = value.size > 0 ? epctx__path_fault(value) : NULL;
+        if (fault == NULL && value.size > 0 &&
+            (memchr(value.data, '/', value.size) != NULL ||
+             memchr(value.data, '\\', value.size) != NULL)) {
+            fault = "has a folder";
+        }
+        return fault == NULL
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "%s: '%S' %s: a file name is expected, the file lies beside the "
+                                "model",
+                                info->key, &value, fault);
+    case EPCTX_OPTION_TYPE_TEXT:
+    case EPCTX_OPTION_TYPE_FILE:
+    case EPCTX_OPTION_TYPE_FOLDER:
+        break;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx_str value,
+                                        epctx_error *error)
+{
+    epctx_status status = epctx__option_value(&epctx__options[id], value, error);
+    const char *copy;
+    if (status == EPCTX_OK && options->arena == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    copy = epctx_arena_copy(options->arena, value);
+    if (copy == NULL) {
+        return epctx__nomem(error, options->arena->missing);
+    }
+    options->values[id] = copy;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
+                                         epctx_error *error)
+{
+    size_t id;
+    epctx_error_clear(error);
+    return epctx__option_find(key, &id) ? epctx__option_store(options, id, value, error)
+                                        : epctx__option_unknown(key, error);
+}
+
+static bool epctx__is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* One entry of a list: `bar` stands between key and value. */
+static epctx_status epctx__option_entry(epctx_options *options, epctx_str entry, char bar,
+                                        bool seen[EPCTX_OPTION_COUNT], epctx_error *error)
+{
+    const char *middle = (const char *)memchr(entry.data, bar, entry.size);
+    epctx_str key = entry;
+    epctx_str value = entry;
+    size_t id;
+    if (middle == NULL || middle == entry.data) {
+        char form[2];
+        form[0] = bar;
+        form[1] = '\0';
+        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'", form, &entry);
+    }
+    key.size = (size_t)(middle - entry.data);
+    value.data = middle + 1;
+    value.size = entry.size - key.size - 1;
+    if (!epctx__option_find(key, &id) && !(bar == '=' && epctx__option_find_env(key, &id))) {
+        return epctx__option_unknown(key, error);
+    }
+    if (seen[id]) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s stands twice: keep one",
+                          epctx__options[id].key);
+    }
+    seen[id] = true;
+    return epctx__option_store(options, id, value, error);
+}
+
+/* Cuts `text` at `ends`; blanks around an entry do not belong to it. */
+static epctx_status epctx__option_entries(epctx_options *options, const char *text,
+                                          const char *ends, char bar, epctx_error *error)
+{
+    epctx_options changed = *options;
+    bool seen[EPCTX_OPTION_COUNT];
+    epctx_status status = EPCTX_OK;
+    memset(seen, 0, sizeof seen);
+    epctx_error_clear(error);
+    while (status == EPCTX_OK && text != NULL && *text != '\0') {
+        epctx_str entry;
+        entry.data = text;
+        entry.size = strcspn(text, ends);
+        text += entry.size + (text[entry.size] != '\0' ? 1 : 0);
+        for (; entry.size > 0 && epctx__is_blank(entry.data[0]); entry.size--) {
+            entry.data++;
+        }
+        while (entry.size > 0 && epctx__is_blank(entry.data[entry.size - 1])) {
+            entry.size--;
+        }
+        if (entry.size > 0) {
+            status = epctx__option_entry(&changed, entry, bar, seen, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        *options = changed;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
+                                              epctx_error *error)
+{
+    return epctx__option_entries(options, list, " \t\r\n", '|', error);
+}
+
+EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
+                                             epctx_error *error)
+{
+    return epctx__option_entries(options, text, ";\r\n", '=', error);
+}
+
+/* -- effective values -- */
+
+EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option)
+{
+    return options != NULL && options->values[option] != NULL;
+}
+
+EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option)
+{
+    if (epctx_option_given(options, option)) {
+        return options->values[option];
+    }
+    /* One binary for several models cannot be inside of one of them. */
+    if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
+        options->profile->embed_default != 0 &&
+        !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+        return "1";
+    }
+    return epctx__options[option].fallback;
+}
+
+EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option)
+{
+    return strcmp(epctx_option_text(options, option), "1") == 0;
+}
+
+EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option)
+{
+    uint64_t value;
+    epctx_str text = epctx_str_of(epctx_option_text(options, option));
+    return epctx__option_decimal(text, &value) ? value : 0;
+}
+
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
+{
+    size_t index;
+    epctx_str word = epctx_str_of(epctx_option_text(options, EPCTX_OPTION_NO_NODES));
+    return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
+                                                                       : EPCTX_NO_NODES_ERROR;
+}
+
+/* -- combinations -- */
+
+static epctx_status epctx__options_share(const epctx_options *o, epctx_error *error)
+{
+    bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last "
+                          "session of a group needs both");
+    }
+    if (share && epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared "
+                          "binary is a file of its own, set ep.context_embed_mode to 0");
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__options_profile(const epctx_options *o, epctx_error *error)
+{
+    const epctx_profile *profile = o->profile;
+    const char *key = NULL;
+    if (profile == NULL || (profile->traits & EPCTX_ONLY_EMBEDDED) == 0) {
+        return EPCTX_OK;
+    }
+    if (epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+        key = "ep.share_ep_contexts is 1";
+    } else if (!epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
+        key = "ep.context_embed_mode is 0";
+    }
+    return key == NULL ? EPCTX_OK
+                       : epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file", key,
+                                    profile->name);
+}
+
+/* ORT takes a name without an extension for a folder. */
+static epctx_status epctx__options_file(const char *path, bool extension, epctx_error *error)
+{
+    epctx_str file = epctx_path_file(epctx_str_of(path));
+    bool folder = file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
+                  epctx_str_is(file, "..");
+    if (path[0] != '\0' && (folder || (extension && epctx__path_stem(file).size == file.size))) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.context_file_path '%s' should not point to a folder: a file name "
+                          "with an extension is expected",
+                          path);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__options_generate(const epctx_options *o, const char *model_path,
+                                            epctx_error *error)
+{
+    if (model_path[0] == '\0' && epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH)[0] == '\0') {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the model came from memory, so the output has no name: set "
+                          "ep.context_file_path");
+    }
+    if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "session.disable_model_compile is 1: it forbids to generate");
+    }
+    if (epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS) &&
+        epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS_NODES) &&
+        epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) !=
+            epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.enable_weightless and its former name "
+                          "ep.enable_weightless_ep_context_nodes differ: keep the first");
+    }
+    if (epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK) &&
+        epctx_option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is "
+                          "an error: leave epctx.no_nodes at error");
+    }
+    return epctx__options_profile(o, error);
+}
+
+EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
+                                           const char *model_path, epctx_error *error)
+{
+    bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
+    epctx_options defaults;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    epctx_options_init(&defaults, NULL);
+    options = options != NULL ? options : &defaults;
+    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < EPCTX_OPTION_COUNT; i++) {
+        if (options->values[i] != NULL) { /* may have been set by hand */
+            status =
+                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__options_share(options, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
+                                     generates, error);
+    }
+    if (status == EPCTX_OK && generates) {
+        status = epctx__options_generate(options, model_path != NULL ? model_path : "", error);
+    }
+    return status;
+}
+
+/* -- preflight -- */
+
+typedef struct epctx__preflight {
+    const epctx_io *io;
+    bool overwrite;
+    epctx_arena *arena;
+    epctx_error *error;
+    const char **paths; /* all outputs */
+    const char **real;  /* the same without links: what tells whether two are one file */
+    size_t count;
+} epctx__preflight;
+
+static epctx_status epctx__preflight_copy(epctx__preflight *p, const char *text, const char **out)
+{
+    *out = epctx_arena_copy(p->arena, epctx_str_of(text));
+    return *out != NULL ? EPCTX_OK : epctx__nomem(p->error, p->arena->missing);
+}
+
+/* Adds an output `folder` + `name`. */
+static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
+                                         const char **out)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_status status;
+    parts[0] = folder;
+    parts[1] = name;
+    status = epctx__path_join(path, sizeof path, parts, 2, p->error);
+    if (status == EPCTX_OK) {
+        status = epctx__preflight_copy(p, path, out);
+    }
+    if (status == EPCTX_OK) {
+        p->paths[p->count++] = *out;
+    }
+    return status;
+}
+
+static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
+                                           const epctx_preflight_in *in, epctx_outputs *out)
+{
+    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    bool embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    char name[EPCTX_PATH_MAX];
+    epctx_str folder = epctx_str_of("");
+    epctx_status status = EPCTX_OK;
+    const char **binaries;
+    size_t i;
+    if (wanted[0] == '\0') {
+        status =
+            epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name, p->error);
+        wanted = name;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__preflight_add(p, folder, epctx_str_of(wanted), &out->model);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    folder = epctx_path_folder(epctx_str_of(out->model));
+    if (file[0] != '\0') {
+        status = epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers);
+    }
+    binaries = (const char **)epctx_arena_array(p->arena, in->ep_count, sizeof *binaries);
+    if (binaries == NULL) {
+        return epctx__nomem(p->error, p->arena->missing);
+    }
+    out->binaries = binaries;
+    for (i = 0; status == EPCTX_OK && !embed && i < in->ep_count; i++) {
+        epctx_str binary = epctx_str_of(in->binary);
+        if (binary.size == 0) {
+            status = epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
+                                       sizeof name, p->error);
+            binary = epctx_str_of(name);
+        } else {
+            status = epctx_path_check(binary, p->error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__preflight_add(p, folder, binary, &binaries[i]);
+        }
+        out->binary_count = status == EPCTX_OK ? i + 1 : i;
+    }
+    return status;
+}
+
+/* `path` without links; of a file that does not exist: its folder without links, and its name. */
+static epctx_status epctx__preflight_real(epctx__preflight *p, const char *path, bool exists,
+                                          const char **out)
+{
+    char real[EPCTX_PATH_MAX];
+    char folder[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    epctx_status status;
+    if (exists) {
+        status = p->io->canonical_fn(p->io->user, path, real, sizeof real, p->error);
+        return status == EPCTX_OK ? epctx__preflight_copy(p, real, out) : status;
+    }
+    parts[0] = epctx_path_folder(epctx_str_of(path));
+    parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
+    status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
+    if (status == EPCTX_OK) {
+        status = p->io->canonical_fn(p->io->user, folder, real, sizeof real, p->error);
+    }
+    parts[0] = epctx_str_of(status == EPCTX_OK ? real : "");
+    parts[1] = epctx_str_of(
+        parts[0].size > 0 && epctx__is_separator(real[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_path_file(epctx_str_of(path));
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(folder, sizeof folder, parts, 3, p->error);
+    }
+    return status == EPCTX_OK ? epctx__preflight_copy(p, folder, out) : status;
+}
+
+/* The folder exists; the file does not, or it is one and may be replaced. */
+static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
+{
+    const epctx_io *io = p->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, folder, &kind, &size, p->error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
+        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, p->paths[index], &kind, &size, p->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(p->error, EPCTX_ERR_PATH,
+                          "is a folder or a device, a file is expected");
+    }
+    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "exists already: remove it or allow overwriting");
+    }
+    return epctx__preflight_real(p, p->paths[index], kind == EPCTX_FILE_REGULAR, &p->real[index]);
+}
+
+/* No output is another output, and none is a file that is read. */
+static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
+                                           const epctx_preflight_in *in)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    size_t i;
+    for (i = 0; i < index; i++) {
+        if (strcmp(p->real[i], p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "two outputs would be this file: change one of the names");
+        }
+    }
+    for (i = 0; i <= in->input_count; i++) {
+        const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
+        epctx_error_clear(&ignored);
+        if (input != NULL && input[0] != '\0' &&
+            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
+            strcmp(real, p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "belongs to the source model: it must not be overwritten by its own "
+                              "output");
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Only writing tells whether one can write. */
+static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index, epctx_io_file *file)
+{
+    epctx_status status = p->io->create_fn(p->io->user, p->paths[index], file, p->error);
+    if (status == EPCTX_OK) {
+        p->io->abort_fn(p->io->user, file);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
+{
+    epctx__preflight p;
+    epctx_io_file *file;
+    epctx_status status = epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error);
+    size_t i;
+    memset(out, 0, sizeof *out);
+    memset(&p, 0, sizeof p);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    p.io = in->io != NULL ? in->io : epctx_io_files();
+    p.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+    p.arena = arena;
+    p.error = error;
+    if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, p.io == NULL
+                                                    ? "EPCTX_NO_STDIO: pass an epctx_io"
+                                                    : "one name for the binaries of several EPs");
+    }
+    file = (epctx_io_file *)epctx_arena_alloc(arena, sizeof *file);
+    p.paths = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.paths);
+    p.real = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.real);
+    if (file == NULL || p.paths == NULL || p.real == NULL) {
+        return epctx__nomem(error, arena->missing);
+    }
+    status = epctx__preflight_names(&p, options, in, out);
+    for (i = 0; status == EPCTX_OK && i < p.count; i++) {
+        status = epctx__preflight_place(&p, i);
+        if (status == EPCTX_OK) {
+            status = epctx__preflight_clash(&p, i, in);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__preflight_write(&p, i, file);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(error, p.paths[i], NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* ================================================================================================
  * >>check
  * ============================================================================================== */
 
@@ -5927,12 +6738,6 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
         }
     }
     return true;
-}
-
-static bool epctx__starts_with(epctx_str text, const char *start)
-{
-    size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
 }
 
 static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
@@ -10159,6 +10964,486 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
         return g.error->status;
     }
     return epctx__group_collect(&g, partitions, count);
+}
+
+/* ================================================================================================
+ * >>weights
+ * ============================================================================================== */
+
+#define EPCTX__WEIGHT_PIECE 65536u /* read at once */
+#define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_NONE  UINT32_MAX
+
+/* Which hash tables an entry is in. */
+#define EPCTX__WEIGHT_BY_SIZE   1u /* the first of its size and kind */
+#define EPCTX__WEIGHT_BY_SAMPLE 2u /* one of the first EPCTX_WEIGHTS_TRIES of its sample */
+#define EPCTX__WEIGHT_BY_BYTES  4u
+
+struct epctx__weight {
+    uint64_t offset, size;
+    uint64_t sample, bytes; /* hashes, as far as they have been needed */
+    uint32_t kind;
+    uint32_t in;            /* EPCTX__WEIGHT_BY_ bits */
+    uint32_t next[3];       /* in the same slot of each table */
+};
+
+static size_t epctx__weights_bytes(size_t capacity)
+{
+    return capacity * (sizeof(struct epctx__weight) + 3 * sizeof(uint32_t));
+}
+
+/* A power of two, so small that no size of a table overflows. */
+#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
+
+EPCTX_API size_t epctx_weights_memory(size_t count)
+{
+    size_t capacity = 16;
+    if (count > EPCTX__WEIGHTS_MOST) {
+        return 0;
+    }
+    while (capacity < count) {
+        capacity *= 2;
+    }
+    return epctx__weights_bytes(capacity) + EPCTX__ALIGN;
+}
+
+static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
+{
+    w->entries = (struct epctx__weight *)memory;
+    w->heads = (uint32_t *)(void *)(w->entries + capacity);
+    w->capacity = capacity;
+    memset(w->heads, 0xff, 3 * capacity * sizeof *w->heads);
+}
+
+EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
+                                          epctx_error *error)
+{
+    size_t skip, capacity;
+    epctx_error_clear(error);
+    memset(weights, 0, sizeof *weights);
+    if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a weight table needs a binary or a fetch_fn to compare with");
+    }
+    weights->opts = *opts;
+    weights->allocator = epctx__allocator(opts->allocator);
+    weights->start = opts->binary != NULL ? opts->binary->size : 0;
+    if (opts->memory == NULL) {
+        return EPCTX_OK;
+    }
+    skip = (size_t)(0 - (uintptr_t)opts->memory) & (EPCTX__ALIGN - 1);
+    for (capacity = EPCTX__WEIGHTS_MOST; capacity >= 16; capacity /= 2) {
+        if (opts->memory_size >= skip &&
+            opts->memory_size - skip >= epctx__weights_bytes(capacity)) {
+            epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
+            return EPCTX_OK;
+        }
+    }
+    return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
+}
+
+EPCTX_API void epctx_weights_free(epctx_weights *weights)
+{
+    if (weights->entries != NULL && weights->opts.memory == NULL) {
+        weights->allocator.free_fn(weights->allocator.user, weights->entries);
+    }
+    memset(weights, 0, sizeof *weights);
+}
+
+EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights)
+{
+    return weights->stats;
+}
+
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
+{
+    if (index >= weights->count) {
+        return false;
+    }
+    out->offset = weights->entries[index].offset;
+    out->size = weights->entries[index].size;
+    out->kind = weights->entries[index].kind;
+    out->index = index;
+    out->fresh = false;
+    return true;
+}
+
+/* -- the three hash tables -- */
+
+static uint64_t epctx__weight_size_hash(const epctx_weights *w, uint64_t size, uint32_t kind)
+{
+    uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
+    h = (h ^ h >> 33) * EPCTX__P2;
+    return h ^ h >> 29;
+}
+
+static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t hash)
+{
+    return &w->heads[table * w->capacity + ((size_t)hash & (w->capacity - 1))];
+}
+
+static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, uint64_t hash)
+{
+    uint32_t *head = epctx__weight_head(w, table, hash);
+    w->entries[index].next[table] = *head;
+    w->entries[index].in |= 1u << table;
+    *head = index;
+}
+
+/* Room for one more place. */
+static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
+{
+    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    struct epctx__weight *old = w->entries;
+    void *memory = NULL;
+    uint32_t i;
+    if (w->count < w->capacity) {
+        return EPCTX_OK;
+    }
+    if (capacity > EPCTX__WEIGHTS_MOST) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
+    }
+    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
+        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    }
+    if (memory == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM,
+                          "out of memory: the weight table holds %u places, for %u it needs %u "
+                          "bytes",
+                          (uint64_t)w->capacity, (uint64_t)capacity,
+                          (uint64_t)epctx_weights_memory(capacity));
+    }
+    epctx__weights_use(w, memory, capacity);
+    if (old != NULL) {
+        memcpy(w->entries, old, w->count * sizeof *old);
+        w->allocator.free_fn(w->allocator.user, old);
+    }
+    for (i = 0; i < w->count; i++) {
+        const struct epctx__weight *e = &w->entries[i];
+        if ((e->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
+            epctx__weight_link(w, i, 0, epctx__weight_size_hash(w, e->size, e->kind));
+        }
+        if ((e->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
+            epctx__weight_link(w, i, 1, e->sample);
+        }
+        if ((e->in & EPCTX__WEIGHT_BY_BYTES) != 0) {
+            epctx__weight_link(w, i, 2, e->bytes);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- bytes -- */
+
+/* Bytes of the caller (`data`), or of a place in the section. */
+typedef struct epctx__weight_bytes {
+    const uint8_t *data;
+    uint64_t offset;
+    size_t size;
+} epctx__weight_bytes;
+
+static epctx__weight_bytes epctx__weight_stored(const epctx_weights *w, uint32_t index)
+{
+    epctx__weight_bytes b;
+    b.data = NULL;
+    b.offset = w->entries[index].offset;
+    b.size = (size_t)w->entries[index].size;
+    if (w->opts.binary != NULL && b.size > 0) {
+        b.data = w->opts.binary->data + w->start + (size_t)b.offset;
+    }
+    return b;
+}
+
+static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__weight_bytes *b,
+                                        size_t at, size_t size, const uint8_t **out,
+                                        epctx_error *error)
+{
+    epctx_status status;
+    if (b->data != NULL || size == 0) {
+        *out = b->data != NULL ? b->data + at : NULL;
+        return EPCTX_OK;
+    }
+    status = w->opts.fetch_fn(w->opts.user, b->offset + at, size, out, error);
+    return status == EPCTX_OK ? status
+                              : epctx_fail(error, status, "weights at offset %u cannot be read",
+                                           b->offset + at);
+}
+
+static size_t epctx__weight_left(size_t size, size_t at)
+{
+    return size - at < EPCTX__WEIGHT_PIECE ? size - at : EPCTX__WEIGHT_PIECE;
+}
+
+/* Blocks at equal distances, the first and the last one included. */
+static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
+                                         uint64_t *hash, epctx_error *error)
+{
+    const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
+    uint8_t sample[EPCTX_WEIGHTS_SAMPLE];
+    const uint8_t *piece = NULL;
+    epctx_status status = EPCTX_OK;
+    size_t size = b->size;
+    size_t i;
+    if (size <= EPCTX_WEIGHTS_SAMPLE) {
+        status = epctx__weight_piece(w, b, 0, size, &piece, error);
+    } else {
+        size_t step = (size - EPCTX__WEIGHT_BLOCK) / (blocks - 1);
+        for (i = 0; status == EPCTX_OK && i < blocks; i++) {
+            size_t at = i + 1 < blocks ? i * step : size - EPCTX__WEIGHT_BLOCK;
+            status = epctx__weight_piece(w, b, at, EPCTX__WEIGHT_BLOCK, &piece, error);
+            if (status == EPCTX_OK) {
+                memcpy(sample + i * EPCTX__WEIGHT_BLOCK, piece, EPCTX__WEIGHT_BLOCK);
+            }
+        }
+        piece = sample;
+        size = sizeof sample;
+    }
+    if (status == EPCTX_OK) {
+        *hash = epctx_hash(piece, size, w->opts.seed);
+        w->stats.sampled++;
+        w->stats.hashed_bytes += size;
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_hash(epctx_weights *w, const epctx__weight_bytes *b,
+                                       uint64_t *hash, epctx_error *error)
+{
+    const uint8_t *piece = NULL;
+    size_t at, size;
+    *hash = w->opts.seed;
+    for (at = 0; at < b->size; at += size) {
+        epctx_status status;
+        size = epctx__weight_left(b->size, at);
+        status = epctx__weight_piece(w, b, at, size, &piece, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *hash = epctx_hash(piece, size, *hash);
+    }
+    w->stats.hashed_bytes += b->size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__weight_equal(epctx_weights *w, const epctx__weight_bytes *a,
+                                        uint32_t index, bool *equal, epctx_error *error)
+{
+    epctx__weight_bytes b = epctx__weight_stored(w, index);
+    const uint8_t *piece = NULL;
+    size_t at, size;
+    *equal = true;
+    for (at = 0; *equal && at < a->size; at += size) {
+        epctx_status status;
+        size = epctx__weight_left(a->size, at);
+        status = epctx__weight_piece(w, &b, at, size, &piece, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *equal = memcmp(a->data + at, piece, size) == 0;
+        w->stats.compared_bytes += size;
+    }
+    return EPCTX_OK;
+}
+
+/* -- adding -- */
+
+/* A weight that is looked for. */
+typedef struct epctx__weight_search {
+    epctx__weight_bytes bytes;
+    uint32_t kind, alignment;
+    uint64_t sample, hash;
+    uint32_t in; /* the tables it will be in if it is new */
+} epctx__weight_search;
+
+static bool epctx__weight_like(const struct epctx__weight *e, const epctx__weight_search *s)
+{
+    return e->size == s->bytes.size && e->kind == s->kind;
+}
+
+static epctx_status epctx__weight_try(epctx_weights *w, const epctx__weight_search *s,
+                                      uint32_t index, uint32_t *found, epctx_error *error)
+{
+    bool equal = false;
+    epctx_status status = EPCTX_OK;
+    if ((w->entries[index].offset & (s->alignment - 1)) == 0) {
+        status = epctx__weight_equal(w, &s->bytes, index, &equal, error);
+    }
+    *found = status == EPCTX_OK && equal ? index : EPCTX__WEIGHT_NONE;
+    return status;
+}
+
+/* More of one sample than is worth trying: by the hash of all bytes. */
+static epctx_status epctx__weight_find_bytes(epctx_weights *w, epctx__weight_search *s,
+                                             const uint32_t tries[EPCTX_WEIGHTS_TRIES],
+                                             uint32_t *found, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    uint32_t at;
+    size_t i;
+    for (i = EPCTX_WEIGHTS_TRIES; status == EPCTX_OK && i-- > 0;) { /* the oldest is the last */
+        struct epctx__weight *e = &w->entries[tries[i]];
+        epctx__weight_bytes b = epctx__weight_stored(w, tries[i]);
+        if ((e->in & EPCTX__WEIGHT_BY_BYTES) == 0) {
+            status = epctx__weight_hash(w, &b, &e->bytes, error);
+            if (status == EPCTX_OK) {
+                epctx__weight_link(w, tries[i], 2, e->bytes);
+            }
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__weight_hash(w, &s->bytes, &s->hash, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    s->in = EPCTX__WEIGHT_BY_BYTES;
+    for (at = *epctx__weight_head(w, 2, s->hash);
+         status == EPCTX_OK && at != EPCTX__WEIGHT_NONE && *found == EPCTX__WEIGHT_NONE;
+         at = w->entries[at].next[2]) {
+        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].bytes == s->hash) {
+            status = epctx__weight_try(w, s, at, found, error);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_search *s,
+                                              uint32_t *found, epctx_error *error)
+{
+    uint32_t tries[EPCTX_WEIGHTS_TRIES];
+    size_t count = 0;
+    uint32_t at;
+    epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
+    size_t i;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    s->in = EPCTX__WEIGHT_BY_SAMPLE;
+    for (at = *epctx__weight_head(w, 1, s->sample);
+         at != EPCTX__WEIGHT_NONE && count < EPCTX_WEIGHTS_TRIES; at = w->entries[at].next[1]) {
+        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].sample == s->sample) {
+            tries[count++] = at;
+        }
+    }
+    if (count == EPCTX_WEIGHTS_TRIES) {
+        return epctx__weight_find_bytes(w, s, tries, found, error);
+    }
+    for (i = 0; status == EPCTX_OK && i < count && *found == EPCTX__WEIGHT_NONE; i++) {
+        status = epctx__weight_try(w, s, tries[i], found, error);
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s, uint32_t *found,
+                                       epctx_error *error)
+{
+    uint64_t hash = epctx__weight_size_hash(w, s->bytes.size, s->kind);
+    uint32_t at = *epctx__weight_head(w, 0, hash);
+    *found = EPCTX__WEIGHT_NONE;
+    while (at != EPCTX__WEIGHT_NONE && !epctx__weight_like(&w->entries[at], s)) {
+        at = w->entries[at].next[0];
+    }
+    if (at == EPCTX__WEIGHT_NONE) {
+        s->in = EPCTX__WEIGHT_BY_SIZE; /* a size seen once is never hashed */
+        return EPCTX_OK;
+    }
+    if ((w->entries[at].in & (EPCTX__WEIGHT_BY_SAMPLE | EPCTX__WEIGHT_BY_BYTES)) == 0) {
+        epctx__weight_bytes b = epctx__weight_stored(w, at);
+        epctx_status status = epctx__weight_sample(w, &b, &w->entries[at].sample, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        epctx__weight_link(w, at, 1, w->entries[at].sample);
+    }
+    return epctx__weight_find_sample(w, s, found, error);
+}
+
+/* A new place at the end. */
+static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_search *s,
+                                        epctx_error *error)
+{
+    epctx_buffer *binary = w->opts.binary;
+    uint32_t index = (uint32_t)w->count;
+    struct epctx__weight *e = &w->entries[index];
+    uint64_t end = binary != NULL ? binary->size - w->start : w->end;
+    uint64_t padding = (0 - end) & (s->alignment - 1);
+    if (s->bytes.size > UINT64_MAX - end || padding > UINT64_MAX - end - s->bytes.size) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
+    }
+    if (binary != NULL) {
+        size_t before = binary->size;
+        epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
+        if (status == EPCTX_OK) {
+            status = epctx_buffer_append(binary, s->bytes.data, s->bytes.size);
+        }
+        if (status != EPCTX_OK) {
+            binary->size = before;
+            return epctx__nomem(error, s->bytes.size);
+        }
+    }
+    memset(e, 0, sizeof *e);
+    e->offset = end + padding;
+    e->size = s->bytes.size;
+    e->kind = s->kind;
+    e->sample = s->sample;
+    e->bytes = s->hash;
+    w->count++;
+    w->end = e->offset + e->size;
+    if ((s->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
+        epctx__weight_link(w, index, 0, epctx__weight_size_hash(w, e->size, e->kind));
+    } else if ((s->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
+        epctx__weight_link(w, index, 1, e->sample);
+    } else {
+        epctx__weight_link(w, index, 2, e->bytes);
+    }
+    w->stats.stored++;
+    w->stats.stored_bytes += e->size;
+    w->stats.padding += padding;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
+                                         uint32_t alignment, uint32_t kind, epctx_weight *out,
+                                         epctx_error *error)
+{
+    static const uint8_t nothing[1] = {0};
+    epctx__weight_search s;
+    uint32_t found = EPCTX__WEIGHT_NONE;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(&s, 0, sizeof s);
+    s.bytes.data = size > 0 ? (const uint8_t *)data : nothing;
+    s.bytes.size = size;
+    s.kind = kind;
+    s.alignment = alignment > 0 ? alignment : 1;
+    if (s.bytes.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "bytes and an alignment that is a power of two are expected, found %s%u",
+                          s.bytes.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
+    }
+    status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
+    if (status == EPCTX_OK) {
+        status = epctx__weight_find(weights, &s, &found, error);
+    }
+    if (status == EPCTX_OK && found == EPCTX__WEIGHT_NONE) {
+        status = epctx__weights_grow(weights, error);
+        if (status == EPCTX_OK) {
+            status = epctx__weight_place(weights, &s, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    weights->stats.added++;
+    weights->stats.added_bytes += size;
+    epctx_weights_at(weights, found != EPCTX__WEIGHT_NONE ? found : (uint32_t)weights->count - 1,
+                     out);
+    out->fresh = found == EPCTX__WEIGHT_NONE;
+    if (!out->fresh) {
+        weights->stats.shared++;
+        weights->stats.shared_bytes += size;
+    }
+    return EPCTX_OK;
 }
 
 /* ================================================================================================

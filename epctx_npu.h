@@ -5944,18 +5944,12 @@ typedef struct epctx_npu__record {
     uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
 } epctx_npu__record;
 
-typedef struct epctx_npu__entry {
-    uint64_t hash, offset, size;
-    uint32_t elem;
-} epctx_npu__entry;
-
 /* A context under construction. `words` are little-endian already. */
 typedef struct epctx_npu__build {
     epctx_allocator allocator;
     epctx_buffer records, words, strings, weights;
-    epctx_buffer entries; /* epctx_npu__entry */
-    epctx_buffer table;   /* u32: hash table of entries, index + 1 */
-    epctx_arena arena;    /* what types_fn hands out */
+    epctx_weights table; /* over `weights`; kind is the size of an element */
+    epctx_arena arena;   /* what types_fn hands out */
 } epctx_npu__build;
 
 static void epctx_npu__put32(uint8_t *p, uint32_t v)
@@ -5999,62 +5993,21 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
-static epctx_status epctx_npu__rehash(epctx_npu__compiler *c, epctx_npu__build *b)
-{
-    const epctx_npu__entry *entries = (const epctx_npu__entry *)(const void *)b->entries.data;
-    const size_t count = b->entries.size / sizeof *entries;
-    size_t room = b->table.size / 4, i;
-    uint32_t *slots;
-    if (2 * (count + 1) <= room) {
-        return EPCTX_OK;
-    }
-    room = room == 0 ? 64 : room * 2;
-    b->table.size = 0;
-    EPCTX_NPU__TRY(epctx_npu__append(c, &b->table, NULL, room * 4));
-    slots = (uint32_t *)(void *)b->table.data;
-    for (i = 0; i < count; i++) {
-        size_t at = (size_t)(entries[i].hash & (room - 1));
-        while (slots[at] != 0) {
-            at = (at + 1) & (room - 1);
-        }
-        slots[at] = (uint32_t)i + 1;
-    }
-    return EPCTX_OK;
-}
-
 /* Index of the blob with exactly these bytes; added when there is none. */
 static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
                                           const uint8_t *data, size_t size, uint32_t elem,
                                           uint32_t *index)
 {
-    const uint64_t hash = epctx_hash(data, size, elem);
-    epctx_npu__entry entry;
-    uint32_t *slots;
-    size_t room, at;
-    EPCTX_NPU__TRY(epctx_npu__rehash(c, b));
-    slots = (uint32_t *)(void *)b->table.data;
-    room = b->table.size / 4;
-    for (at = (size_t)(hash & (room - 1)); slots[at] != 0; at = (at + 1) & (room - 1)) {
-        memcpy(&entry, b->entries.data + (size_t)(slots[at] - 1) * sizeof entry, sizeof entry);
-        if (entry.hash == hash && entry.size == size && entry.elem == elem &&
-            memcmp(b->weights.data + entry.offset, data, size) == 0) {
-            *index = slots[at] - 1;
-            c->stats.weight_saved += size;
-            return EPCTX_OK;
-        }
+    epctx_weight place;
+    EPCTX_NPU__TRY(
+        epctx_weights_add(&b->table, data, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
+    *index = place.index;
+    if (place.fresh) {
+        c->stats.weight_size += size;
+    } else {
+        c->stats.weight_saved += size;
     }
-    *index = (uint32_t)(b->entries.size / sizeof entry);
-    slots[at] = *index + 1;
-    EPCTX_NPU__TRY(epctx_npu__append(
-        c, &b->weights, NULL, (size_t)(epctx_npu__aligned(b->weights.size) - b->weights.size)));
-    memset(&entry, 0, sizeof entry);
-    entry.hash = hash;
-    entry.offset = b->weights.size;
-    entry.size = size;
-    entry.elem = elem;
-    EPCTX_NPU__TRY(epctx_npu__append(c, &b->weights, data, size));
-    c->stats.weight_size += size;
-    return epctx_npu__append(c, &b->entries, &entry, sizeof entry);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx_npu__build *b,
@@ -6196,7 +6149,8 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
                                             epctx_buffer *out, size_t start)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__record);
-    const size_t weights = b->entries.size / sizeof(epctx_npu__entry);
+    epctx_weight w;
+    uint32_t index;
     size_t i, size;
     EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < graphs; i++) {
@@ -6205,12 +6159,10 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
         EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, graphs * EPCTX_NPU__GRAPH_WORDS));
     }
     EPCTX_NPU__TRY(epctx_npu__append(c, out, b->words.data, b->words.size));
-    for (i = 0; i < weights; i++) {
-        epctx_npu__entry e;
-        memcpy(&e, b->entries.data + i * sizeof e, sizeof e);
-        EPCTX_NPU__TRY(epctx_npu__word64(c, out, e.offset));
-        EPCTX_NPU__TRY(epctx_npu__word64(c, out, e.size));
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, e.elem));
+    for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
+        EPCTX_NPU__TRY(epctx_npu__word64(c, out, w.offset));
+        EPCTX_NPU__TRY(epctx_npu__word64(c, out, w.size));
+        EPCTX_NPU__TRY(epctx_npu__word(c, out, w.kind));
         EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
     }
     EPCTX_NPU__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
@@ -6223,9 +6175,9 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
                                   size_t size)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__record);
-    const size_t weights = b->entries.size / sizeof(epctx_npu__entry);
+    const uint64_t weights = epctx_weights_statistics(&b->table).stored;
     const uint64_t words = graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 +
-                           weights * (uint64_t)EPCTX_NPU__WEIGHT_WORDS;
+                           weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
     memcpy(h, epctx_npu__magic, 8);
     epctx_npu__put32(h + EPCTX_NPU__H_FORMAT, EPCTX_NPU_FORMAT);
@@ -6416,8 +6368,7 @@ static void epctx_npu__discard(void *self, void *build)
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
     epctx_buffer_free(&b->weights);
-    epctx_buffer_free(&b->entries);
-    epctx_buffer_free(&b->table);
+    epctx_weights_free(&b->table);
     epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
 }
@@ -6425,6 +6376,7 @@ static void epctx_npu__discard(void *self, void *build)
 static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
+    epctx_weights_opts opts;
     epctx_npu__build *b;
     epctx_error_clear(error);
     b = (epctx_npu__build *)npu->allocator.alloc_fn(npu->allocator.user, sizeof *b);
@@ -6438,10 +6390,11 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
     epctx_buffer_init(&b->weights, &npu->allocator);
-    epctx_buffer_init(&b->entries, &npu->allocator);
-    epctx_buffer_init(&b->table, &npu->allocator);
     epctx_arena_init(&b->arena, &npu->allocator);
-    return EPCTX_OK;
+    memset(&opts, 0, sizeof opts);
+    opts.allocator = &npu->allocator;
+    opts.binary = &b->weights;
+    return epctx_weights_init(&b->table, &opts, error);
 }
 
 static epctx_status epctx_npu__compile(void *self, void *build, const epctx_graph *graph,

@@ -27,6 +27,7 @@ typedef struct cli_command {
 extern const cli_command cli_copy, cli_dump, cli_info, cli_compile, cli_run;
 extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_diff,
     cli_explain, cli_dot;
+extern const cli_command cli_weights;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
  * NULL. Two names of one option are two rows with the same target. */
@@ -41,6 +42,9 @@ typedef struct cli_option {
  * CLI_USAGE. */
 bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
                const char **operands, int count);
+/* The same with least..most operands; returns how many, or -1 on a mistake. */
+int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
+                   const char **operands, int least, int most);
 /* A whole number in least..most; otherwise prints what is wrong. */
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
                 uint64_t *value);
