@@ -12157,10 +12157,22 @@ static epctx_status epctx__gen_binary_path(epctx__generation *g)
                : status;
 }
 
+/* A file is begun and given up: what would fail after a long compile fails now. */
 static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
 {
+    const epctx_io *io = g->model->io;
+    epctx_io_file probe;
     epctx_status status = epctx__check_output(g, path);
-    return status == EPCTX_OK ? epctx__check_source(g, path) : status;
+    if (status == EPCTX_OK) {
+        status = epctx__check_source(g, path);
+    }
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, path, &probe, g->error);
+    }
+    if (status == EPCTX_OK) {
+        io->abort_fn(io->user, &probe);
+    }
+    return status;
 }
 
 static epctx_status epctx__gen_paths(epctx__generation *g)
@@ -15007,6 +15019,26 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     return EPCTX_OK;
 }
 
+/* Does another session write this file? All are below one folder: what stands behind it tells. */
+static epctx_status epctx__group_clash(const epctx__group *group, const epctx__generation *g,
+                                       const char *path)
+{
+    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    const epctx__pending *p;
+    bool same = strcmp(path + folder, group->binary) == 0;
+    for (p = group->pending; p != NULL && !same; p = p->next) {
+        size_t other = epctx_path_folder(epctx_str_of(p->path)).size;
+        same = strcmp(path + folder, p->path + other) == 0 ||
+               (p->initializers_path[0] != '\0' &&
+                strcmp(path + folder, p->initializers_path + other) == 0);
+    }
+    return same ? epctx_fail(g->error, EPCTX_ERR_ARG,
+                             "another session of the group writes '%s': each needs a name of its "
+                             "own",
+                             path)
+                : EPCTX_OK;
+}
+
 /* All files of a group are in one folder, and each model has a name of its own. */
 static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation *g)
 {
@@ -15015,7 +15047,6 @@ static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation 
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     epctx_str part = epctx_path_folder(epctx_str_of(path));
-    const epctx__pending *p;
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
     status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
@@ -15035,13 +15066,17 @@ static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation 
                           "beside it",
                           path, group->folder);
     }
-    for (p = group->pending; p != NULL; p = p->next) {
-        if (epctx_str_eq(epctx_path_file(epctx_str_of(p->path)),
-                         epctx_path_file(epctx_str_of(path)))) {
-            return epctx_fail(g->error, EPCTX_ERR_ARG,
-                              "another session of the group writes '%s': set ep.context_file_path",
-                              path);
+    status = epctx__group_clash(group, g, path);
+    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
+        g->opts->initializers_file_name[0] != '\0') {
+        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               g->report->initializers_path);
+        if (status == EPCTX_OK) {
+            status = epctx__group_clash(group, g, g->report->initializers_path);
         }
+    }
+    if (status != EPCTX_OK) {
+        return status;
     }
     return EPCTX_OK;
 }

@@ -546,7 +546,10 @@ TEST(refused)
     CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "another session");
     opts.context_file_path = at("a_fake.bin");
-    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_PATH);
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    opts.context_file_path = NULL;
+    opts.initializers_file_name = "a_ctx.onnx";
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
     rmdir(at("sub"));
     CHECK_STR(listing(), "a.onnx b.onnx ");
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
