@@ -93,8 +93,21 @@ expect "a model in the middle is missing" 1 "nothing was written" compile a.onnx
 files "nothing is left" "a.onnx b.onnx c.onnx "
 
 # -- what stays on the CPU, in a file --
-expect "--initializers" 0 "b.data" compile --initializers b.data --verify b.onnx
-[ -s b.data ] || fail "--initializers" "there is no file"
+"$python" - partly.onnx b.onnx <<'END'
+import struct, sys
+sys.path.insert(0, "../../tests/judge")
+from onnx_schema import ModelProto
+model = ModelProto()
+model.ParseFromString(open(sys.argv[1], "rb").read())
+node = next(n for n in model.graph.node if n.name == "strange")
+node.input.append("kept")
+model.graph.initializer.add(name="kept", data_type=1, dims=[3],
+                            raw_data=struct.pack("<3f", 1, 2, 3))
+open(sys.argv[2], "wb").write(model.SerializeToString())
+END
+expect "--initializers" 0 "b.data, 12 bytes" compile --initializers b.data --verify b.onnx
+if [ "$(od -An -tf4 b.data | tr -s ' ')" = " 1 2 3" ]; then echo "ok the weights are in the file"
+else fail "the weights are in the file" "found $(od -An -tx1 b.data)"; fi
 expect "the file is known" 0 "b.data" ls b_ctx.onnx
 rm -f *_ctx.onnx *_npu.bin b.data
 
