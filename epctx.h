@@ -13,7 +13,8 @@
  *   files whose com.microsoft::EPContext nodes carry a vendor binary (embed_mode 1) or the path of
  *   one (embed_mode 0). This header gives an execution provider (EP), a tool or a firmware:
  *   a lossless ONNX reader, editor and writer; EPContext nodes parsed and built; safe path
- *   resolution; and the generation and loading workflows of ORT's EP-context design.
+ *   resolution; and the generation, loading and weight-sharing workflows of ORT's EP-context
+ *   design.
  *   It is not an inference engine: the EP supplies an epctx_backend (epctx_npu.h is one).
  *
  * DO THIS
@@ -62,7 +63,8 @@
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
- *   closing need exclusive access. Different models never interact.
+ *   closing need exclusive access. Different models never interact, but through a workspace: give
+ *   it a lock (>>share). Run-time calls of one context may come from many threads (>>ep).
  *
  * ERRORS
  *   Every fallible function returns epctx_status and fills an optional epctx_error: the message
