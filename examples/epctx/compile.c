@@ -16,6 +16,7 @@ typedef struct settings {
     bool share;
     bool verbose;
     bool dry_run;
+    bool json;
 } settings;
 
 /* The session options of ORT, as this command knows them. */
@@ -98,6 +99,25 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     printf("time           %.1f ms\n", milliseconds);
 }
 
+static void print_json(const char *file, const epctx_gen_report *report,
+                       const epctx_backend *backend, size_t optional, double milliseconds)
+{
+    putchar('{');
+    cli_json_str("source_model", epctx_str_of(file), ",\n");
+    cli_json_str("model", epctx_str_of(report->context_path), ",\n\"binary\": ");
+    if (report->binary_path[0] != '\0')
+        cli_put_json(stdout, epctx_str_of(report->binary_path));
+    else
+        fputs("null", stdout);
+    printf(",\n\"binary_size\": %" PRIu64 ",\n\"partitions\": %zu,\n\"compiled_nodes\": %zu,\n"
+           "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n",
+           report->binary_size, report->partition_count, report->compiled_nodes, report->cpu_nodes,
+           optional);
+    cli_json_str("source", epctx_str_of(backend->source), ",\n");
+    cli_json_str("hardware_architecture", epctx_str_of(backend->hardware_architecture), ",\n");
+    printf("\"milliseconds\": %.3f}\n", milliseconds);
+}
+
 static int compile(const char *file, const settings *set)
 {
     static epctx_gen_report report; /* two paths: too big for a small stack */
@@ -105,10 +125,14 @@ static int compile(const char *file, const settings *set)
     epctx_backend backend;
     epctx_model model;
     epctx_error error;
+    epctx_open_opts opts;
     size_t optional;
     epctx_status status = cli_backend(set->arch, &backend, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    status = epctx_model_open_file(&model, file, &set->open, &error);
+    opts = set->open;
+    opts.io = cli_progress_io();
+    cli_progress_begin("compile", 0);
+    status = epctx_model_open_file(&model, file, &opts, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (set->dry_run) {
         int code = dry_run(&model, file, set, &backend);
@@ -120,19 +144,26 @@ static int compile(const char *file, const settings *set)
     if (epctx_model_read(&model).ir_version < 4) optional = 0;
     if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &set->gen, &report, &error);
     epctx_model_close(&model);
+    cli_progress_end();
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
         return cli_fail_text("%s (-f replaces it)", error.message);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (report.context_path[0] == '\0') {
-        puts("nothing        no node was compiled, nothing was written");
+        if (set->json)
+            print_json(file, &report, &backend, optional, cli_now() - start);
+        else
+            puts("nothing        no node was compiled, nothing was written");
+        return CLI_OK;
+    }
+    if (set->json) {
+        print_json(file, &report, &backend, optional, cli_now() - start);
         return CLI_OK;
     }
     print_report(&report, &backend, cli_now() - start);
     if (optional > 0)
-        printf(
-            "note           %zu inputs have an initializer that callers may override: they are no\n"
-            "               constants and stay outside the binary\n",
-            optional);
+        printf("note           %zu input%s with an initializer that callers may override: no\n"
+               "               constant%s, outside of the binary\n",
+               optional, cli_plural(optional), cli_plural(optional));
     return CLI_OK;
 }
 
@@ -176,8 +207,12 @@ static epctx_status compile_session(epctx_workspace *workspace, const char *file
     epctx_gen_opts gen = set->gen;
     epctx_hooks hooks;
     epctx_model model;
-    epctx_status status = epctx_model_open_file(&model, file, &set->open, error);
+    epctx_open_opts open = set->open;
+    epctx_status status;
+    open.io = cli_progress_io();
+    status = epctx_model_open_file(&model, file, &open, error);
     if (status != EPCTX_OK) return status;
+    cli_progress_begin("compile", 0);
     memset(&hooks, 0, sizeof hooks);
     mine.verbose = set->verbose;
     hooks.user = &mine;
@@ -185,6 +220,7 @@ static epctx_status compile_session(epctx_workspace *workspace, const char *file
     gen.hooks = &hooks;
     status = epctx_share_generate(workspace, NULL, &model, backend, &gen, last, report, error);
     epctx_model_close(&model);
+    cli_progress_end();
     if (status != EPCTX_OK) return status;
     print_session(file, report, &mine);
     all->stored += mine.stored;
@@ -357,12 +393,17 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {"-v", NULL, &set.verbose},
                                       {"--dry-run", NULL, &set.dry_run},
                                       {"--options", NULL, &list},
+                                      {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
         count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
     }
     if (count < 0 || !read_ep(&set) || !read_ep_options(&set, arena) ||
         !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
         return CLI_USAGE;
+    if (set.share && set.json) {
+        usage("--json reports on one model", "");
+        return CLI_USAGE;
+    }
     if (set.share && !set.dry_run) return compile_group(files, count, &set);
     if (count == 1) return compile(files[0], &set);
     usage("--dry-run looks at one model", "");
@@ -388,7 +429,7 @@ const cli_command cli_compile = {
     "compile",
     "[-o OUT] [--embed] [--prefix P] [-f] [--require-all] [--verify]\n"
     "                     [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
-    "                     [-C \"K|V ...\"] [-v] [--dry-run] MODEL... | --options",
+    "                     [-C \"K|V ...\"] [-v] [--json] [--dry-run] MODEL... | --options",
     "compile models for the reference NPU to EPContext models",
     "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
     "MODEL_ctx.onnx with the compiled code in MODEL_npu.bin beside it. Everything else in the\n"
@@ -408,6 +449,7 @@ const cli_command cli_compile = {
     "  -i \"K|V ...\"         options of the EP: arch|A\n"
     "  -C \"K|V ...\"         session options of ONNX Runtime\n"
     "  -v                   progress to standard error\n"
+    "  --json               print the report as one JSON object; one model only\n"
     "  --dry-run            only check the names of the outputs and whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type, default,\n"
     "                       phase, ORT's constant, meaning, separated by tabs\n",
