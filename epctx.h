@@ -3572,6 +3572,11 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return status;
 }
 
+static uint64_t epctx__nanoseconds(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
 static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
                                       uint64_t *changed, epctx_error *error)
 {
@@ -3581,11 +3586,11 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
         return epctx__io_error(error, "examine", path);
     }
 #if defined(__APPLE__)
-    *written = (uint64_t)info.st_mtimespec.tv_sec * 1000000000u + (uint64_t)info.st_mtimespec.tv_nsec;
-    *changed = (uint64_t)info.st_ctimespec.tv_sec * 1000000000u + (uint64_t)info.st_ctimespec.tv_nsec;
+    *written = epctx__nanoseconds(info.st_mtimespec);
+    *changed = epctx__nanoseconds(info.st_ctimespec);
 #else
-    *written = (uint64_t)info.st_mtim.tv_sec * 1000000000u + (uint64_t)info.st_mtim.tv_nsec;
-    *changed = (uint64_t)info.st_ctim.tv_sec * 1000000000u + (uint64_t)info.st_ctim.tv_nsec;
+    *written = epctx__nanoseconds(info.st_mtim);
+    *changed = epctx__nanoseconds(info.st_ctim);
 #endif
     return EPCTX_OK;
 }
@@ -14119,9 +14124,10 @@ static bool epctx__stamp_is(epctx_str escaped, const char *plain)
 {
     size_t i = 0;
     for (; *plain != '\0'; plain++) {
-        const char *want = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
-        size_t size = want != NULL ? 3 : 1;
-        if (escaped.size - i < size || memcmp(escaped.data + i, want != NULL ? want : plain, size) != 0) {
+        const char *code = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
+        const char *want = code != NULL ? code : plain;
+        size_t size = code != NULL ? 3 : 1;
+        if (escaped.size - i < size || memcmp(escaped.data + i, want, size) != 0) {
             return false;
         }
         i += size;

@@ -256,8 +256,8 @@ static int compile_group(const char *const *files, int count, const settings *se
         return CLI_FAILED;
     }
     printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);
-    printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights are stored once\n", all.shared,
-           all.stored + all.shared);
+    printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were there already\n",
+           all.shared, all.stored + all.shared);
     printf("files          %d\n", count + 1);
     printf("time           %.1f ms\n", cli_now() - start);
     return CLI_OK;
@@ -361,7 +361,7 @@ static bool read_models(const char *const *operands, int count, epctx_arena *are
             char *comma = list ? strchr(text, ',') : NULL;
             if (comma != NULL) *comma = '\0';
             if (*found == MOST_MODELS) return usage("too many models: ", text);
-            if (text[0] == '\0') return usage("the list of models has an empty name: ", operands[i]);
+            if (text[0] == '\0') return usage("a list of models has an empty name: ", operands[i]);
             files[(*found)++] = text;
             text = comma != NULL ? comma + 1 : NULL;
         }
