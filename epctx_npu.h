@@ -934,7 +934,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
  * check that gives the bytes each operand must have, and a kernel that never leaves those bytes.
  * ============================================================================================== */
 
-#define EPCTX_NPU__MAX_IN  6
+#define EPCTX_NPU__MAX_IN  7
 #define EPCTX_NPU__MAX_OUT 2
 
 /* Bytes that a kernel may touch, and their alignment. */
@@ -2921,6 +2921,161 @@ static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu_
     return EPCTX_OK;
 }
 
+/* -- Recurrent: RNN, GRU and LSTM over time; what the inputs give is computed before -- */
+
+typedef enum epctx_npu__cell {
+    EPCTX_NPU__CELL_RNN = 0,
+    EPCTX_NPU__CELL_GRU,
+    EPCTX_NPU__CELL_LSTM,
+    EPCTX_NPU__CELL_COUNT
+} epctx_npu__cell;
+
+typedef struct epctx_npu__recurrent {
+    uint32_t cell, reverse;
+    uint32_t late_reset; /* GRU: the reset gate scales what the matrix made (linear_before_reset) */
+    uint32_t time, batch, hidden;
+    epctx_npu__act f, g, h;
+} epctx_npu__recurrent;
+
+static uint32_t epctx_npu__gates(uint32_t cell)
+{
+    return cell == EPCTX_NPU__CELL_LSTM ? 4 : (cell == EPCTX_NPU__CELL_GRU ? 3 : 1);
+}
+
+static uint64_t epctx_npu__padded(uint64_t hidden)
+{
+    return (hidden + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS * EPCTX_NPU__COLUMNS;
+}
+
+/* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
+ * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
+ * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; working memory. */
+static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
+    const uint64_t state = epctx_npu__mul(p->batch, p->hidden);
+    uint32_t gates;
+    if (p->cell >= EPCTX_NPU__CELL_COUNT) {
+        return false;
+    }
+    gates = epctx_npu__gates(p->cell);
+    needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->time, state, gates));
+    needs->in[1] =
+        epctx_npu__floats(epctx_npu__packed(gates, p->hidden, p->hidden, EPCTX_NPU__COLUMNS));
+    needs->in[2] = epctx_npu__floats(p->hidden);
+    needs->in[3] = epctx_npu__floats(epctx_npu__mul(p->hidden, 3));
+    needs->in[4] = needs->in[5] = epctx_npu__floats(state);
+    needs->in[6] = epctx_npu__items(p->batch, 4);
+    needs->out[0] = epctx_npu__floats(epctx_npu__mul((uint64_t)p->time + 2, state));
+    needs->out[1] =
+        epctx_npu__floats(epctx_npu__mul(epctx_npu__padded(p->hidden), (uint64_t)gates + 1));
+    return epctx_npu__act_ok(&p->f) && epctx_npu__act_ok(&p->g) && epctx_npu__act_ok(&p->h);
+}
+
+/* y = weights * x for one gate; y has room for whole blocks. */
+static void epctx_npu__gate(const epctx_npu__recurrent *p, const float *weights, uint32_t gate,
+                            const float *x, float *y)
+{
+    const size_t padded = (size_t)epctx_npu__padded(p->hidden);
+    size_t n;
+    weights += gate * padded * p->hidden;
+    for (n = 0; n < p->hidden; n += EPCTX_NPU__COLUMNS) {
+        epctx_npu__tile_row(x, 1, weights + n * p->hidden, p->hidden, y + n);
+    }
+}
+
+static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *const *in,
+                                 const float *x, float *work, float *h, float *c)
+{
+    const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
+    float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
+    const float *peep = in[3];
+    size_t i;
+    for (i = 0; i < 4; i++) {
+        epctx_npu__gate(p, in[1], (uint32_t)i, h, work + i * padded);
+    }
+    EPCTX_NPU__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
+    for (i = 0; i < n && peep != NULL; i++) {
+        gi[i] += peep[i] * c[i];
+        gf[i] += peep[2 * n + i] * c[i];
+    }
+    epctx_npu__activate(gi, n, &p->f);
+    epctx_npu__activate(gf, n, &p->f);
+    epctx_npu__activate(gc, n, &p->g);
+    EPCTX_NPU__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
+    for (i = 0; i < n && peep != NULL; i++) {
+        go[i] += peep[n + i] * c[i];
+    }
+    epctx_npu__activate(go, n, &p->f);
+    epctx_npu__activate(t, n, &p->h);
+    EPCTX_NPU__EACH(j, n, h[j] = go[j] * t[j];);
+}
+
+static void epctx_npu__cell_gru(const epctx_npu__recurrent *p, const float *const *in,
+                                const float *x, float *work, float *h)
+{
+    const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
+    float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
+    const float *bias = in[2];
+    epctx_npu__gate(p, in[1], 0, h, z);
+    epctx_npu__gate(p, in[1], 1, h, r);
+    EPCTX_NPU__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
+    epctx_npu__activate(z, n, &p->f);
+    epctx_npu__activate(r, n, &p->f);
+    if (p->late_reset != 0) {
+        epctx_npu__gate(p, in[1], 2, h, g);
+        EPCTX_NPU__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
+    } else {
+        EPCTX_NPU__EACH(j, n, t[j] = r[j] * h[j];);
+        epctx_npu__gate(p, in[1], 2, t, g);
+        EPCTX_NPU__EACH(j, n, g[j] += x[2 * n + j];);
+    }
+    epctx_npu__activate(g, n, &p->g);
+    EPCTX_NPU__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
+}
+
+static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu__args *args,
+                                             epctx_error *error)
+{
+    const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
+    const size_t n = p->hidden, state = p->batch * n, gates = epctx_npu__gates(p->cell);
+    const float *const *in = (const float *const *)args->in;
+    float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
+    float *work = (float *)args->out[1];
+    size_t b, s;
+    memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
+    if (in[4] != NULL) {
+        memcpy(last, in[4], state * sizeof *last);
+    }
+    if (in[5] != NULL) {
+        memcpy(cells, in[5], state * sizeof *cells);
+    }
+    for (b = 0; b < p->batch; b++) {
+        const int64_t length =
+            in[6] != NULL ? epctx_npu__index((const uint8_t *)args->in[6], b, 4) : (int64_t)p->time;
+        float *h = last + b * n;
+        if (length < 0 || length > (int64_t)p->time) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "length %d: expected 0..%u", length,
+                              (uint64_t)p->time);
+        }
+        for (s = 0; s < (size_t)length; s++) {
+            const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
+            const float *x = in[0] + (t * p->batch + b) * gates * n;
+            if (p->cell == EPCTX_NPU__CELL_LSTM) {
+                epctx_npu__cell_lstm(p, in, x, work, h, cells + b * n);
+            } else if (p->cell == EPCTX_NPU__CELL_GRU) {
+                epctx_npu__cell_gru(p, in, x, work, h);
+            } else {
+                epctx_npu__gate(p, in[1], 0, h, work);
+                EPCTX_NPU__EACH(j, n, h[j] = work[j] + x[j];);
+                epctx_npu__activate(h, n, &p->f);
+            }
+            memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
+        }
+    }
+    return EPCTX_OK;
+}
+
 /* -- the table of opcodes -- */
 
 /* Enumerator, inputs, outputs, required inputs (bits), parameter struct, name of check and run. */
@@ -2947,7 +3102,8 @@ static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu_
     X(TUPLES, "Tuples", 3, 1, 3, epctx_npu__tuples, tuples)                                        \
     X(QUANTIZE, "Quantize", 3, 1, 3, epctx_npu__quantize, quantize)                                \
     X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx_npu__quantize, dequantize)                          \
-    X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample)
+    X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample)                                \
+    X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -4698,14 +4854,29 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
+/* Everything is kept when training_mode is false; the mask says so. */
 static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
 {
-    uint32_t mode;
-    EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+    uint32_t x, mode, mask;
+    const void *training;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &mode));
-    if (mode != EPCTX_NPU__NONE ||
+    if (mode != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__want_constant(c, mode, "training_mode"));
+        EPCTX_NPU__TRY(epctx_npu__data(c, mode, &training));
+    }
+    if ((mode != EPCTX_NPU__NONE &&
+         (c->tensors[mode].elem != EPCTX_ONNX_BOOL || c->tensors[mode].count != 1 ||
+          *(const uint8_t *)training != 0)) ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "training mode is not supported");
+    }
+    if (c->node->version < 12) {
+        EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+    } else if (c->node->output_count > 1) {
+        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_BOOL, &c->tensors[x].shape, &mask));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, mask, 1));
+        EPCTX_NPU__TRY(epctx_npu__output(c, 1, mask));
     }
     return epctx_npu__lower_identity(c);
 }
@@ -5131,12 +5302,28 @@ static epctx_status epctx_npu__lower_hard_swish(epctx_npu__compiler *c)
     return epctx_npu__lower_act(c, EPCTX_NPU__ACT_HARD_SWISH, 1.0f / 6.0f, 0.5f);
 }
 
+static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x)
+{
+    uint32_t limit, y = x, i;
+    for (i = 0; i < 2; i++) {
+        EPCTX_NPU__TRY(epctx_npu__optional(c, i + 1, &limit));
+        if (limit != EPCTX_NPU__NONE) {
+            EPCTX_NPU__TRY(epctx_npu__emit_exact(
+                c, i == 0 ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_MIN, y, limit, &y));
+        }
+    }
+    return y == x ? epctx_npu__lower_identity(c) : epctx_npu__output(c, 0, y);
+}
+
 static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
 {
     float limits[2] = {-FLT_MAX, FLT_MAX};
     uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
     bool constant = true;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
+        return epctx_npu__clip_ints(c, x);
+    }
     if (c->node->version < 11) {
         limits[0] = epctx_node_float(c->node, "min", limits[0]);
         limits[1] = epctx_node_float(c->node, "max", limits[1]);
@@ -5842,16 +6029,39 @@ static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_
     return EPCTX_OK;
 }
 
+/* The bits of the constant that fills. */
+static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, int32_t type,
+                                         uint64_t *bits)
+{
+    const void *data;
+    float f;
+    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, "constant_value"));
+    if (c->tensors[id].count != 1 || c->tensors[id].elem != type) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "constant_value '%S': expected one element of type %s",
+                          &c->tensors[id].name, epctx_elem_name(type));
+    }
+    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    if (type == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, data, sizeof f);
+        *bits = epctx_npu__bits_of(f);
+    } else {
+        *bits = (uint64_t)epctx_npu__load_int((const uint8_t *)data, 0, (uint32_t)type);
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
 {
     const epctx_attr *attr = epctx_node_attr(c->node, "mode");
     epctx_npu__pad_mode mode = EPCTX_NPU__PAD_CONSTANT;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
-    float value = epctx_node_float(c->node, "value", 0.0f);
+    float old = epctx_node_float(c->node, "value", 0.0f);
+    uint64_t value = epctx_npu__bits_of(old);
     bool none = true;
     uint32_t x, y, id, i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
     } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
@@ -5865,10 +6075,10 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__pads(c, shape.rank, pads));
     EPCTX_NPU__TRY(epctx_npu__pad_shape(c, mode, pads, &shape));
     if (c->node->version >= 11) {
-        value = 0.0f;
+        value = 0;
         EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &id));
         if (id != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "constant_value", &value));
+            EPCTX_NPU__TRY(epctx_npu__pad_value(c, id, c->tensors[x].elem, &value));
         }
     }
     for (i = 0; i < 2 * shape.rank; i++) {
@@ -5877,9 +6087,9 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     if (none) {
         return epctx_npu__lower_alias(c, x, &shape);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, epctx_npu__bits_of(value)));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, value));
     }
     EPCTX_NPU__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);
@@ -6538,30 +6748,27 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     return epctx_npu__emit_packed(c, s, &pack);
 }
 
-static epctx_status epctx_npu__conv_bias(epctx_npu__compiler *c, int64_t channels, uint32_t *bias)
+static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias)
 {
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, bias));
-    if (*bias == EPCTX_NPU__NONE) {
+    if (bias == EPCTX_NPU__NONE) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, *bias));
-    if (c->tensors[*bias].count != (uint64_t)channels) {
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, bias));
+    if (c->tensors[bias].count != (uint64_t)channels) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "bias '%S': expected %d elements, found %u",
-                          &c->tensors[*bias].name, channels, c->tensors[*bias].count);
+                          &c->tensors[bias].name, channels, c->tensors[bias].count);
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
+static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint32_t w,
+                                       uint32_t bias, uint32_t *y)
 {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx_npu__shape xs, ws, ys;
     epctx_npu__window window;
     epctx_npu__step s;
     int64_t kernel[2] = {1, 1};
-    uint32_t x, w, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &w));
     EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[w].shape;
@@ -6580,11 +6787,11 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
     if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3])) {
         return epctx_npu__bad_attr(c, "kernel_shape", "the shape of the weights");
     }
-    EPCTX_NPU__TRY(epctx_npu__conv_bias(c, ws.dims[0], &bias));
+    EPCTX_NPU__TRY(epctx_npu__check_bias(c, ws.dims[0], bias));
     EPCTX_NPU__TRY(epctx_npu__window_of(c, &xs, kernel, &window));
     ys = epctx_npu__image(&xs, ws.dims[0], &window);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, w, y);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, w, *y);
     s.in[2] = bias;
     if (ws.dims[1] == 1 && groups > 1) {
         s.op = EPCTX_NPU__OP_DEPTHWISE;
@@ -6592,14 +6799,205 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
         s.params.depthwise.channels = (uint32_t)groups;
         s.params.depthwise.multiplier = (uint32_t)(ws.dims[0] / groups);
         s.params.depthwise.window = window;
-        EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    } else {
-        s.params.conv.batch = (uint32_t)xs.dims[0];
-        s.params.conv.groups = (uint32_t)groups;
-        s.params.conv.in_channels = (uint32_t)ws.dims[1];
-        s.params.conv.out_channels = (uint32_t)(ws.dims[0] / groups);
-        EPCTX_NPU__TRY(epctx_npu__emit_conv(c, &s, &window));
+        return epctx_npu__emit(c, &s);
     }
+    s.params.conv.batch = (uint32_t)xs.dims[0];
+    s.params.conv.groups = (uint32_t)groups;
+    s.params.conv.in_channels = (uint32_t)ws.dims[1];
+    s.params.conv.out_channels = (uint32_t)(ws.dims[0] / groups);
+    return epctx_npu__emit_conv(c, &s, &window);
+}
+
+static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
+{
+    uint32_t x, w, bias, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- ConvTranspose: a convolution with turned weights over the input spread out by the strides -- */
+
+/* Output extent of one axis, and its padding: of the result, negative where it grows. */
+static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
+                                               int64_t stride, int64_t dilation, int64_t extra,
+                                               int64_t wanted, const epctx_str *auto_pad,
+                                               int64_t *before, int64_t *after, int64_t *out)
+{
+    const int64_t top = INT32_MAX / 8;
+    int64_t reach, full, total;
+    if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
+        dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
+        *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel %d, stride %d, dilation %d",
+                          kernel, stride, dilation);
+    }
+    reach = (kernel - 1) * dilation + 1;
+    full = (in - 1) * stride + reach + extra;
+    if (wanted > 0 || epctx_str_is(*auto_pad, "SAME_UPPER") ||
+        epctx_str_is(*auto_pad, "SAME_LOWER")) {
+        *out = wanted > 0 ? wanted : in * stride;
+        total = full - *out;
+        *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
+        *before = total < 0 ? 0 : *before; /* what is missing is added behind */
+        *after = total - *before;
+    } else if (epctx_str_is(*auto_pad, "VALID")) {
+        *before = *after = 0;
+    }
+    *out = full - *before - *after;
+    *after -= extra;
+    if (*out < 1 || *before > reach - 1 || *after > reach - 1) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "pads %d and %d for a kernel that reaches %d elements", *before, *after,
+                          reach);
+    }
+    return EPCTX_OK;
+}
+
+/* One convolution of a transposed one: sizes of two spatial axes. */
+typedef struct epctx_npu__transposed {
+    int64_t groups, channels, outputs; /* of one group */
+    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
+} epctx_npu__transposed;
+
+/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx], both turned. */
+static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_npu__transposed *p,
+                                            uint32_t w, uint32_t *turned)
+{
+    const bool folding = c->folding;
+    epctx_npu__shape in = {5, {0}}, out = {5, {0}};
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[5], to[EPCTX_NPU_MAX_RANK];
+    epctx_status status;
+    in.dims[0] = out.dims[0] = p->groups;
+    in.dims[1] = out.dims[2] = p->channels;
+    in.dims[2] = out.dims[1] = p->outputs;
+    in.dims[3] = out.dims[3] = p->kernel[0];
+    in.dims[4] = out.dims[4] = p->kernel[1];
+    epctx_npu__dense(&in, dense);
+    epctx_npu__dense(&out, to);
+    from[0] = dense[0];
+    from[1] = dense[2];
+    from[2] = dense[1];
+    from[3] = -dense[3];
+    from[4] = -dense[4];
+    c->folding = c->tensors[w].constant;
+    status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__emit_move(c, w, *turned, &out,
+                                      (uint64_t)(p->kernel[0] * p->kernel[1] - 1), 0, from, to);
+    }
+    c->folding = folding;
+    return status;
+}
+
+/* Zeros between the elements of the input. */
+static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__transposed *p,
+                                      uint32_t x, int64_t planes, uint32_t *y)
+{
+    epctx_npu__shape in = {3, {0}}, out = {3, {0}};
+    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    uint32_t i;
+    *y = x;
+    if (p->stride[0] == 1 && p->stride[1] == 1) {
+        return EPCTX_OK;
+    }
+    in.dims[0] = out.dims[0] = planes;
+    for (i = 0; i < 2; i++) {
+        in.dims[i + 1] = p->in[i];
+        out.dims[i + 1] = (p->in[i] - 1) * p->stride[i] + 1;
+    }
+    epctx_npu__dense(&in, from);
+    epctx_npu__dense(&out, to);
+    to[1] *= p->stride[0];
+    to[2] *= p->stride[1];
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, y));
+    EPCTX_NPU__TRY(epctx_npu__emit_fill(c, *y, 0));
+    return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
+}
+
+static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx_npu__shape *xs,
+                                             const epctx_npu__shape *ws, epctx_npu__transposed *p)
+{
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    const uint32_t spatial = xs->rank - 2, shift = 2 - spatial;
+    epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
+    int64_t pads[4] = {0, 0, 0, 0}, extra[2] = {0, 0}, wanted[2] = {0, 0};
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        p->in[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = p->out[i] = 1;
+        p->before[i] = p->after[i] = 0;
+    }
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "strides", spatial, 1, p->stride + shift));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "dilations", spatial, 1, p->dilation + shift));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "output_padding", spatial, 0, extra + shift));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "output_shape", spatial, 0, wanted + shift));
+    for (i = shift; i < 2; i++) {
+        p->in[i] = xs->dims[2 + i - shift];
+        p->kernel[i] = ws->dims[2 + i - shift];
+        p->before[i] = pads[i - shift];
+        p->after[i] = pads[spatial + i - shift];
+        EPCTX_NPU__TRY(epctx_npu__transposed_axis(
+            c, p->in[i], p->kernel[i], p->stride[i], p->dilation[i], extra[i], wanted[i],
+            &auto_pad, &p->before[i], &p->after[i], &p->out[i]));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
+{
+    epctx_npu__shape xs, ws, ys;
+    epctx_npu__transposed p;
+    epctx_npu__window w;
+    epctx_npu__step s;
+    uint32_t x, weights, bias, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &weights));
+    EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
+    xs = c->tensors[x].shape;
+    ws = c->tensors[weights].shape;
+    p.groups = epctx_node_int(c->node, "group", 1);
+    if (ws.rank != xs.rank || p.groups < 1 || xs.dims[1] % p.groups != 0 ||
+        ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
+                          &c->tensors[weights].name, xs.dims[1]);
+    }
+    p.channels = xs.dims[1] / p.groups;
+    p.outputs = ws.dims[1];
+    EPCTX_NPU__TRY(epctx_npu__transposed_of(c, &xs, &ws, &p));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX_NPU__TRY(epctx_npu__check_bias(c, p.outputs * p.groups, bias));
+    EPCTX_NPU__TRY(epctx_npu__turn_weights(c, &p, weights, &weights));
+    EPCTX_NPU__TRY(epctx_npu__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
+    memset(&w, 0, sizeof w);
+    w.in_h = (uint32_t)((p.in[0] - 1) * p.stride[0] + 1);
+    w.in_w = (uint32_t)((p.in[1] - 1) * p.stride[1] + 1);
+    w.out_h = (uint32_t)p.out[0];
+    w.out_w = (uint32_t)p.out[1];
+    w.kernel_h = (uint32_t)p.kernel[0];
+    w.kernel_w = (uint32_t)p.kernel[1];
+    w.stride_h = w.stride_w = 1;
+    w.dilation_h = (uint32_t)p.dilation[0];
+    w.dilation_w = (uint32_t)p.dilation[1];
+    w.top = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.before[0]);
+    w.left = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.before[1]);
+    w.bottom = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.after[0]);
+    w.right = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.after[1]);
+    if (!epctx_npu__window_ok(&w)) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d", p.kernel[0],
+                          p.kernel[1]);
+    }
+    ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, weights, y);
+    s.in[2] = bias;
+    s.params.conv.batch = (uint32_t)xs.dims[0];
+    s.params.conv.groups = (uint32_t)p.groups;
+    s.params.conv.in_channels = (uint32_t)p.channels;
+    s.params.conv.out_channels = (uint32_t)p.outputs;
+    EPCTX_NPU__TRY(epctx_npu__emit_conv(c, &s, &w));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7106,14 +7504,12 @@ static epctx_status epctx_npu__matmul_expand(epctx_npu__compiler *c, uint32_t *i
     return epctx_npu__expand_to(c, *id, &shape, id);
 }
 
-static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
+static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uint32_t b,
+                                         uint32_t *y)
 {
     epctx_npu__shape as, bs, a_batch, b_batch, batch, ys;
     epctx_npu__gemm p;
-    uint32_t a, b, y;
     bool row, column;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &b));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
     row = as.rank == 1; /* vectors become matrices, and the result loses that dimension again */
@@ -7166,8 +7562,16 @@ static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
     if (!column) {
         ys.dims[ys.rank++] = bs.dims[bs.rank - 1];
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, y));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    return epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, *y);
+}
+
+static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
+{
+    uint32_t a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7616,6 +8020,559 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 2, point);
 }
 
+/* -- integer arithmetic by way of floats, exact below 2^24 -- */
+
+/* A tensor of int8 or uint8 minus its zero point, as floats. */
+static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint32_t zero,
+                                        int64_t axis, uint32_t *y)
+{
+    epctx_npu__shape shape = {1, {1}};
+    uint32_t one;
+    uint64_t channels = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1, i;
+    float *data;
+    const bool folding = c->folding;
+    epctx_status status;
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &data, &one));
+    for (i = 0; i < channels; i++) {
+        data[i] = 1.0f;
+    }
+    shape.dims[0] = (int64_t)channels;
+    if (zero != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
+    }
+    c->folding = c->tensors[x].constant &&
+                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
+                                      c->tensors[x].elem, y);
+    c->folding = folding;
+    return status;
+}
+
+/* Sums of products of bytes: beyond this many they could leave what floats hold exactly. */
+static epctx_status epctx_npu__exact_depth(epctx_npu__compiler *c, uint64_t depth)
+{
+    const uint64_t most = (1u << 24) / (255u * 255u);
+    return depth <= most ? EPCTX_OK
+                         : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                                      "sums of %u products, expected at most %u", depth, most);
+}
+
+static epctx_status epctx_npu__lower_conv_integer(epctx_npu__compiler *c)
+{
+    uint32_t x, w, xz, wz, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &xz));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &wz));
+    EPCTX_NPU__TRY(epctx_npu__exact_depth(
+        c, epctx_npu__product(&c->tensors[w].shape, 1, c->tensors[w].shape.rank)));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, x, xz, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, w, wz, 0, &w));
+    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, EPCTX_NPU__NONE, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_INT32, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_matmul_integer(epctx_npu__compiler *c)
+{
+    const epctx_npu__shape *as;
+    uint32_t a, b, az, bz, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &az));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &bz));
+    as = &c->tensors[a].shape;
+    EPCTX_NPU__TRY(
+        epctx_npu__exact_depth(c, as->rank > 0 ? (uint64_t)as->dims[as->rank - 1] : 1));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, a, az, -2, &a));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, b, bz, -1, &b));
+    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_INT32, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Inputs `i`, `i`+1 and `i`+2: numbers, scale, zero point; as floats. */
+static epctx_status epctx_npu__dequantized(epctx_npu__compiler *c, size_t i, int64_t axis,
+                                           uint32_t *scale, uint32_t *y)
+{
+    const bool folding = c->folding;
+    epctx_status status;
+    uint32_t x, zero;
+    EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, i + 1, scale));
+    EPCTX_NPU__TRY(epctx_npu__input(c, i + 2, &zero));
+    c->folding = c->tensors[x].constant && c->tensors[*scale].constant &&
+                 c->tensors[zero].constant;
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, *scale, zero, axis,
+                                      c->tensors[x].elem, y);
+    c->folding = folding;
+    return status;
+}
+
+static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t x, size_t i)
+{
+    uint32_t scale, zero, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &scale));
+    EPCTX_NPU__TRY(epctx_npu__input(c, i + 1, &zero));
+    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero, 1,
+                                            c->tensors[zero].elem, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_qlinear_matmul(epctx_npu__compiler *c)
+{
+    uint32_t a, b, scale, y;
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 0, -2, &scale, &a));
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 3, -1, &scale, &b));
+    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
+    return epctx_npu__requantized(c, y, 6);
+}
+
+static epctx_status epctx_npu__lower_qlinear_conv(epctx_npu__compiler *c)
+{
+    const bool folding = c->folding;
+    uint32_t x, w, bias, x_scale, w_scale, y;
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 0, 1, &x_scale, &x));
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 3, 0, &w_scale, &w));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 8, &bias));
+    if (bias != EPCTX_NPU__NONE) { /* its scale is the product of the two */
+        epctx_npu__shape flat = {1, {1}};
+        c->folding = c->tensors[x_scale].constant && c->tensors[w_scale].constant;
+        flat.dims[0] = (int64_t)c->tensors[w_scale].count;
+        EPCTX_NPU__TRY(epctx_npu__alias(c, w_scale, &flat, 0, &w_scale));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w_scale, x_scale, &y));
+        c->folding = c->tensors[y].constant && c->tensors[bias].constant;
+        EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, bias, y,
+                                                EPCTX_NPU__NONE, 0, c->tensors[bias].elem, &bias));
+        c->folding = folding;
+    }
+    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
+    return epctx_npu__requantized(c, y, 6);
+}
+
+/* -- losses: minus the chosen element, weighted; for models exported with them -- */
+
+static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uint32_t target,
+                                         uint32_t weight)
+{
+    const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
+    const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
+    const epctx_npu__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
+    epctx_npu__shape column = ts, scalar = {0, {0}};
+    uint32_t ignored = EPCTX_NPU__NONE, id, zero, w = EPCTX_NPU__NONE, y, i;
+    float *ones;
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
+    EPCTX_NPU__TRY(epctx_npu__want_indices(c, target, false));
+    if (xs.rank < 2 || ts.rank + 1 != xs.rank) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores of rank %u, targets of rank %u",
+                          (uint64_t)xs.rank, (uint64_t)ts.rank);
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
+    if (ignore != NULL) {
+        if (ignore->i > 1000000 || ignore->i < -1000000) {
+            return epctx_npu__bad_attr(c, "ignore_index", "a small number");
+        }
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, target, id, &ignored));
+        EPCTX_NPU__TRY(epctx_npu__emit_where(c, ignored, zero, target, &target));
+    }
+    column.rank = xs.rank;
+    column.dims[0] = ts.dims[0];
+    column.dims[1] = 1;
+    for (i = 2; i < column.rank; i++) {
+        column.dims[i] = ts.dims[i - 1];
+    }
+    EPCTX_NPU__TRY(epctx_npu__alias(c, target, &column, 0, &id));
+    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, 1, 0, &y));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, y, &ts, 0, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &y));
+    if (weight != EPCTX_NPU__NONE) {
+        epctx_npu__shape flat = {1, {0}};
+        EPCTX_NPU__TRY(epctx_npu__want_float(c, weight));
+        flat.dims[0] = (int64_t)c->tensors[target].count;
+        EPCTX_NPU__TRY(epctx_npu__alias(c, target, &flat, 0, &id));
+        EPCTX_NPU__TRY(epctx_npu__emit_pick(c, weight, id, EPCTX_NPU__NONE, 0, 0, &w));
+        EPCTX_NPU__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
+    } else if (ignored != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__add_floats(c, c->tensors[target].count, &ones, &w));
+        for (i = 0; i < c->tensors[target].count; i++) {
+            ones[i] = 1.0f;
+        }
+        EPCTX_NPU__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
+    }
+    if (ignored != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+        EPCTX_NPU__TRY(epctx_npu__emit_where(c, ignored, zero, w, &w));
+    }
+    if (w != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
+    }
+    if (reduction != NULL && epctx_str_is(reduction->s, "none")) {
+        return epctx_npu__output(c, 0, y);
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_reduce(
+        c, w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
+               ? EPCTX_NPU__REDUCE_MEAN
+               : EPCTX_NPU__REDUCE_SUM,
+        y, 1, c->tensors[y].count, 1, &scalar, &y));
+    if (w != EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))) {
+        EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count,
+                                              1, &scalar, &w));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c)
+{
+    uint32_t x, target, weight;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &target));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &weight));
+    return epctx_npu__emit_loss(c, x, target, weight);
+}
+
+static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
+{
+    epctx_npu__step s;
+    epctx_npu__shape shape;
+    uint32_t x, target, weight, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &target));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &weight));
+    shape = c->tensors[x].shape;
+    if (shape.rank < 2) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scores of rank 2 or more");
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
+    s.params.softmax.log = 1;
+    s.params.softmax.outer = (uint32_t)shape.dims[0];
+    s.params.softmax.count = (uint32_t)shape.dims[1];
+    s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
+    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX_NPU__TRY(epctx_npu__output(c, 1, y));
+    return epctx_npu__emit_loss(c, y, target, weight);
+}
+
+/* -- recurrent networks -- */
+
+/* A box of one index of an axis; the axis stays, with one element. */
+static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                        int64_t index, int64_t count, uint32_t *y)
+{
+    int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape box = c->tensors[x].shape;
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        step[i] = 1;
+    }
+    start[axis] = index;
+    box.dims[axis] = count;
+    return epctx_npu__take_box(c, x, &box, start, step, y);
+}
+
+/* What the operators RNN, GRU and LSTM have in common. */
+typedef struct epctx_npu__rnn {
+    epctx_npu__recurrent p;
+    uint32_t x, w, r, b, lengths, first, cell, peep; /* tensors */
+    uint32_t directions, gates, inputs;
+    bool batch_first;
+    uint32_t results[2]; /* of each direction */
+} epctx_npu__rnn;
+
+static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name, epctx_npu__act *act)
+{
+    memset(act, 0, sizeof *act);
+    if (epctx_str_is(name, "Sigmoid")) {
+        act->kind = EPCTX_NPU__ACT_SIGMOID;
+    } else if (epctx_str_is(name, "Tanh")) {
+        act->kind = EPCTX_NPU__ACT_TANH;
+    } else if (epctx_str_is(name, "Relu")) {
+        act->kind = EPCTX_NPU__ACT_RELU;
+    } else {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "attribute activations: expected Sigmoid, Tanh or Relu, found '%S'",
+                          &name);
+    }
+    return EPCTX_OK;
+}
+
+/* The activations of direction `d`. */
+static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d)
+{
+    static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
+    const epctx_attr *attr = epctx_node_attr(c->node, "activations");
+    const uint32_t count = n->p.cell + 1; /* RNN has one, GRU two, LSTM three */
+    epctx_npu__act acts[3];
+    uint32_t i;
+    memset(acts, 0, sizeof acts);
+    if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions)) {
+        return epctx_npu__bad_attr(c, "activations", "one list of names per direction");
+    }
+    for (i = 0; i < count; i++) {
+        epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
+        EPCTX_NPU__TRY(
+            epctx_npu__rnn_act(c, attr != NULL ? attr->strings[d * count + i] : name, &acts[i]));
+    }
+    n->p.f = acts[0];
+    n->p.g = acts[1];
+    n->p.h = acts[2];
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, uint32_t rank,
+                                         int64_t d0, int64_t d1, int64_t d2)
+{
+    const epctx_npu__shape *s;
+    if (id == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    s = &c->tensors[id].shape;
+    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected shape [%d, %d, %d]",
+                          &c->tensors[id].name, d0, d1, d2);
+    }
+    return epctx_npu__want_float(c, id);
+}
+
+static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn *n)
+{
+    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
+    const epctx_npu__shape *xs;
+    int64_t d, batch, hidden, gates = n->gates;
+    uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
+    uint32_t i;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &n->x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &n->w));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 2, &n->r));
+    for (i = 0; optional[i] != NULL; i++) {
+        EPCTX_NPU__TRY(epctx_npu__optional(c, i + 3, optional[i]));
+    }
+    n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
+    n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
+    hidden = epctx_node_int(c->node, "hidden_size", c->tensors[n->r].shape.rank == 3
+                                                        ? c->tensors[n->r].shape.dims[2]
+                                                        : 0);
+    if (c->tensors[n->x].shape.rank != 3 || hidden < 1 || hidden > 65536 ||
+        epctx_node_attr(c->node, "clip") != NULL ||
+        epctx_node_attr(c->node, "activation_alpha") != NULL ||
+        epctx_node_int(c->node, "input_forget", 0) != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected X of rank 3 and no clip, activation_alpha or input_forget");
+    }
+    if (n->batch_first) {
+        epctx_npu__shape shape = c->tensors[n->x].shape, walk;
+        int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[EPCTX_NPU_MAX_RANK];
+        uint32_t y;
+        epctx_npu__dense(&shape, dense);
+        walk = shape;
+        walk.dims[0] = shape.dims[1];
+        walk.dims[1] = shape.dims[0];
+        from[0] = dense[1];
+        from[1] = dense[0];
+        from[2] = 1;
+        epctx_npu__dense(&walk, to);
+        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &walk, &y));
+        EPCTX_NPU__TRY(epctx_npu__emit_move(c, n->x, y, &walk, 0, 0, from, to));
+        n->x = y;
+    }
+    xs = &c->tensors[n->x].shape;
+    d = n->directions;
+    batch = xs->dims[1];
+    n->p.time = (uint32_t)xs->dims[0];
+    n->p.batch = (uint32_t)batch;
+    n->p.hidden = (uint32_t)hidden;
+    n->inputs = (uint32_t)xs->dims[2];
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
+    for (i = 0; i < 2; i++) {
+        EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, i == 0 ? n->first : n->cell, 3,
+                                            n->batch_first ? batch : d,
+                                            n->batch_first ? d : batch, hidden));
+    }
+    if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
+                                          c->tensors[n->lengths].count != (uint64_t)batch)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "sequence_lens: expected %d of int32", batch);
+    }
+    return EPCTX_OK;
+}
+
+/* The bias of direction `d`: both halves added, but for the last gate of a GRU that resets late. */
+static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu__rnn *n, int64_t d,
+                                        uint32_t *bias, uint32_t *late)
+{
+    const uint64_t size = (uint64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
+    const int64_t one[1] = {1};
+    epctx_npu__shape flat = {1, {0}};
+    uint32_t row, input, state, sum;
+    *bias = *late = EPCTX_NPU__NONE;
+    if (n->b == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->b, 0, d, 1, &row));
+    flat.dims[0] = (int64_t)size;
+    EPCTX_NPU__TRY(epctx_npu__alias(c, row, &flat, 0, &input));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, row, &flat, size, &state));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, input, state, &sum));
+    *bias = sum;
+    if (n->p.late_reset != 0) {
+        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
+        flat.dims[0] = (int64_t)(2 * hidden);
+        EPCTX_NPU__TRY(epctx_npu__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
+        flat.dims[0] = (int64_t)hidden;
+        EPCTX_NPU__TRY(
+            epctx_npu__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
+        EPCTX_NPU__TRY(epctx_npu__alias(c, state, &flat, 2 * hidden, late));
+    }
+    return EPCTX_OK;
+}
+
+/* First state or cell of direction `d`, [batch][hidden]. */
+static epctx_status epctx_npu__rnn_first(epctx_npu__compiler *c, const epctx_npu__rnn *n,
+                                         uint32_t id, int64_t d, uint32_t *out)
+{
+    *out = EPCTX_NPU__NONE;
+    return id == EPCTX_NPU__NONE ? EPCTX_OK
+                                 : epctx_npu__take_one(c, id, n->batch_first ? 1 : 0, d, 1, out);
+}
+
+static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d)
+{
+    const uint32_t rows = n->gates * n->p.hidden;
+    const uint64_t state = (uint64_t)n->p.batch * n->p.hidden;
+    const bool folding = c->folding;
+    epctx_npu__shape shape = {2, {0}};
+    epctx_npu__gemm gemm;
+    epctx_npu__pack pack;
+    epctx_npu__step s;
+    uint32_t w, r, bias, late, gates, x;
+    EPCTX_NPU__TRY(epctx_npu__rnn_acts(c, n, d));
+    c->folding = n->b != EPCTX_NPU__NONE && c->tensors[n->b].constant;
+    EPCTX_NPU__TRY(epctx_npu__rnn_bias(c, n, d, &bias, &late));
+    c->folding = folding;
+    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->w, 0, d, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->r, 0, d, 1, &r));
+    memset(&gemm, 0, sizeof gemm);
+    gemm.batch = gemm.b_shared = 1;
+    gemm.m = n->p.time * n->p.batch;
+    gemm.n = rows;
+    gemm.k = gemm.a_row = n->inputs;
+    gemm.a_step = 1;
+    gemm.alpha = 1.0f;
+    shape.dims[0] = gemm.m;
+    shape.dims[1] = rows;
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
+    EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_RECURRENT, gates, r, 0);
+    s.in[2] = late;
+    s.in[3] = EPCTX_NPU__NONE;
+    if (n->peep != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__take_one(c, n->peep, 0, d, 1, &s.in[3]));
+    }
+    EPCTX_NPU__TRY(epctx_npu__rnn_first(c, n, n->first, d, &s.in[4]));
+    EPCTX_NPU__TRY(epctx_npu__rnn_first(c, n, n->cell, d, &s.in[5]));
+    s.in[6] = n->lengths;
+    s.params.recurrent = n->p;
+    s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
+    EPCTX_NPU__TRY(epctx_npu__add_buffer(
+        c, epctx_npu__mul(epctx_npu__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4,
+        &s.temporary));
+    shape.rank = 1;
+    shape.dims[0] = (int64_t)(((uint64_t)n->p.time + 2) * state);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
+    s.out = n->results[d] = x;
+    pack.batch = n->gates;
+    pack.rows = pack.depth = pack.row_stride = n->p.hidden;
+    pack.block = c->arch->columns;
+    pack.batch_stride = n->p.hidden * n->p.hidden;
+    pack.depth_stride = 1;
+    return epctx_npu__emit_packed(c, &s, &pack);
+}
+
+/* Output `i` out of what the directions left: element `start` on, `steps` of them. */
+static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_npu__rnn *n, size_t i,
+                                          uint64_t start, uint32_t steps)
+{
+    const uint32_t d = n->directions, batch = n->p.batch, hidden = n->p.hidden, t = i == 0 ? 0 : 1;
+    epctx_npu__shape shape = {4, {0}}, walk = {3, {0}}, all;
+    int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[3];
+    uint32_t y, j;
+    const uint32_t at[4] = {n->batch_first ? 1u : 0u, n->batch_first ? 2u : 1u,
+                            n->batch_first ? 0u : 2u, 3u}; /* of time, direction, batch, hidden */
+    if (i >= c->node->output_count || c->node->outputs[i].size == 0) {
+        return EPCTX_OK;
+    }
+    shape.dims[at[0]] = walk.dims[0] = steps;
+    shape.dims[at[1]] = d;
+    shape.dims[at[2]] = walk.dims[1] = batch;
+    shape.dims[3] = walk.dims[2] = hidden;
+    epctx_npu__dense(&shape, dense);
+    epctx_npu__dense(&walk, from);
+    to[0] = dense[at[0]];
+    to[1] = dense[at[2]];
+    to[2] = 1;
+    all = shape;
+    if (t != 0) { /* no dimension of time */
+        for (all.rank = 0, j = 0; j < 4; j++) {
+            if (j != at[0]) {
+                all.dims[all.rank++] = shape.dims[j];
+            }
+        }
+    }
+    if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
+        EPCTX_NPU__TRY(epctx_npu__alias(c, n->results[0], &all, start, &y));
+        return epctx_npu__output(c, i, y);
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
+    for (j = 0; j < d; j++) {
+        EPCTX_NPU__TRY(epctx_npu__emit_move(c, n->results[j], y, &walk, start,
+                                            j * (uint64_t)dense[at[1]], from, to));
+    }
+    return epctx_npu__output(c, i, y);
+}
+
+static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c, epctx_npu__cell cell)
+{
+    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
+    epctx_npu__rnn n;
+    uint64_t state;
+    uint32_t d;
+    memset(&n, 0, sizeof n);
+    n.p.cell = (uint32_t)cell;
+    n.gates = epctx_npu__gates(n.p.cell);
+    n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
+    n.p.late_reset = cell == EPCTX_NPU__CELL_GRU &&
+                     epctx_node_int(c->node, "linear_before_reset", 0) != 0;
+    n.cell = n.peep = EPCTX_NPU__NONE;
+    EPCTX_NPU__TRY(epctx_npu__rnn_inputs(c, &n));
+    for (d = 0; d < n.directions; d++) {
+        EPCTX_NPU__TRY(epctx_npu__rnn_direction(c, &n, d));
+    }
+    state = (uint64_t)n.p.batch * n.p.hidden;
+    EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
+    EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
+    return epctx_npu__rnn_output(c, &n, 2, (n.p.time + (uint64_t)1) * state, 1);
+}
+
+static epctx_status epctx_npu__lower_rnn(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_RNN);
+}
+
+static epctx_status epctx_npu__lower_gru(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_GRU);
+}
+
+static epctx_status epctx_npu__lower_lstm(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_LSTM);
+}
+
 /* -- Resize: axis by axis, by tables of positions and weights made here -- */
 
 typedef enum epctx_npu__filter {
@@ -7647,6 +8604,9 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     if (epctx_str_is(p->transform, "align_corners")) {
         return p->out == 1 ? 0.0f
                            : epctx_npu__f_div(epctx_npu__f_mul(at, in - 1.0f), out - 1.0f);
+    }
+    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn")) {
+        return epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale);
     }
     if (epctx_str_is(p->transform, "pytorch_half_pixel")) {
         return p->out > 1 ? half : 0.0f;
@@ -7839,7 +8799,7 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
     static const char *const transforms[] = {"half_pixel",         "pytorch_half_pixel",
                                              "align_corners",      "asymmetric",
                                              "tf_crop_and_resize", "half_pixel_symmetric",
-                                             NULL};
+                                             "tf_half_pixel_for_nn", NULL};
     static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                            "ceil", NULL};
     epctx_str mode;
@@ -8000,6 +8960,8 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Constant", epctx_npu__lower_constant},
     {"ConstantOfShape", epctx_npu__lower_constant_of_shape},
     {"Conv", epctx_npu__lower_conv},
+    {"ConvInteger", epctx_npu__lower_conv_integer},
+    {"ConvTranspose", epctx_npu__lower_conv_transpose},
     {"Cos", epctx_npu__lower_cos},
     {"Cosh", epctx_npu__lower_cosh},
     {"DepthToSpace", epctx_npu__lower_depth_to_space},
@@ -8015,6 +8977,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"EyeLike", epctx_npu__lower_eye_like},
     {"Flatten", epctx_npu__lower_flatten},
     {"Floor", epctx_npu__lower_floor},
+    {"GRU", epctx_npu__lower_gru},
     {"Gather", epctx_npu__lower_gather},
     {"GatherElements", epctx_npu__lower_gather_elements},
     {"GatherND", epctx_npu__lower_gather_nd},
@@ -8033,6 +8996,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"IsInf", epctx_npu__lower_is_inf},
     {"IsNaN", epctx_npu__lower_is_nan},
     {"LRN", epctx_npu__lower_lrn},
+    {"LSTM", epctx_npu__lower_lstm},
     {"LayerNormalization", epctx_npu__lower_layer_norm},
     {"LeakyRelu", epctx_npu__lower_leaky_relu},
     {"Less", epctx_npu__lower_less},
@@ -8040,6 +9004,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Log", epctx_npu__lower_log},
     {"LogSoftmax", epctx_npu__lower_log_softmax},
     {"MatMul", epctx_npu__lower_matmul},
+    {"MatMulInteger", epctx_npu__lower_matmul_integer},
     {"Max", epctx_npu__lower_max},
     {"MaxPool", epctx_npu__lower_max_pool},
     {"Mean", epctx_npu__lower_mean},
@@ -8049,14 +9014,18 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Mod", epctx_npu__lower_mod},
     {"Mul", epctx_npu__lower_mul},
     {"Neg", epctx_npu__lower_neg},
+    {"NegativeLogLikelihoodLoss", epctx_npu__lower_likelihood},
     {"Not", epctx_npu__lower_not},
     {"OneHot", epctx_npu__lower_one_hot},
     {"Or", epctx_npu__lower_or},
     {"PRelu", epctx_npu__lower_prelu},
     {"Pad", epctx_npu__lower_pad},
     {"Pow", epctx_npu__lower_pow},
+    {"QLinearConv", epctx_npu__lower_qlinear_conv},
+    {"QLinearMatMul", epctx_npu__lower_qlinear_matmul},
     {"QuantizeLinear", epctx_npu__lower_quantize},
     {"RMSNormalization", epctx_npu__lower_rms_norm},
+    {"RNN", epctx_npu__lower_rnn},
     {"Range", epctx_npu__lower_range},
     {"Reciprocal", epctx_npu__lower_reciprocal},
     {"ReduceL1", epctx_npu__lower_reduce_l1},
@@ -8087,6 +9056,7 @@ static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Size", epctx_npu__lower_size},
     {"Slice", epctx_npu__lower_slice},
     {"Softmax", epctx_npu__lower_softmax},
+    {"SoftmaxCrossEntropyLoss", epctx_npu__lower_cross_entropy},
     {"Softplus", epctx_npu__lower_softplus},
     {"Softsign", epctx_npu__lower_softsign},
     {"SpaceToDepth", epctx_npu__lower_space_to_depth},

@@ -437,7 +437,7 @@ TEST(refuses)
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "'x'", "fixed shape");
     gb_init(&b);
-    gb_input(&b, "x", EPCTX_ONNX_UINT8, 4, image);
+    gb_input(&b, "x", 11, 4, image); /* float64 */
     gb_node(&b, "Relu", 14, "x", "y");
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "'x'", "float32");
