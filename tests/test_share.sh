@@ -68,6 +68,27 @@ done
 expect "the other model loads" 0 "b_ctx.onnx" lint b_ctx.onnx
 rm -rf d_* alone* *_ctx.onnx *_npu.bin
 
+# -- a real pair: prefill and decode of a language model over one file of weights --
+"$python" "$top/tests/judge/transformer.py" pair --layers 2 --width 128 || fail "the pair" "no model"
+expect "the pair" 0 "files          3" compile --require-all pair/prefill.onnx pair/decode.onnx
+weights=$(wc -c <pair/weights.bin) binary=$(wc -c <pair/prefill_npu.bin)
+if [ $((binary * 100)) -le $((weights * 105)) ]; then
+    echo "ok the pair's binary is one model's weights"
+else
+    fail "the pair's binary is one model's weights" "$binary bytes for $weights bytes of weights"
+fi
+echo "note pair: $weights bytes of weights, $binary bytes of binary for both graphs"
+mkdir single
+for m in prefill decode; do
+    "$fast" compile pair/$m.onnx -o single/${m}_ctx.onnx >out 2>err
+    for d in pair single; do
+        "$fast" run $d/${m}_ctx.onnx --seed 5 --dump $d/$m >out 2>err || fail "run of $m" "it fails"
+    done
+    if diff -r pair/$m single/$m >out 2>err; then echo "ok $m gives what it gives alone"
+    else fail "$m gives what it gives alone" "outputs differ"; fi
+done
+rm -rf pair single
+
 # -- the command line of ORT's ep_weight_sharing_ctx_gen --
 expect "list with commas" 0 "files          4" compile -e npu -i "arch|generic" \
     -C "ep.context_node_name_prefix|_part1 ep.share_ep_contexts|1" ./a.onnx,./b.onnx,./c.onnx
