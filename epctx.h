@@ -951,7 +951,9 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
  * >>option: session options, and the files that they ask for
  *
  * An application asks for EPContext models through session configuration entries of ORT: pairs of
- * strings. Here they are read strictly. The options are not provider options of an EP.
+ * strings. Here they are read strictly. The options are not provider options of an EP. In an EP:
+ * for every key of epctx_option_list ask ORT in CreateEp, give what is there to epctx_options_set,
+ * then epctx_options_check.
  * ============================================================================================== */
 
 typedef enum epctx_option_type {
@@ -1675,6 +1677,7 @@ EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_we
 /* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number; weights of
  * different kinds share nothing) whose offset fits `alignment`, or a new one at the end. Alignment
  * is a power of two; 0 counts as 1. No bytes at all are a place of their own, shared by all such.
+ * `data` does not lie in `binary`, which may move.
  * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
 EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
                                          uint32_t alignment, uint32_t kind, epctx_weight *out,
@@ -6363,8 +6366,10 @@ static epctx_status epctx__option_entries(epctx_options *options, const char *te
     while (status == EPCTX_OK && text != NULL && *text != '\0') {
         epctx_str entry;
         entry.data = text;
-        entry.size = strcspn(text, ends);
-        text += entry.size + (text[entry.size] != '\0' ? 1 : 0);
+        for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
+            entry.size++;
+        }
+        text += *text != '\0' ? 1 : 0;
         for (; entry.size > 0 && epctx__is_blank(entry.data[0]); entry.size--) {
             entry.data++;
         }

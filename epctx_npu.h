@@ -198,6 +198,10 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
 /* Compares the checksum of the weights: reads all of them. EPCTX_ERR_CONTEXT. */
 EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
                                                epctx_error *error);
+/* Weight `index`, as it lies in the blob, and the bytes of one of its elements; false when there is
+ * none. For tools. */
+EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
+                                   epctx_span *bytes, uint32_t *elem);
 /* The graph called `name`, EPCTX_ERR_CONTEXT when there is none. `hash` 0 is not compared, else a
  * difference is EPCTX_ERR_VERSION: the blob comes from another generation than the model. */
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
@@ -3704,6 +3708,19 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
                           sum, context->weight_checksum);
     }
     return EPCTX_OK;
+}
+
+EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
+                                   epctx_span *bytes, uint32_t *elem)
+{
+    const uint32_t *w = context->weight_table + (size_t)index * EPCTX_NPU__WEIGHT_WORDS;
+    if (index >= context->weight_count) {
+        return false;
+    }
+    bytes->data = context->blob.data + context->weight_offset + epctx_npu__pair(w);
+    bytes->size = (size_t)epctx_npu__pair(w + 2);
+    *elem = w[4];
+    return true;
 }
 
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,

@@ -330,7 +330,8 @@ TEST(memory_needs_a_path)
 
 TEST(folder_as_path)
 {
-    static const char *const folders[] = {"out", "out/", "a.b/", "a.b/out", "./", ".", "..", "a/.."};
+    static const char *const folders[] = {"out", "out/", "a.b/", "a.b/out",
+                                          "./",  ".",    "..",   "a/.."};
     session s = begin();
     size_t i;
     for (i = 0; i < sizeof folders / sizeof folders[0]; i++) {

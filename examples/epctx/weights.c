@@ -1,9 +1,10 @@
 /* epctx weights: what several models would share in one context binary, and what they nearly would.
  *
- * The weights are the initializers and the tensors of Constant nodes. They go through the weight
- * table of epctx.h as through an EP's compiler; nothing is copied, the table is shown the bytes of
- * the models. */
+ * The weights are the initializers, the tensors of Constant nodes, and the weights in the context
+ * binaries of the reference NPU. They go through the weight table of epctx.h as through an EP's
+ * compiler; nothing is copied, the table is shown the bytes of the models. */
 #include "cli.h"
+#include "epctx_npu.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,7 +19,14 @@ typedef struct source {
     uint64_t tensors, bytes;
     uint64_t shared_bytes; /* of weights that another model has, too */
     uint64_t unread;       /* strings, and types without a size */
+    struct binary *binaries;
 } source;
+
+/* A context binary beside a model. */
+typedef struct binary {
+    epctx_mapping mapping;
+    struct binary *next;
+} binary;
 
 typedef struct item {
     const epctx_tensor *tensor;
@@ -73,9 +81,10 @@ static epctx_status no_memory(work *w)
 static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor, epctx_str name)
 {
     source *s = &w->sources[from];
-    if (tensor->data == NULL && tensor->size > 0) return EPCTX_OK;
-    if (epctx_elem_size(tensor->elem_type) == 0) s->unread++;
-    if (tensor->data == NULL) return EPCTX_OK;
+    if (tensor->data == NULL) {
+        s->unread++;
+        return EPCTX_OK;
+    }
     if (w->item_count == w->item_room) {
         item *more;
         w->item_room = w->item_room * 2 + 256;
@@ -91,6 +100,78 @@ static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor,
     s->tensors++;
     s->bytes += tensor->size;
     return EPCTX_OK;
+}
+
+/* The weights of a context binary; `name` is for messages. Their types are not in it. */
+static epctx_status add_binary(work *w, uint32_t from, epctx_str name, epctx_span bytes)
+{
+    epctx_npu_context context;
+    epctx_span weight;
+    uint32_t elem, i;
+    size_t size;
+    epctx_status status = epctx_npu_load_size(bytes, &size, w->error);
+    void *memory = status == EPCTX_OK ? epctx_arena_alloc(&w->arena, size) : NULL;
+    if (status == EPCTX_OK && memory == NULL) return no_memory(w);
+    if (status == EPCTX_OK) status = epctx_npu_load(&context, bytes, memory, size, w->error);
+    for (i = 0; status == EPCTX_OK && epctx_npu_weight_at(&context, i, &weight, &elem); i++) {
+        const size_t room = name.size + 16;
+        epctx_tensor *tensor = (epctx_tensor *)epctx_arena_alloc(&w->arena, sizeof *tensor);
+        int64_t *dims = (int64_t *)epctx_arena_alloc(&w->arena, sizeof *dims);
+        char *text = (char *)epctx_arena_alloc(&w->arena, room);
+        if (tensor == NULL || dims == NULL || text == NULL) return no_memory(w);
+        snprintf(text, room, "%.*s:%" PRIu32, (int)name.size, name.data, i);
+        dims[0] = (int64_t)(weight.size / elem);
+        tensor->rank = 1;
+        tensor->dims = dims;
+        tensor->data = weight.data;
+        tensor->size = weight.size;
+        status = add_item(w, from, tensor, epctx_str_of(text));
+    }
+    return status;
+}
+
+static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node)
+{
+    source *s = &w->sources[from];
+    epctx_str folder = epctx_path_folder(epctx_str_of(s->file));
+    epctx_span bytes;
+    binary *b;
+    epctx_status status;
+    if (node->embed_mode == 1) {
+        bytes.data = (const uint8_t *)node->ep_cache_context.data;
+        bytes.size = node->ep_cache_context.size;
+        return add_binary(w, from, node->name, bytes);
+    }
+    b = (binary *)epctx_arena_alloc(&w->arena, sizeof *b);
+    if (b == NULL) return no_memory(w);
+    status = epctx_path_map(epctx_io_files(), folder, node->ep_cache_context, 0, &b->mapping, NULL,
+                            0, w->error);
+    if (status != EPCTX_OK) return status;
+    b->next = s->binaries;
+    s->binaries = b;
+    bytes.data = b->mapping.data;
+    bytes.size = b->mapping.size;
+    return add_binary(w, from, node->ep_cache_context, bytes);
+}
+
+/* The context binaries of the reference NPU; those of others are closed books. */
+static epctx_status add_contexts(work *w, uint32_t from)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_epnode ep;
+    epctx_walk_begin(&walk, &w->sources[from].model);
+    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &node)) {
+        if (!epctx_is_epnode(&node)) continue;
+        status = epctx_epnode_read(&node, &ep, w->error);
+        if (status != EPCTX_OK || ep.main_context != 1 ||
+            strcmp(epctx_profile_of(ep.source)->name, "npu") != 0)
+            continue;
+        status = add_context(w, from, &ep);
+        if (status != EPCTX_OK) epctx_blame(w->error, w->sources[from].file, &ep.name, NULL);
+    }
+    return status;
 }
 
 static epctx_status add_source(work *w, uint32_t from)
@@ -111,7 +192,7 @@ static epctx_status add_source(work *w, uint32_t from)
             value->t != NULL && node->output_count > 0)
             status = add_item(w, from, value->t, node->outputs[0]);
     }
-    return status;
+    return status == EPCTX_OK ? add_contexts(w, from) : status;
 }
 
 /* -- what is shared -- */
@@ -224,7 +305,8 @@ static void find_miss(work *w, uint32_t index, epctx_str key)
         /* Shared as bytes; an EP that keeps types apart stores both. */
         other = w->places[it->place].item;
         if (w->items[other].source == it->source ||
-            w->items[other].tensor->elem_type == it->tensor->elem_type)
+            w->items[other].tensor->elem_type == it->tensor->elem_type ||
+            w->items[other].tensor->elem_type == 0 || it->tensor->elem_type == 0)
             return;
         named = true;
     } else if (!named)
@@ -297,8 +379,9 @@ static void put_detail(const work *w, const near_miss *miss)
     const epctx_tensor *a = w->items[miss->a].tensor, *b = w->items[miss->b].tensor;
     switch (miss->why) {
     case REASON_DTYPE:
-        printf("dtype %s and %s%s", epctx_elem_name(a->elem_type), epctx_elem_name(b->elem_type),
-               w->items[miss->a].place == w->items[miss->b].place ? ", the bytes are the same" : "");
+        printf("dtype %s and %s", epctx_elem_name(a->elem_type), epctx_elem_name(b->elem_type));
+        if (w->items[miss->a].place == w->items[miss->b].place)
+            fputs(", the bytes are the same", stdout);
         break;
     case REASON_SHAPE:
         fputs("shape ", stdout);
@@ -414,7 +497,14 @@ static int weights(const char *const *files, size_t count, bool json)
             put_text(&w);
     }
     epctx_weights_free(&w.table);
-    for (i = 0; i < w.source_count; i++) epctx_model_close(&w.sources[i].model);
+    for (i = 0; i < w.source_count; i++) {
+        const binary *b = w.sources[i].binaries;
+        for (; b != NULL; b = b->next) {
+            epctx_mapping mapping = b->mapping;
+            epctx_io_files()->unmap_fn(NULL, &mapping);
+        }
+        epctx_model_close(&w.sources[i].model);
+    }
     epctx_arena_free(&w.arena);
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
 }
@@ -438,8 +528,10 @@ const cli_command cli_weights = {
     "tell which weights several models would share",
     "Compiled into one context binary, models share the weights that are equal in every byte,\n"
     "whatever their names. Counts initializers and constants, also in external data files, and\n"
-    "lists what is not shared but looks as if it was meant to: weights of the same name with\n"
-    "another dtype, shape or content, and weights of which at most one byte in a hundred differs.\n\n"
+    "the weights in context binaries of the reference NPU (packed for it: they seldom equal those\n"
+    "of an ordinary model). Lists what is not shared but looks as if it was meant to: weights of\n"
+    "the same name with another dtype, shape or content, and weights of which at most one byte in\n"
+    "a hundred differs.\n\n"
     "  --json            one JSON object\n",
     run,
 };
