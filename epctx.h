@@ -13,7 +13,8 @@
  *   files whose com.microsoft::EPContext nodes carry a vendor binary (embed_mode 1) or the path of
  *   one (embed_mode 0). This header gives an execution provider (EP), a tool or a firmware:
  *   a lossless ONNX reader, editor and writer; EPContext nodes parsed and built; safe path
- *   resolution; and the generation and loading workflows of ORT's EP-context design.
+ *   resolution; and the generation, loading and weight-sharing workflows of ORT's EP-context
+ *   design.
  *   It is not an inference engine: the EP supplies an epctx_backend (epctx_npu.h is one).
  *
  * DO THIS
@@ -52,7 +53,9 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
  *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
- *   No option but the last two changes a public struct.
+ *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
+ *   EPCTX_WIN32_LOCK              workspace                                 implementation file
+ *   No option but EPCTX_SCAN_DEPTH and EPCTX_SCAN_TEXT changes a public struct.
  *
  * MEMORY
  *   A model owns one arena: blocks from its allocator, or one fixed buffer of yours. Views and
@@ -63,7 +66,8 @@
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
- *   closing need exclusive access. Different models never interact.
+ *   closing need exclusive access. Different models never interact, but through a workspace: give
+ *   it a lock (>>share). Run-time calls of one context may come from many threads (>>ep).
  *
  * ERRORS
  *   Every fallible function returns epctx_status and fills an optional epctx_error: the message
@@ -89,8 +93,8 @@
  *   should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
- *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>scan
- *   >>edit >>convert >>partition >>ep >>gen >>load >>implementation
+ *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
+ *   >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share >>implementation
  */
 
 #ifndef EPCTX_H
@@ -164,7 +168,8 @@ extern "C" {
     X(ERR_UNSUPPORTED, 9, "the backend does not implement this")                                   \
     X(ERR_NO_NODES, 1, "no node could be compiled")                                                \
     X(ERR_BACKEND, 11, "the backend failed")                                                       \
-    X(ERR_CANCELLED, 12, "the caller cancelled the work")
+    X(ERR_CANCELLED, 12, "the caller cancelled the work")                                          \
+    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")
 
 typedef enum epctx_status {
 #define EPCTX__STATUS_ENUM(name, ort, text) EPCTX_##name,
@@ -356,6 +361,14 @@ typedef struct epctx_io {
     epctx_status (*list_fn)(void *user, const char *folder,
                             bool (*name_fn)(void *state, const char *name), void *state,
                             epctx_error *error);
+    /* May be NULL. When the bytes of a file were written and when anything about it changed last
+     * (also by being moved there), in nanoseconds of one clock. */
+    epctx_status (*times_fn)(void *user, const char *path, uint64_t *written, uint64_t *changed,
+                             epctx_error *error);
+    /* Both may be NULL. Waits until nobody else, in any process or thread, holds the lock called
+     * `path` (a file that is made for it), and takes it. It ends with unlock_fn or the process. */
+    epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
+    void (*unlock_fn)(void *user, epctx_io_file *lock);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
@@ -1009,6 +1022,180 @@ EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out,
  * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
+
+/* ================================================================================================
+ * >>option: session options, and the files that they ask for
+ *
+ * An application asks for EPContext models through session configuration entries of ORT: pairs of
+ * strings. Here they are read strictly. The options are not provider options of an EP. In an EP:
+ * for every key of epctx_option_list ask ORT in CreateEp, give what is there to epctx_options_set,
+ * then epctx_options_check.
+ * ============================================================================================== */
+
+typedef enum epctx_option_type {
+    EPCTX_OPTION_TYPE_SWITCH = 0, /* "0" or "1", nothing else */
+    EPCTX_OPTION_TYPE_TEXT,
+    EPCTX_OPTION_TYPE_FILE,   /* path of a file */
+    EPCTX_OPTION_TYPE_FOLDER, /* path of a folder */
+    EPCTX_OPTION_TYPE_NAME,   /* file name without a folder */
+    EPCTX_OPTION_TYPE_NUMBER, /* decimal, 0 to 2^64 - 1 */
+    EPCTX_OPTION_TYPE_CHOICE  /* one of the words that `allowed` lists */
+} epctx_option_type;
+
+/* When an option has an effect. */
+#define EPCTX_PHASE_NONE     0u /* not an EPContext option, only often taken for one */
+#define EPCTX_PHASE_GENERATE 1u
+#define EPCTX_PHASE_LOAD     2u
+#define EPCTX_PHASE_BOTH     3u
+
+/* Every option: symbol, key, ORT's constant in onnxruntime_session_options_config_keys.h without
+ * "kOrtSessionOption" ("" where it is ours), type, default, phase, meaning. */
+#define EPCTX_OPTION_LIST(X)                                                                       \
+    X(CONTEXT_ENABLE, "ep.context_enable", "EpContextEnable", SWITCH, "0", GENERATE,               \
+      "write an EPContext model")                                                                  \
+    X(CONTEXT_FILE_PATH, "ep.context_file_path", "EpContextFilePath", FILE, "", BOTH,              \
+      "the EPContext model; default <model>_ctx.onnx. Loading from memory: its folder has the "    \
+      "binaries")                                                                                  \
+    X(CONTEXT_EMBED_MODE, "ep.context_embed_mode", "EpContextEmbedMode", SWITCH, "0", GENERATE,    \
+      "1: the binary goes into the model, 0: into a file of its own")                              \
+    X(CONTEXT_NODE_NAME_PREFIX, "ep.context_node_name_prefix", "EpContextNodeNamePrefix", TEXT,    \
+      "", GENERATE, "goes before node name, partition_name and graph name")                        \
+    X(SHARE_EP_CONTEXTS, "ep.share_ep_contexts", "ShareEpContexts", SWITCH, "0", BOTH,             \
+      "share one context with the other sessions of the group")                                    \
+    X(STOP_SHARE_EP_CONTEXTS, "ep.stop_share_ep_contexts", "StopShareEpContexts", SWITCH, "0",     \
+      BOTH, "the last session of the group")                                                       \
+    X(EXTERNAL_INITIALIZERS_FILE, "ep.context_model_external_initializers_file_name",              \
+      "sEpContextModelExternalInitializersFileName", NAME, "", GENERATE,                           \
+      "file beside the EPContext model for all its initializers; default: inside the model")       \
+    X(EXTERNAL_INITIALIZERS_FOLDER, "session.model_external_initializers_file_folder_path",        \
+      "sModelExternalInitializersFileFolderPath", FOLDER, "", BOTH,                                \
+      "folder of the source's external data; default: the model's")                                \
+    X(WEIGHTLESS_NODES, "ep.enable_weightless_ep_context_nodes",                                   \
+      "EpEnableWeightlessEpContextNodes", SWITCH, "0", GENERATE,                                   \
+      "former name of ep.enable_weightless, external initializers only")                           \
+    X(WEIGHTLESS, "ep.enable_weightless", "EpEnableWeightless", SWITCH, "0", BOTH,                 \
+      "EPContext nodes take the weights as inputs")                                                \
+    X(SOURCE_MODEL_PATH, "ep.context_source_model_path", "EpContextSourceModelPath", FILE, "",     \
+      LOAD, "the source model, for the weights of a weightless EPContext model")                   \
+    X(DISABLE_MODEL_COMPILE, "session.disable_model_compile", "sDisableModelCompile", SWITCH, "0", \
+      LOAD, "a model that would have to be compiled is an error")                                  \
+    X(FAIL_ON_SUBOPTIMAL, "session.fail_on_suboptimal_compiled_model",                             \
+      "sFailOnSuboptimalCompiledModel", SWITCH, "0", LOAD,                                         \
+      "a model that should better be compiled again is an error")                                  \
+    X(COMPILE_ONLY, "session.compile_only", "CompileOnly", SWITCH, "0", GENERATE,                  \
+      "the session will not run; set by ORT's compile API, not by users")                          \
+    X(DISABLE_CPU_FALLBACK, "session.disable_cpu_ep_fallback", "sDisableCPUEPFallback", SWITCH,    \
+      "0", BOTH, "a node left to the CPU is an error")                                             \
+    X(RECORD_ASSIGNMENT, "session.record_ep_graph_assignment_info",                                \
+      "sRecordEpGraphAssignmentInfo", SWITCH, "0", BOTH, "ORT remembers which EP took which node") \
+    X(OPTIMIZED_MODEL_PATH, "session.optimized_model_filepath", "sConfigOptimizedModelFilePath",   \
+      FILE, "", NONE, "ORT's optimized model, not the EPContext model")                            \
+    X(OPTIMIZED_MODEL_FILE, "session.optimized_model_external_initializers_file_name",             \
+      "sOptimizedModelExternalInitializersFileName", NAME, "", NONE,                               \
+      "initializers of ORT's optimized model")                                                     \
+    X(OPTIMIZED_MODEL_SIZE, "session.optimized_model_external_initializers_min_size_in_bytes",     \
+      "sOptimizedModelExternalInitializersMinSizeInBytes", NUMBER, "1024", NONE,                   \
+      "initializers of ORT's optimized model")                                                     \
+    X(OVERWRITE, "epctx.overwrite", "", SWITCH, "0", GENERATE, "replace outputs that exist")       \
+    X(NO_NODES, "epctx.no_nodes", "", CHOICE, "error", GENERATE,                                   \
+      "when no node was compiled: error, copy (of the source model), nothing (is written)")
+
+typedef enum epctx_option {
+#define EPCTX__OPTION_ENUM(id, key, ort, type, fallback, phase, text) EPCTX_OPTION_##id,
+    EPCTX_OPTION_LIST(EPCTX__OPTION_ENUM)
+#undef EPCTX__OPTION_ENUM
+        EPCTX_OPTION_COUNT
+} epctx_option;
+
+/* What to do when generation finds no node that it can compile. The words of epctx.no_nodes. */
+typedef enum epctx_no_nodes {
+    EPCTX_NO_NODES_ERROR = 0, /* EPCTX_ERR_NO_NODES, nothing is written */
+    EPCTX_NO_NODES_COPY,      /* the source model under the output's name */
+    EPCTX_NO_NODES_NOTHING    /* success, nothing is written */
+} epctx_no_nodes;
+
+/* What an option is. Static strings. */
+typedef struct epctx_option_info {
+    const char *key;
+    const char *ort; /* name of ORT's constant behind "kOrtSessionOption"; "" for ours */
+    epctx_option_type type;
+    const char *fallback; /* value when it is not set; "" is "not set" for texts */
+    const char *allowed;  /* the words of a CHOICE and of a SWITCH, separated by blanks; else "" */
+    uint32_t phases;      /* EPCTX_PHASE_ bits */
+    const char *text;
+} epctx_option_info;
+
+/* All options, in the order of the enum, for an EP that asks ORT for each key or a tool that prints
+ * them. Static. */
+EPCTX_API const epctx_option_info *epctx_option_list(size_t *count);
+
+/* Options of one session. Zero-initialised means all defaults. A value set by hand is borrowed, the
+ * functions below copy into `arena`; either lives as long as its owner. */
+typedef struct epctx_options {
+    const char *values[EPCTX_OPTION_COUNT]; /* NULL: not set */
+    const epctx_profile *profile; /* may be NULL: whose defaults count when a value is not set */
+    epctx_arena *arena;           /* borrowed; NULL is enough where nothing is parsed */
+} epctx_options;
+
+EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena);
+
+/* Sets one option, as often as wanted: the last value counts. Key and value are copied (ORT's are
+ * gone after CreateEp). A value that the type does not allow is EPCTX_ERR_ARG and says what is.
+ * Keys of others are not an error: an EP may pass on everything it is given. But a key that is
+ * meant for this table and is not in it is EPCTX_ERR_ARG and tells the nearest one: "epctx.x",
+ * "ep.x" without a further dot ("ep.qnn.x" belongs to that EP), "session.x" one or two letters off,
+ * and provider options that once did the same ("trt_ep_context_embed_mode"). */
+EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
+                                         epctx_error *error);
+/* ORT's form on command lines: "key|value key|value". Values hold no blanks. A key that stands
+ * twice is EPCTX_ERR_ARG. On failure no option of the list is set. */
+EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
+                                              epctx_error *error);
+/* The form of environment variables: "KEY=value", several separated by ";" or line ends. A key is
+ * written as it is, or in capitals with "_" for ".": EP_CONTEXT_ENABLE=1. Otherwise as above. */
+EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
+                                             epctx_error *error);
+
+/* The effective value: what was set, else what the profile writes (embed mode), else the default.
+ * `options` may be NULL. Text is "" when there is no value. */
+EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
+EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
+EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
+EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option);
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options);
+
+/* Do the options fit together for a phase (EPCTX_PHASE_GENERATE or _LOAD)? `model_path` is empty or
+ * NULL for a model from memory. EPCTX_ERR_ARG with the options to change: sharing with embed mode
+ * 1, stop without share, generation from memory without ep.context_file_path, a folder as path. */
+EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
+                                           const char *model_path, epctx_error *error);
+
+/* What generation reads and what it is to write. Strings are borrowed during the call. */
+typedef struct epctx_preflight_in {
+    const epctx_io *io;        /* default epctx_io_files() */
+    const char *model_path;    /* NULL or empty: from memory */
+    const char *const *inputs; /* further files that are read (external data): never replaced */
+    size_t input_count;
+    const char *const *eps;    /* short names of the EPs that write a binary */
+    size_t ep_count;
+    const char *binary; /* file name that a group of sessions has chosen for the binary of the only
+                           EP; default [model]_[ep].bin */
+} epctx_preflight_in;
+
+/* The files that will be written. Strings live in the arena. */
+typedef struct epctx_outputs {
+    const char *model;
+    const char *initializers;    /* NULL: inside the model */
+    const char *const *binaries; /* one for each EP, none when embedded */
+    size_t binary_count;
+} epctx_outputs;
+
+/* To be called before anything is compiled: checks the options for generation and makes and checks
+ * every output: its folder exists and a file can be made there (one is made and taken away again),
+ * it is no folder, exists only where epctx.overwrite is 1, is no other output and no input.
+ * Errors: ARG (options), NOT_FOUND (folder), EXISTS, PATH (clashes), IO (not writable), NOMEM. */
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error);
 
 /* ================================================================================================
  * >>check: walk, state, files, compatibility, lint
@@ -1832,10 +2019,117 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
                                              size_t *count, epctx_error *error);
 
 /* ================================================================================================
+ * >>weights: equal bytes are stored once
+ *
+ * A content-addressed table for the weight section of a context binary, or of anything else. It
+ * holds no bytes: it says where they go, and asks for those it has placed. Usable alone.
+ *
+ * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
+ * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
+ * and longer than this section by thousands of lines. This one seldom hashes a byte. There are four
+ * steps, each taken only for what the one before could not tell apart: the size; epctx_hash (XXH64)
+ * of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte against the first
+ * EPCTX_WEIGHTS_TRIES of that size and sample; for more of them epctx_hash of all bytes, then byte
+ * by byte. So distinct weights of 64 KiB go in 16 times as fast as XXH3 alone would hash them, of 4
+ * KiB as fast; the worst case, weights made to agree in the sample, runs at half of its speed and
+ * still reads every byte a bounded number of times. Only weights made to collide in all 64 bits of
+ * XXH64 cost more, against which there is the seed. `make bench` measures this.
+ * ============================================================================================== */
+
+#define EPCTX_WEIGHTS_SAMPLE 256u
+#define EPCTX_WEIGHTS_TRIES  4u
+
+/* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
+typedef struct epctx_weights_opts {
+    const epctx_allocator *allocator; /* for the table; default malloc; copied */
+    void *memory;                     /* fixed memory instead of the allocator; borrowed */
+    size_t memory_size;               /* epctx_weights_memory tells how much is needed */
+    uint64_t seed;                    /* unknown to whoever makes the weights; the places do not
+                                         depend on it */
+    epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
+                             count from its size at epctx_weights_init */
+    /* Without `binary`: bytes of the section that were placed before, at most 64 KiB a call; valid
+     * until the next call. */
+    epctx_status (*fetch_fn)(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                             epctx_error *error);
+    void *user;
+} epctx_weights_opts;
+
+/* One place of the section. */
+typedef struct epctx_weight {
+    uint64_t offset;
+    uint64_t size;
+    uint32_t kind;
+    uint32_t index; /* places count from 0, in the order in which they were first seen */
+    bool fresh;     /* not there before: without `binary` the caller now stores the bytes there */
+} epctx_weight;
+
+typedef struct epctx_weights_stats {
+    uint64_t added, added_bytes;   /* what came in */
+    uint64_t stored, stored_bytes; /* places, without padding */
+    uint64_t shared, shared_bytes; /* what was there already */
+    uint64_t padding;
+    uint64_t sampled;        /* hashes of samples made */
+    uint64_t hashed_bytes;   /* read for hashes */
+    uint64_t compared_bytes; /* compared byte by byte, until the first difference */
+} epctx_weights_stats;
+
+/* Members are private; zero-initialised is a legal state to free. */
+typedef struct epctx_weights {
+    epctx_weights_opts opts;
+    epctx_allocator allocator;
+    struct epctx__weight *entries;
+    uint32_t *heads; /* hash tables: size, sample, all bytes */
+    size_t count;
+    size_t capacity; /* of the entries, a power of two, and of each hash table */
+    size_t start;    /* of the section in opts.binary */
+    uint64_t end;    /* of the section */
+    epctx_weights_stats stats;
+} epctx_weights;
+
+/* Bytes of fixed memory for `count` places; 0 when that does not fit an address. */
+EPCTX_API size_t epctx_weights_memory(size_t count);
+/* `opts` are copied. EPCTX_ERR_ARG without `binary` and `fetch_fn`. */
+EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
+                                          epctx_error *error);
+/* Finds a place for `size` bytes: that of equal bytes of the same `kind` (any number; weights of
+ * different kinds share nothing) whose offset fits `alignment`, or a new one at the end. Alignment
+ * is a power of two; 0 counts as 1. No bytes at all are a place of their own, shared by all such.
+ * `data` does not lie in `binary`, which may move.
+ * On failure nothing has changed. Errors: ARG, NOMEM, LIMIT (2^31 places), what fetch_fn says. */
+EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
+                                         uint32_t alignment, uint32_t kind, epctx_weight *out,
+                                         epctx_error *error);
+/* Place `index`; false when there is none. */
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out);
+EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights);
+/* Legal twice. Leaves fixed memory and `binary` to their owners. */
+EPCTX_API void epctx_weights_free(epctx_weights *weights);
+
+/* ================================================================================================
  * >>ep: what an EP implements
  * ============================================================================================== */
 
-#define EPCTX_BACKEND_VERSION 1
+#define EPCTX_BACKEND_VERSION 2
+
+typedef enum epctx_log {
+    EPCTX_LOG_INFO = 0,
+    EPCTX_LOG_WARNING
+} epctx_log;
+
+/* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
+ * the work, must return, and must not use the objects that are being worked on. */
+typedef struct epctx_hooks {
+    void *user;
+    /* `done` of `total` steps of `work` ("compile", "write") are done. */
+    void (*progress_fn)(void *user, const char *work, uint64_t done, uint64_t total);
+    /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
+    bool (*cancel_fn)(void *user);
+    void (*log_fn)(void *user, epctx_log level, const char *text);
+} epctx_hooks;
+
+/* EPCTX_ERR_CANCELLED when the caller wants to stop. `hooks` may be NULL. For backends, too. */
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error);
 
 /* Memory for one run-time tensor. */
 typedef struct epctx_memory {
@@ -1853,10 +2147,31 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
-/* The EP's side. Every call gets `self`. Order: capability, begin, compile once per partition,
- * finish (or discard at any time after begin); load, find, info, run in any number, unload.
- * Callbacks must not throw or longjmp; an error status is passed on with its message. run_fn may be
- * called from several threads on one graph, each with its own scratch; everything else from one. */
+/* How a context is to be built. */
+typedef struct epctx_build_opts {
+    const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
+    bool prepare_only; /* nothing of it will run in this process: what only running needs may be
+                          left out (session.compile_only) */
+} epctx_build_opts;
+
+/* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
+ *
+ * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
+ *             partition, then finish or discard; load, find, info, run in any number, unload.
+ *             A context that several sessions share gets the partitions of all of them between one
+ *             begin and one finish.
+ * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
+ *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
+ *             nothing behind. Graph handles belong to their context and end with it. Arguments are
+ *             borrowed during the call; `binary` of load_fn until unload_fn.
+ * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
+ *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
+ *             load_fn, find_fn, info_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM stays).
+ * Threads     run_fn may be called from several threads at once, also on one graph, each call with
+ *             its own scratch. Calls for one `build` or one context come one at a time, those for
+ *             different ones possibly at once; load, find, info and unload of one context never
+ *             while it is being unloaded, but while graphs of it run.
+ * Nothing may throw or longjmp through this library. */
 typedef struct epctx_backend {
     uint32_t version; /* EPCTX_BACKEND_VERSION */
     void *self;
@@ -1882,8 +2197,9 @@ typedef struct epctx_backend {
     /* `binary` stays valid and unchanged until unload_fn; it is hostile. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
-    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. `hash` 0: not checked, else a
-     * graph of another generation is EPCTX_ERR_VERSION. */
+    /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
+     * `hash` 0: not checked, else a graph of another generation is EPCTX_ERR_VERSION. The same
+     * graph gives the same handle every time. */
     epctx_status (*find_fn)(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
                             epctx_error *error);
     epctx_status (*info_fn)(void *self, void *graph, epctx_graph_info *info, epctx_error *error);
@@ -1895,8 +2211,15 @@ typedef struct epctx_backend {
     epctx_status (*explain_fn)(void *self, const epctx_graph *graph, size_t index,
                                epctx_error *error);
     /* May be NULL. Before the context of an EPContext node is opened: EPCTX_ERR_VERSION when its
-     * SDK version or hardware architecture cannot run here. */
+     * driver, SDK version or hardware architecture cannot run here. */
     epctx_status (*check_fn)(void *self, const epctx_epnode *node, epctx_error *error);
+    /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
+    epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
+                             epctx_error *error);
+    /* May be NULL. After compile_fn of that graph: the bytes it wants for the EPContext attribute
+     * max_size. The largest of all graphs of a context goes into each of their nodes. */
+    epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
+                                epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
@@ -1911,12 +2234,64 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
+/* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
+
+typedef struct epctx_ep_opts {
+    const char *name_prefix; /* ep.context_node_name_prefix; default "" */
+    uint64_t model_hash;     /* goes into the names: epctx_graph_hash of the whole model */
+    bool embed;              /* ep.context_embed_mode */
+    const char *binary;      /* not embedded: path of the binary as the nodes record it */
+    bool prepare_only;       /* as in epctx_build_opts */
+    const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
+    const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
+} epctx_ep_opts;
+
+/* Zero-initialised is a legal state to end. Members are private. */
+typedef struct epctx_ep {
+    const epctx_backend *backend;
+    epctx_ep_opts opts;
+    epctx_arena *arena;
+    void *build;
+    struct epctx__known *shared; /* the graphs of `build` when it belongs to a group */
+    struct epctx__piece *pieces;
+    size_t count, room;
+    epctx_node *nodes;
+    epctx_buffer binary;
+    int64_t max_size;
+} epctx_ep;
+
+/* Starts a context for at most `room` pieces. `arena` is borrowed and holds nodes and an embedded
+ * binary. Errors: the backend's, NOMEM. */
+EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
+                                      const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
+                                      epctx_error *error);
+/* Compiles a piece under the name "<prefix><source>_<model hash>_<index>", which is the name of the
+ * graph in the binary, of the node, and its partition_name alike. `piece` is borrowed until
+ * epctx_ep_finish. */
+EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
+/* Makes the binary and the nodes. */
+EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
+/* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
+ * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
+EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count);
+/* The context binary; empty before epctx_ep_finish. Valid until epctx_ep_end. */
+EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep);
+/* Legal on a zeroed object and twice; discards a context that was not finished. */
+EPCTX_API void epctx_ep_end(epctx_ep *ep);
+
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
 #ifndef EPCTX_NO_WIRE
 
+/* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
+typedef struct epctx_node_set {
+    const uint32_t *nodes;
+    size_t node_count;
+} epctx_node_set;
+
+/* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
     bool embed;                    /* ep.context_embed_mode; default 0: binary in its own file */
@@ -1924,35 +2299,108 @@ typedef struct epctx_gen_opts {
     bool overwrite;                /* replace existing outputs; default EPCTX_ERR_EXISTS */
     bool require_all;              /* a node left for the CPU is an error */
     const epctx_allocator *allocator; /* for the binary; default malloc */
+    const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
+                           default [model]_[ep].bin */
+    const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
+                                           beside the EPContext model for what stays; default: all
+                                           inside the model */
+    uint64_t initializers_min_size; /* smaller ones stay inside; default 0: all go out */
+    epctx_no_nodes no_nodes;        /* when nothing can be compiled */
+    const epctx_node_set *sets;     /* partitions; default: what the backend takes */
+    size_t set_count;
+    const char *build_options; /* anything else that the binary depends on, for the build stamp */
+    bool prepare_only;         /* as in epctx_build_opts */
+    bool verify; /* load the new binary and find every graph in it before anything is written */
+    const epctx_hooks *hooks;
 } epctx_gen_opts;
 
 typedef struct epctx_gen_report {
     size_t partition_count;
     size_t compiled_nodes; /* source nodes that went into partitions */
     size_t cpu_nodes;      /* ordinary nodes that stay */
-    uint64_t binary_size;
+    size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
+    uint64_t binary_size;  /* 0 in a group, until its last session */
+    uint64_t initializers_size;
+    int64_t max_size;
+    const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
+                                valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX]; /* empty when embedded */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
 /* Compiles what the backend takes and writes the EPContext model by editing `model`, which then
  * holds it. One EPContext node per partition: exactly the partition's boundary, main_context 1 for
- * the first and 0 for the rest, one binary. Outputs are checked before anything is compiled
- * (EXISTS, PATH, NOT_FOUND for a missing folder); binary and model are committed together: a crash
- * leaves the old pair, the new pair, or a binary without a model. No node taken:
- * EPCTX_ERR_NO_NODES, nothing is written. On failure the model is as before. `report` may be
- * NULL. */
+ * the first and 0 for the rest, one binary. EPContext nodes of other EPs stay as they are. What the
+ * nodes that stay need from external data comes inside, in bodies of If, Loop and Scan and in
+ * functions, too: the result needs no file of the source. Compatibility info and build stamp of
+ * this EP are written, those of EPs without a node here removed.
+ *
+ * Outputs are checked before anything is compiled (EXISTS, PATH, NOT_FOUND for a missing folder);
+ * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
+ * a model. Node sets must be such that no set depends on itself, also when the others are taken as
+ * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
+ * is as before and nothing was replaced. The same model and options give the same bytes. `report`
+ * may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
+
+/* -- is an EPContext model still what its source would give? --
+ *
+ * The build stamp is the metadata entry "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. The fast way asks for the times of the files themselves (epctx_io.times_fn). */
+
+#define EPCTX_BUILD_PREFIX "epctx.build."
+
+typedef enum epctx_freshness {
+    EPCTX_FRESH = 0,
+    EPCTX_STALE,        /* the source, the options, the SDK or the architecture changed */
+    EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
+} epctx_freshness;
+
+typedef struct epctx_fresh_opts {
+    const char *source_path; /* default: the file the stamp names, beside the EPContext model */
+    const epctx_gen_opts *gen; /* compared when given */
+    bool fast; /* sizes, and no hash when no source file changed since the model was written */
+} epctx_fresh_opts;
+
+/* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
+ * gives SDK and architecture to compare. `why` (may be NULL) says what differs. */
+EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
+                                            const epctx_backend *backend,
+                                            const epctx_fresh_opts *opts, epctx_error *why);
+
+#endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
  * ============================================================================================== */
 
+#ifndef EPCTX_NO_WIRE
+
+/* Context binaries from the application instead of from files (ORT's named-buffer callbacks). */
+typedef struct epctx_reader {
+    void *user;
+    /* The whole binary that nodes call `name`, as the model stores it: relative, without "..", but
+     * chosen by whoever made the model. `out` belongs to the application until release_fn. */
+    epctx_status (*read_fn)(void *user, epctx_str name, epctx_mapping *out, epctx_error *error);
+    void (*release_fn)(void *user, epctx_mapping *mapping);
+} epctx_reader;
+
 typedef struct epctx_load_opts {
     const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
+    const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
+                                     backend's, letter by letter, and the key is partition_name */
+    const epctx_reader *reader;   /* may be NULL; copied */
+    const epctx_hooks *hooks;     /* may be NULL */
 } epctx_load_opts;
 
 /* An EPContext node of this backend, bound to the graph that runs it. */
@@ -1961,29 +2409,190 @@ typedef struct epctx_bound {
     epctx_node_view view;
     void *graph;
     epctx_graph_info info;
+    struct epctx__entry *entry; /* private: where a shared graph came from */
 } epctx_bound;
 
-/* Everything that was loaded for one model. Members are private but for `bound`. */
+/* Everything that was loaded for one model. Members are private but for those up to `cpu_nodes`. */
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-    size_t other_nodes; /* nodes of the main graph that are not ours: CPU or other EPs */
+    const epctx_node_view *others; /* nodes of the main graph that are not ours, in order: for the
+                                      CPU, or (epctx_is_epnode) for other EPs */
+    size_t other_nodes;
+    size_t cpu_nodes; /* of them for the CPU */
     const epctx_backend *backend;
     epctx_arena arena;
     struct epctx__context *contexts;
     size_t context_count;
     const epctx_io *io;
     uint32_t path_flags;
+    epctx_reader reader;
+    const epctx_profile *profile;
+    const struct epctx__sharing *sharing;
+    struct epctx_workspace *workspace;
 } epctx_loaded;
 
-/* Loads every primary context whose source is the backend's, once per file, and binds secondaries
- * by partition_name (EP-context design, inference workflow). Any failure maps to INVALID_GRAPH.
- * The model must stay open until epctx_unload. */
+/* Loads every primary context that is ours, any number, each file once, and binds every node by the
+ * profile's key, secondary ones to the primary that has their graph (EP-context design, inference
+ * workflow). A context comes from the node itself, from `reader`, or from a file beside the model
+ * (beside ep.context_file_path when that is set). A model without nodes of ours loads as nothing.
+ * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
+ * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
+
+/* -- the EPContext model as a cache -- */
+
+typedef enum epctx_origin {
+    EPCTX_FROM_CACHE = 0, /* the EPContext model was there and fresh */
+    EPCTX_FROM_COMPILER,  /* it was compiled now */
+    EPCTX_FROM_FALLBACK   /* nothing is open: fallback_fn did the rest */
+} epctx_origin;
+
+typedef struct epctx_cache_opts {
+    const epctx_open_opts *open; /* for the source and for the EPContext model */
+    const epctx_gen_opts *gen;   /* `overwrite` counts as true */
+    const epctx_load_opts *load;
+    bool no_compile; /* session.disable_model_compile */
+    bool fast;       /* as in epctx_fresh_opts */
+    void *user;
+    /* May be NULL. Called when there is no usable EPContext model and compiling is not allowed, or
+     * takes no node. OK: the call succeeds with EPCTX_FROM_FALLBACK. */
+    epctx_status (*fallback_fn)(void *user, const char *model_path, const epctx_error *why);
+} epctx_cache_opts;
+
+/* Do not move: `loaded` points into `model`. */
+typedef struct epctx_opened {
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_origin origin;
+    epctx_error reason; /* why the EPContext model that was there was not used */
+} epctx_opened;
+
+/* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
+ * would give now; otherwise compiles and writes it. A source that is gone needs no comparing. Safe
+ * when several processes start at once: one compiles, the others wait (epctx_io.lock_fn, a file
+ * <model>.lock that goes again) and use the result; nobody sees half of it.
+ * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
+ * MODEL_REQUIRES_COMPILATION). */
+EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
+                                             const epctx_backend *backend,
+                                             const epctx_cache_opts *opts, epctx_error *error);
+/* Legal on a zeroed object and twice. */
+EPCTX_API void epctx_opened_close(epctx_opened *opened);
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>share: one context for several sessions (EP-context design, weight sharing)
+ *
+ * A workspace is the "EP singleton" of the design document, as an object that the application or
+ * the EP holds. Generating, the sessions of a group compile into one context, which the last one
+ * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
+ * graph; the others wait in the workspace and are moved to the sessions that ask for them, which do
+ * not open the binary. Everything is counted: workspace and sessions may end in any order.
+ * ============================================================================================== */
+
+/* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
+typedef struct epctx_lock {
+    void *user;
+    void (*lock_fn)(void *user);
+    void (*unlock_fn)(void *user);
+    void (*free_fn)(void *user); /* may be NULL: called once, when the workspace is gone */
+} epctx_lock;
+
+/* A lock of the machine: a mutex of pthreads when the implementation file was compiled with
+ * EPCTX_PTHREAD_LOCK, an SRWLOCK of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED.
+ * Memory comes from `allocator` (default malloc), free_fn gives it back. */
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error);
+
+/* What happens to a session whose graph another one has. */
+typedef enum epctx_taken {
+    EPCTX_TAKEN_RELOAD = 0, /* it loads the binary once more, for itself and for others to come */
+    EPCTX_TAKEN_ERROR       /* EPCTX_ERR_CONTEXT */
+} epctx_taken;
+
+typedef struct epctx_workspace_opts {
+    const epctx_allocator *allocator; /* default malloc; copied; called under the lock only */
+    epctx_lock lock;                  /* copied */
+    epctx_taken taken;
+} epctx_workspace_opts;
+
+/* One for each EP of a process, or as many as the application likes: sessions of different
+ * workspaces never meet. In one workspace EPs are kept apart by `source`, loaded binaries by
+ * canonical path and content, groups under construction by a name. */
+typedef struct epctx_workspace epctx_workspace;
+
+/* An empty workspace. `opts` NULL means defaults. Errors: NOMEM. */
+EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
+                                            const epctx_workspace_opts *opts, epctx_error *error);
+/* Gives the handle back. Sessions go on; the memory goes with the last of them. Groups that were
+ * not finished are given up: nothing of them was or will be written. NULL is fine. */
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
+/* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
+EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
+
+/* -- loading -- */
+
+/* A context binary in a file. */
+typedef struct epctx_binary_file {
+    const epctx_io *io;
+    epctx_str folder, name; /* as for epctx_path_find */
+    uint32_t path_flags;
+} epctx_binary_file;
+
+/* A graph that was moved out of the workspace. `graph` and `info` are valid until it is given
+ * back. */
+typedef struct epctx_shared {
+    void *graph;
+    epctx_graph_info info;
+    struct epctx__entry *entry;
+} epctx_shared;
+
+/* Takes the graph `key` (EPContext attribute partition_name or node name) with `hash` (0: any) of a
+ * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
+ * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
+ * Errors as for epctx_load, and CONTEXT when the graph is taken under EPCTX_TAKEN_ERROR. */
+EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                        const epctx_binary_file *binary, epctx_str key,
+                                        uint64_t hash, epctx_shared *out, epctx_error *error);
+/* Gives a graph back, so that another session can have it; the context goes with the last graph
+ * that is in use. Once for every take, before the session's last hold on the workspace ends. */
+EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared);
+
+#ifndef EPCTX_NO_WIRE
+
+/* epctx_load with ep.share_ep_contexts = 1: binaries in files are shared through the workspace,
+ * embedded ones are the session's own. A failed session gives back what it took. epctx_unload ends
+ * the session. EPCTX_ERR_ARG with a reader: it has no paths to tell binaries apart. */
+EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
+                                        const epctx_model *model, const epctx_backend *backend,
+                                        const epctx_load_opts *opts, epctx_error *error);
+
+/* -- generating -- */
+
+/* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
+ * only one of this EP). The first session begins the group and names the binary after its model;
+ * all EPContext models go beside it. The session with `stop` (ep.stop_share_ep_contexts) is the
+ * last: it writes the binary and the EPContext models of all sessions, together. Before that
+ * nothing is visible: until then the models are kept in memory. A session that fails leaves the
+ * group as it was, ready for the next one (graphs it had compiled stay in the context and are used
+ * when it tries again). When the last session fails while writing, the group is given up.
+ * `backend` and the model's io must live until the group ends.
+ * Errors: ARG when embedded, with another backend object than the group's or in another folder. */
+EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const char *group,
+                                            epctx_model *model, const epctx_backend *backend,
+                                            const epctx_gen_opts *opts, bool stop,
+                                            epctx_gen_report *report, epctx_error *error);
+/* Ends a group without a further session, as `stop` would. `binary_size` may be NULL.
+ * EPCTX_ERR_NOT_FOUND: there is no such group. */
+EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
+                                          const char *source, const epctx_hooks *hooks,
+                                          uint64_t *binary_size, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2007,8 +2616,11 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #include <stdlib.h>
 #endif
 
-#ifndef EPCTX_NO_STDIO
-#ifdef _WIN32
+#if defined(EPCTX_PTHREAD_LOCK)
+#include <pthread.h>
+#endif
+
+#if defined(_WIN32) && (defined(EPCTX_WIN32_LOCK) || !defined(EPCTX_NO_STDIO))
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
 #endif
@@ -2016,6 +2628,10 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #define NOMINMAX
 #endif
 #include <windows.h>
+#endif
+
+#ifndef EPCTX_NO_STDIO
+#ifdef _WIN32
 #if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0600
 #error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
 #endif
@@ -2026,6 +2642,7 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -3116,6 +3733,47 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     return EPCTX_OK;
 }
 
+/* No time that moving a file into place changes is to be had by name: hashes have to do. */
+static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
+                                      uint64_t *changed, epctx_error *error)
+{
+    (void)user;
+    *written = *changed = 0;
+    epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "Windows does not tell when a file was moved");
+    epctx_blame(error, path, NULL, NULL);
+    return EPCTX_ERR_UNSUPPORTED;
+}
+
+/* Whoever has the file open has the lock; it goes with the handle. */
+static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file *lock,
+                                     epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    epctx_status status = epctx__wide(path, wide, error);
+    (void)user;
+    while (status == EPCTX_OK) {
+        DWORD code;
+        lock->handle = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
+                                   FILE_ATTRIBUTE_NORMAL | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+        if (lock->handle != INVALID_HANDLE_VALUE) {
+            return EPCTX_OK;
+        }
+        code = GetLastError();
+        /* ACCESS_DENIED: it is just being deleted. */
+        if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
+            return epctx__io_error(error, "open the lock", path);
+        }
+        Sleep(10);
+    }
+    return status;
+}
+
+static void epctx__file_unlock(void *user, epctx_io_file *lock)
+{
+    (void)user;
+    CloseHandle(lock->handle);
+}
+
 #else
 
 static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
@@ -3431,6 +4089,69 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
+static uint64_t epctx__nanoseconds(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
+                                      uint64_t *changed, epctx_error *error)
+{
+    struct stat info;
+    (void)user;
+    if (stat(path, &info) != 0) {
+        return epctx__io_error(error, "examine", path);
+    }
+#if defined(__APPLE__)
+    *written = epctx__nanoseconds(info.st_mtimespec);
+    *changed = epctx__nanoseconds(info.st_ctimespec);
+#else
+    *written = epctx__nanoseconds(info.st_mtim);
+    *changed = epctx__nanoseconds(info.st_ctim);
+#endif
+    return EPCTX_OK;
+}
+
+/* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
+ * then it starts again with the file that is there now. */
+static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file *lock,
+                                     epctx_error *error)
+{
+    size_t size = strlen(path);
+    (void)user;
+    if (size >= sizeof lock->path) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
+    }
+    memcpy(lock->path, path, size + 1);
+    for (;;) {
+        struct stat ours, there;
+        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0) {
+            return epctx__io_error(error, "open the lock", path);
+        }
+        while (flock(fd, LOCK_EX) != 0) {
+            if (errno != EINTR) {
+                epctx_status status = epctx__io_error(error, "lock", path);
+                close(fd);
+                return status;
+            }
+        }
+        if (fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+            ours.st_dev == there.st_dev) {
+            lock->descriptor = fd;
+            return EPCTX_OK;
+        }
+        close(fd);
+    }
+}
+
+static void epctx__file_unlock(void *user, epctx_io_file *lock)
+{
+    (void)user;
+    unlink(lock->path);
+    close((int)lock->descriptor);
+}
+
 #endif /* system */
 
 #ifndef EPCTX_NO_STDIO
@@ -3453,6 +4174,9 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_map_inside,
         epctx__file_link,
         epctx__file_list,
+        epctx__file_times,
+        epctx__file_lock,
+        epctx__file_unlock,
     };
     return &files;
 }
@@ -4104,6 +4828,7 @@ static bool epctx__nanopb_matches(void)
 typedef struct epctx__file {
     struct epctx__file *next;
     const char *path;
+    epctx_str name; /* as the model stores it */
     epctx_mapping mapping;
 } epctx__file;
 
@@ -5993,6 +6718,732 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
 }
 
 /* ================================================================================================
+ * >>option
+ * ============================================================================================== */
+
+#define EPCTX__OPTION_WORDS_SWITCH "0 1"
+#define EPCTX__OPTION_WORDS_TEXT   ""
+#define EPCTX__OPTION_WORDS_FILE   ""
+#define EPCTX__OPTION_WORDS_FOLDER ""
+#define EPCTX__OPTION_WORDS_NAME   ""
+#define EPCTX__OPTION_WORDS_NUMBER ""
+#define EPCTX__OPTION_WORDS_CHOICE "error copy nothing" /* in the order of epctx_no_nodes */
+
+static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
+#define EPCTX__OPTION_ROW(id, key, ort, type, fallback, phase, text)                               \
+    {key, ort, EPCTX_OPTION_TYPE_##type, fallback, EPCTX__OPTION_WORDS_##type,                     \
+     EPCTX_PHASE_##phase, text},
+    EPCTX_OPTION_LIST(EPCTX__OPTION_ROW)
+#undef EPCTX__OPTION_ROW
+};
+
+/* Options of EPs, some of them gone, that do what a session option does. */
+typedef struct epctx__option_alias {
+    const char *key;
+    epctx_option option;
+} epctx__option_alias;
+
+static const epctx__option_alias epctx__option_aliases[] = {
+    {"trt_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"trt_ep_context_file_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
+    {"trt_ep_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
+    {"ort_migraphx_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"qnn_context_cache_enable", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"qnn_context_cache_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
+    {"qnn_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
+};
+
+EPCTX_API const epctx_option_info *epctx_option_list(size_t *count)
+{
+    if (count != NULL) {
+        *count = EPCTX_OPTION_COUNT;
+    }
+    return epctx__options;
+}
+
+EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena)
+{
+    memset(options, 0, sizeof *options);
+    options->arena = arena;
+}
+
+/* -- keys -- */
+
+#define EPCTX__KEY_MOST 96u /* longer than any key of the table */
+
+/* Edit distance without regard to case; `most` + 1 stands for everything above `most`. */
+static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
+{
+    size_t row[EPCTX__KEY_MOST + 1];
+    size_t i, k;
+    if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
+        return most + 1;
+    }
+    for (k = 0; k <= b.size; k++) {
+        row[k] = k;
+    }
+    for (i = 0; i < a.size; i++) {
+        size_t before = row[0];
+        row[0] = i + 1;
+        for (k = 0; k < b.size; k++) {
+            bool same = epctx__lower(a.data[i]) == epctx__lower(b.data[k]);
+            size_t best = before + (same ? 0 : 1);
+            before = row[k + 1];
+            best = best < before + 1 ? best : before + 1;
+            row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
+        }
+    }
+    return row[b.size] <= most ? row[b.size] : most + 1;
+}
+
+/* The nearest key of the table. */
+static const char *epctx__nearest_key(epctx_str key, size_t *distance)
+{
+    const char *nearest = epctx__options[0].key;
+    size_t i;
+    *distance = EPCTX__KEY_MOST + 1;
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key), EPCTX__KEY_MOST);
+        if (d < *distance) {
+            *distance = d;
+            nearest = epctx__options[i].key;
+        }
+    }
+    return nearest;
+}
+
+static bool epctx__starts_with(epctx_str text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && memcmp(text.data, start, size) == 0;
+}
+
+/* Is the key meant for this table? */
+static bool epctx__key_is_ours(epctx_str key)
+{
+    if (epctx__starts_with(key, "ep.")) {
+        return memchr(key.data + 3, '.', key.size - 3) == NULL;
+    }
+    return epctx__starts_with(key, "epctx.") || epctx__starts_with(key, "EP_CONTEXT_");
+}
+
+/* An unknown key: somebody else's, or a mistake. */
+static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error)
+{
+    size_t distance;
+    const char *nearest = epctx__nearest_key(key, &distance);
+    size_t i;
+    for (i = 0; i < sizeof epctx__option_aliases / sizeof epctx__option_aliases[0]; i++) {
+        if (epctx__same_letters(key, epctx_str_of(epctx__option_aliases[i].key))) {
+            return epctx_fail(error, EPCTX_ERR_ARG,
+                              "'%S' is an option of one EP: the session option is %s", &key,
+                              epctx__options[epctx__option_aliases[i].option].key);
+        }
+    }
+    if (distance > 2 && !epctx__key_is_ours(key)) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_ARG, "there is no session option '%S', the nearest is %s",
+                      &key, nearest);
+}
+
+static bool epctx__option_find(epctx_str key, size_t *id)
+{
+    size_t i;
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        if (epctx_str_is(key, epctx__options[i].key)) {
+            *id = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As a shell can name it: capitals, and "_" for ".". */
+static bool epctx__option_find_env(epctx_str key, size_t *id)
+{
+    size_t i, k;
+    for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
+        const char *name = epctx__options[i].key;
+        for (k = 0; k < key.size && name[k] != '\0'; k++) {
+            char want = name[k] == '.' ? '_' : name[k];
+            want = want >= 'a' && want <= 'z' ? (char)(want - 'a' + 'A') : want;
+            if (key.data[k] != want) {
+                break;
+            }
+        }
+        if (k == key.size && name[k] == '\0') {
+            *id = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* -- values -- */
+
+#define EPCTX__OPTION_VALUE_MOST 8192u /* ORT's limit for a value */
+
+/* Position of `word` in a list separated by blanks; false when it is not in it. */
+static bool epctx__word_index(const char *words, epctx_str word, size_t *index)
+{
+    size_t at = 0;
+    for (*index = 0; words[at] != '\0'; (*index)++) {
+        epctx_str one;
+        one.data = words + at;
+        for (one.size = 0; words[at] != '\0' && words[at] != ' '; at++) {
+            one.size++;
+        }
+        if (epctx_str_eq(one, word)) {
+            return true;
+        }
+        at += words[at] == ' ' ? 1 : 0;
+    }
+    return false;
+}
+
+static bool epctx__option_decimal(epctx_str text, uint64_t *value)
+{
+    size_t i;
+    *value = 0;
+    for (i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)(unsigned char)text.data[i] - (unsigned)'0';
+        if (digit > 9 || *value > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        *value = *value * 10 + digit;
+    }
+    return text.size > 0;
+}
+
+static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str value,
+                                        epctx_error *error)
+{
+    const char *fault;
+    size_t index;
+    uint64_t number;
+    if (value.size > EPCTX__OPTION_VALUE_MOST ||
+        (value.size > 0 && memchr(value.data, '\0', value.size) != NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "%s: a value of at most %u bytes without NUL is expected, found %u bytes",
+                          info->key, (uint64_t)EPCTX__OPTION_VALUE_MOST, (uint64_t)value.size);
+    }
+    switch (info->type) {
+    case EPCTX_OPTION_TYPE_SWITCH:
+    case EPCTX_OPTION_TYPE_CHOICE:
+        if (!epctx__word_index(info->allowed, value, &index)) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "%s: one of %s is expected, found '%S'",
+                              info->key, info->allowed, &value);
+        }
+        return EPCTX_OK;
+    case EPCTX_OPTION_TYPE_NUMBER:
+        return epctx__option_decimal(value, &number)
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "%s: a decimal number is expected, found '%S'", info->key, &value);
+    case EPCTX_OPTION_TYPE_NAME:
+        fault = value.size > 0 ? epctx__path_fault(value) : NULL;
+        if (fault == NULL && value.size > 0 &&
+            (memchr(value.data, '/', value.size) != NULL ||
+             memchr(value.data, '\\', value.size) != NULL)) {
+            fault = "has a folder";
+        }
+        return fault == NULL
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_ARG,
+                                "%s: '%S' %s: a file name is expected, the file lies beside the "
+                                "model",
+                                info->key, &value, fault);
+    case EPCTX_OPTION_TYPE_TEXT:
+    case EPCTX_OPTION_TYPE_FILE:
+    case EPCTX_OPTION_TYPE_FOLDER:
+        break;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__option_store(epctx_options *options, size_t id, epctx_str value,
+                                        epctx_error *error)
+{
+    epctx_status status = epctx__option_value(&epctx__options[id], value, error);
+    const char *copy;
+    if (status == EPCTX_OK && options->arena == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the options have no arena to copy values into");
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    copy = epctx_arena_copy(options->arena, value);
+    if (copy == NULL) {
+        return epctx__nomem(error, options->arena->missing);
+    }
+    options->values[id] = copy;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, epctx_str value,
+                                         epctx_error *error)
+{
+    size_t id;
+    epctx_error_clear(error);
+    return epctx__option_find(key, &id) ? epctx__option_store(options, id, value, error)
+                                        : epctx__option_unknown(key, error);
+}
+
+static bool epctx__is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* One entry of a list: `bar` stands between key and value. */
+static epctx_status epctx__option_entry(epctx_options *options, epctx_str entry, char bar,
+                                        bool seen[EPCTX_OPTION_COUNT], epctx_error *error)
+{
+    const char *middle = (const char *)memchr(entry.data, bar, entry.size);
+    epctx_str key = entry;
+    epctx_str value = entry;
+    size_t id;
+    if (middle == NULL || middle == entry.data) {
+        char form[2];
+        form[0] = bar;
+        form[1] = '\0';
+        return epctx_fail(error, EPCTX_ERR_ARG, "key%svalue is expected, found '%S'", form, &entry);
+    }
+    key.size = (size_t)(middle - entry.data);
+    value.data = middle + 1;
+    value.size = entry.size - key.size - 1;
+    if (!epctx__option_find(key, &id) && !(bar == '=' && epctx__option_find_env(key, &id))) {
+        return epctx__option_unknown(key, error);
+    }
+    if (seen[id]) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s stands twice: keep one",
+                          epctx__options[id].key);
+    }
+    seen[id] = true;
+    return epctx__option_store(options, id, value, error);
+}
+
+/* Cuts `text` at `ends`; blanks around an entry do not belong to it. */
+static epctx_status epctx__option_entries(epctx_options *options, const char *text,
+                                          const char *ends, char bar, epctx_error *error)
+{
+    epctx_options changed = *options;
+    bool seen[EPCTX_OPTION_COUNT];
+    epctx_status status = EPCTX_OK;
+    memset(seen, 0, sizeof seen);
+    epctx_error_clear(error);
+    while (status == EPCTX_OK && text != NULL && *text != '\0') {
+        epctx_str entry;
+        entry.data = text;
+        for (entry.size = 0; *text != '\0' && memchr(ends, *text, strlen(ends)) == NULL; text++) {
+            entry.size++;
+        }
+        text += *text != '\0' ? 1 : 0;
+        for (; entry.size > 0 && epctx__is_blank(entry.data[0]); entry.size--) {
+            entry.data++;
+        }
+        while (entry.size > 0 && epctx__is_blank(entry.data[entry.size - 1])) {
+            entry.size--;
+        }
+        if (entry.size > 0) {
+            status = epctx__option_entry(&changed, entry, bar, seen, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        *options = changed;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char *list,
+                                              epctx_error *error)
+{
+    return epctx__option_entries(options, list, " \t\r\n", '|', error);
+}
+
+EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
+                                             epctx_error *error)
+{
+    return epctx__option_entries(options, text, ";\r\n", '=', error);
+}
+
+/* -- effective values -- */
+
+EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option)
+{
+    return options != NULL && options->values[option] != NULL;
+}
+
+EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option)
+{
+    if (epctx_option_given(options, option)) {
+        return options->values[option];
+    }
+    /* One binary for several models cannot be inside of one of them. */
+    if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
+        options->profile->embed_default != 0 &&
+        !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+        return "1";
+    }
+    return epctx__options[option].fallback;
+}
+
+EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option)
+{
+    return strcmp(epctx_option_text(options, option), "1") == 0;
+}
+
+EPCTX_API uint64_t epctx_option_number(const epctx_options *options, epctx_option option)
+{
+    uint64_t value;
+    epctx_str text = epctx_str_of(epctx_option_text(options, option));
+    return epctx__option_decimal(text, &value) ? value : 0;
+}
+
+EPCTX_API epctx_no_nodes epctx_option_no_nodes(const epctx_options *options)
+{
+    size_t index;
+    epctx_str word = epctx_str_of(epctx_option_text(options, EPCTX_OPTION_NO_NODES));
+    return epctx__word_index(EPCTX__OPTION_WORDS_CHOICE, word, &index) ? (epctx_no_nodes)index
+                                                                       : EPCTX_NO_NODES_ERROR;
+}
+
+/* -- combinations -- */
+
+static epctx_status epctx__options_share(const epctx_options *o, epctx_error *error)
+{
+    bool share = epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    if (!share && epctx_option_on(o, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last "
+                          "session of a group needs both");
+    }
+    if (share && epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared "
+                          "binary is a file of its own, set ep.context_embed_mode to 0");
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__options_profile(const epctx_options *o, epctx_error *error)
+{
+    const epctx_profile *profile = o->profile;
+    const char *key = NULL;
+    if (profile == NULL || (profile->traits & EPCTX_ONLY_EMBEDDED) == 0) {
+        return EPCTX_OK;
+    }
+    if (epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+        key = "ep.share_ep_contexts is 1";
+    } else if (!epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE)) {
+        key = "ep.context_embed_mode is 0";
+    }
+    return key == NULL ? EPCTX_OK
+                       : epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file", key,
+                                    profile->name);
+}
+
+/* ORT takes a name without an extension for a folder. */
+static epctx_status epctx__options_file(const char *path, bool extension, epctx_error *error)
+{
+    epctx_str file = epctx_path_file(epctx_str_of(path));
+    bool folder = file.size == 0 || file.data[file.size - 1] == '\\' || epctx_str_is(file, ".") ||
+                  epctx_str_is(file, "..");
+    if (path[0] != '\0' && (folder || (extension && epctx__path_stem(file).size == file.size))) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.context_file_path '%s' should not point to a folder: a file name "
+                          "with an extension is expected",
+                          path);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__options_generate(const epctx_options *o, const char *model_path,
+                                            epctx_error *error)
+{
+    if (model_path[0] == '\0' && epctx_option_text(o, EPCTX_OPTION_CONTEXT_FILE_PATH)[0] == '\0') {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the model came from memory, so the output has no name: set "
+                          "ep.context_file_path");
+    }
+    if (epctx_option_on(o, EPCTX_OPTION_DISABLE_MODEL_COMPILE)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "session.disable_model_compile is 1: it forbids to generate");
+    }
+    if (epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS) &&
+        epctx_option_given(o, EPCTX_OPTION_WEIGHTLESS_NODES) &&
+        epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) !=
+            epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "ep.enable_weightless and its former name "
+                          "ep.enable_weightless_ep_context_nodes differ: keep the first");
+    }
+    if (epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK) &&
+        epctx_option_no_nodes(o) != EPCTX_NO_NODES_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "session.disable_cpu_ep_fallback is 1, so a model for the CPU alone is "
+                          "an error: leave epctx.no_nodes at error");
+    }
+    return epctx__options_profile(o, error);
+}
+
+EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
+                                           const char *model_path, epctx_error *error)
+{
+    bool generates = (phase & EPCTX_PHASE_GENERATE) != 0;
+    epctx_options defaults;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    epctx_options_init(&defaults, NULL);
+    options = options != NULL ? options : &defaults;
+    for (i = 0, status = EPCTX_OK; status == EPCTX_OK && i < EPCTX_OPTION_COUNT; i++) {
+        if (options->values[i] != NULL) { /* may have been set by hand */
+            status =
+                epctx__option_value(&epctx__options[i], epctx_str_of(options->values[i]), error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__options_share(options, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
+                                     generates, error);
+    }
+    if (status == EPCTX_OK && generates) {
+        status = epctx__options_generate(options, model_path != NULL ? model_path : "", error);
+    }
+    return status;
+}
+
+/* -- preflight -- */
+
+typedef struct epctx__preflight {
+    const epctx_io *io;
+    bool overwrite;
+    epctx_arena *arena;
+    epctx_error *error;
+    const char **paths; /* all outputs */
+    const char **real;  /* the same without links: what tells whether two are one file */
+    size_t count;
+} epctx__preflight;
+
+static epctx_status epctx__preflight_copy(epctx__preflight *p, const char *text, const char **out)
+{
+    *out = epctx_arena_copy(p->arena, epctx_str_of(text));
+    return *out != NULL ? EPCTX_OK : epctx__nomem(p->error, p->arena->missing);
+}
+
+/* Adds an output `folder` + `name`. */
+static epctx_status epctx__preflight_add(epctx__preflight *p, epctx_str folder, epctx_str name,
+                                         const char **out)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_status status;
+    parts[0] = folder;
+    parts[1] = name;
+    status = epctx__path_join(path, sizeof path, parts, 2, p->error);
+    if (status == EPCTX_OK) {
+        status = epctx__preflight_copy(p, path, out);
+    }
+    if (status == EPCTX_OK) {
+        p->paths[p->count++] = *out;
+    }
+    return status;
+}
+
+static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_options *options,
+                                           const epctx_preflight_in *in, epctx_outputs *out)
+{
+    const char *wanted = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
+    bool embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    char name[EPCTX_PATH_MAX];
+    epctx_str folder = epctx_str_of("");
+    epctx_status status = EPCTX_OK;
+    const char **binaries;
+    size_t i;
+    if (wanted[0] == '\0') {
+        status =
+            epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name, p->error);
+        wanted = name;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__preflight_add(p, folder, epctx_str_of(wanted), &out->model);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    folder = epctx_path_folder(epctx_str_of(out->model));
+    if (file[0] != '\0') {
+        status = epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers);
+    }
+    binaries = (const char **)epctx_arena_array(p->arena, in->ep_count, sizeof *binaries);
+    if (binaries == NULL) {
+        return epctx__nomem(p->error, p->arena->missing);
+    }
+    out->binaries = binaries;
+    for (i = 0; status == EPCTX_OK && !embed && i < in->ep_count; i++) {
+        epctx_str binary = epctx_str_of(in->binary);
+        if (binary.size == 0) {
+            status = epctx_path_binary(epctx_str_of(out->model), epctx_str_of(in->eps[i]), name,
+                                       sizeof name, p->error);
+            binary = epctx_str_of(name);
+        } else {
+            status = epctx_path_check(binary, p->error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__preflight_add(p, folder, binary, &binaries[i]);
+        }
+        out->binary_count = status == EPCTX_OK ? i + 1 : i;
+    }
+    return status;
+}
+
+/* `path` without links; of a file that does not exist: its folder without links, and its name. */
+static epctx_status epctx__preflight_real(epctx__preflight *p, const char *path, bool exists,
+                                          const char **out)
+{
+    char real[EPCTX_PATH_MAX];
+    char folder[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    epctx_status status;
+    if (exists) {
+        status = p->io->canonical_fn(p->io->user, path, real, sizeof real, p->error);
+        return status == EPCTX_OK ? epctx__preflight_copy(p, real, out) : status;
+    }
+    parts[0] = epctx_path_folder(epctx_str_of(path));
+    parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
+    status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
+    if (status == EPCTX_OK) {
+        status = p->io->canonical_fn(p->io->user, folder, real, sizeof real, p->error);
+    }
+    parts[0] = epctx_str_of(status == EPCTX_OK ? real : "");
+    parts[1] = epctx_str_of(
+        parts[0].size > 0 && epctx__is_separator(real[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_path_file(epctx_str_of(path));
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(folder, sizeof folder, parts, 3, p->error);
+    }
+    return status == EPCTX_OK ? epctx__preflight_copy(p, folder, out) : status;
+}
+
+/* The folder exists; the file does not, or it is one and may be replaced. */
+static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
+{
+    const epctx_io *io = p->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, folder, &kind, &size, p->error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
+        return epctx_fail(p->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, p->paths[index], &kind, &size, p->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        return epctx_fail(p->error, EPCTX_ERR_PATH,
+                          "is a folder or a device, a file is expected");
+    }
+    if (kind == EPCTX_FILE_REGULAR && !p->overwrite) {
+        return epctx_fail(p->error, EPCTX_ERR_EXISTS,
+                          "exists already: remove it or allow overwriting");
+    }
+    return epctx__preflight_real(p, p->paths[index], kind == EPCTX_FILE_REGULAR, &p->real[index]);
+}
+
+/* No output is another output, and none is a file that is read. */
+static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
+                                           const epctx_preflight_in *in)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    size_t i;
+    for (i = 0; i < index; i++) {
+        if (strcmp(p->real[i], p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "two outputs would be this file: change one of the names");
+        }
+    }
+    for (i = 0; i <= in->input_count; i++) {
+        const char *input = i < in->input_count ? in->inputs[i] : in->model_path;
+        epctx_error_clear(&ignored);
+        if (input != NULL && input[0] != '\0' &&
+            p->io->canonical_fn(p->io->user, input, real, sizeof real, &ignored) == EPCTX_OK &&
+            strcmp(real, p->real[index]) == 0) {
+            return epctx_fail(p->error, EPCTX_ERR_PATH,
+                              "belongs to the source model: it must not be overwritten by its own "
+                              "output");
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* Only writing tells whether one can write. */
+static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index, epctx_io_file *file)
+{
+    epctx_status status = p->io->create_fn(p->io->user, p->paths[index], file, p->error);
+    if (status == EPCTX_OK) {
+        p->io->abort_fn(p->io->user, file);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx_preflight_in *in,
+                                       epctx_arena *arena, epctx_outputs *out, epctx_error *error)
+{
+    epctx__preflight p;
+    epctx_io_file *file;
+    epctx_status status = epctx_options_check(options, EPCTX_PHASE_GENERATE, in->model_path, error);
+    size_t i;
+    memset(out, 0, sizeof *out);
+    memset(&p, 0, sizeof p);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    p.io = in->io != NULL ? in->io : epctx_io_files();
+    p.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
+    p.arena = arena;
+    p.error = error;
+    if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, p.io == NULL
+                                                    ? "EPCTX_NO_STDIO: pass an epctx_io"
+                                                    : "one name for the binaries of several EPs");
+    }
+    file = (epctx_io_file *)epctx_arena_alloc(arena, sizeof *file);
+    p.paths = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.paths);
+    p.real = (const char **)epctx_arena_array(arena, in->ep_count + 2, sizeof *p.real);
+    if (file == NULL || p.paths == NULL || p.real == NULL) {
+        return epctx__nomem(error, arena->missing);
+    }
+    status = epctx__preflight_names(&p, options, in, out);
+    for (i = 0; status == EPCTX_OK && i < p.count; i++) {
+        status = epctx__preflight_place(&p, i);
+        if (status == EPCTX_OK) {
+            status = epctx__preflight_clash(&p, i, in);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__preflight_write(&p, i, file);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(error, p.paths[i], NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* ================================================================================================
  * >>check
  * ============================================================================================== */
 
@@ -6446,12 +7897,6 @@ static bool epctx__gather_nodes(epctx__gather *g, const epctx_model *model)
         }
     }
     return true;
-}
-
-static bool epctx__starts_with(epctx_str text, const char *start)
-{
-    size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
 }
 
 static bool epctx__gather_compat(epctx__gather *g, const epctx_model *model)
@@ -9525,6 +10970,7 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
         return NULL;
     }
     file->path = epctx_arena_copy(l->arena, epctx_str_of(path));
+    file->name = location;
     if (file->path == NULL) {
         epctx__nomem(l->error, l->arena->missing);
         return NULL;
@@ -14096,7 +15542,7 @@ static bool epctx__weight_source(epctx__convert *c, epctx_str *name)
 }
 
 /* Where the data of a tensor of the source is, as this model would name it. */
-static bool epctx__weight_place(epctx__convert *c, const epctx_model *source, epctx_str name,
+static bool epctx__weight_origin(epctx__convert *c, const epctx_model *source, epctx_str name,
                                 const epctx_tensor_view *tensor, epctx_str *location,
                                 uint64_t *offset)
 {
@@ -14149,7 +15595,7 @@ static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_st
     if (why != NULL) {
         return epctx__convert_skip(c, mine->name, a.size, why);
     }
-    return epctx__weight_place(c, source, source_name, &view, &location, &offset) &&
+    return epctx__weight_origin(c, source, source_name, &view, &location, &offset) &&
            epctx__tensor_refer(c, mine->view, location, offset, a.size) &&
            epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
 }
@@ -14522,7 +15968,7 @@ static epctx_status epctx__group_clear(epctx__group_write *g)
     return status;
 }
 
-static epctx_status epctx__group_commit(epctx__group_write *g)
+static epctx_status epctx__write_commit(epctx__group_write *g)
 {
     epctx_status status = epctx__group_backups(g);
     size_t i;
@@ -14606,7 +16052,7 @@ static epctx_status epctx__group_run(epctx__group_write *g)
 {
     epctx_status status = epctx__group_prepare(g);
     if (status == EPCTX_OK) {
-        status = epctx__group_commit(g);
+        status = epctx__write_commit(g);
     }
     if (status != EPCTX_OK) {
         epctx__group_rollback(g);
@@ -14637,7 +16083,7 @@ static epctx_status epctx__group_call(epctx__group_write *g, bool check_only)
     return status;
 }
 
-static epctx_status epctx__group_begin(epctx_model *model, size_t count, epctx__group_write **out,
+static epctx_status epctx__write_begin(epctx_model *model, size_t count, epctx__group_write **out,
                                        epctx_error *error)
 {
     epctx__group_write *g;
@@ -14667,7 +16113,7 @@ static epctx_status epctx__group_start(epctx_model *model, const char *path,
                                        epctx_error *error)
 {
     epctx__group_write *g = NULL;
-    epctx_status status = epctx__group_begin(model, count, &g, error);
+    epctx_status status = epctx__write_begin(model, count, &g, error);
     if (status != EPCTX_OK) {
         return status;
     }
@@ -15375,8 +16821,8 @@ static epctx_value epctx__typed(const epctx__grouping *g, epctx_str name)
     return value;
 }
 
-/* Appends the constant nodes behind `first` to the list, producers before readers. No recursion: the
- * stack is a path through the graph, and every node remembers which input comes next. */
+/* Appends the constant nodes behind `first` to the list, producers before readers. No recursion:
+ * the stack is a path through the graph, and every node remembers which input comes next. */
 static size_t epctx__list_constants(epctx__grouping *g, uint32_t first, uint32_t mark, size_t count)
 {
     size_t top = 0;
@@ -15530,52 +16976,549 @@ static bool epctx__group_members(epctx__grouping *g, uint32_t **members, size_t 
     return true;
 }
 
+static bool epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph, const uint8_t *take,
+                               epctx_arena *arena, epctx_error *error)
+{
+    size_t n = graph->node_count;
+    memset(g, 0, sizeof *g);
+    g->graph = graph;
+    g->take = take;
+    g->arena = arena;
+    g->error = error;
+    if (n >= EPCTX__CONSTANT) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
+        return false;
+    }
+    g->group = (uint32_t *)epctx__group_array(g, n, sizeof *g->group);
+    g->stamp = (uint32_t *)epctx__group_array(g, n, sizeof *g->stamp);
+    g->stack = (epctx__visit *)epctx__group_array(g, n, sizeof *g->stack);
+    g->list = (uint32_t *)epctx__group_array(g, n, sizeof *g->list);
+    return g->group != NULL && g->stamp != NULL && g->stack != NULL && g->list != NULL &&
+           epctx__group_names(g);
+}
+
+/* The partitions, once every node has its group. */
+static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **partitions,
+                                         size_t *count)
+{
+    uint32_t *members = NULL;
+    size_t *begin = NULL;
+    uint32_t i;
+    if (!epctx__group_wanted(g) || !epctx__group_members(g, &members, &begin)) {
+        return g->error->status;
+    }
+    *partitions = (epctx_partition *)epctx__group_array(g, g->count, sizeof **partitions);
+    for (i = 0; *partitions != NULL && i < g->count; i++) {
+        epctx_partition *part = &(*partitions)[i];
+        part->nodes = members + begin[i];
+        part->node_count = begin[i + 1] - begin[i];
+        part->graph.name = g->graph->name;
+        part->graph.values = g->graph->values;
+        part->graph.value_count = g->graph->value_count;
+        if (!epctx__collect_nodes(g, part, i) || !epctx__collect_reads(g, part, i) ||
+            !epctx__collect_writes(g, part)) {
+            return g->error->status;
+        }
+    }
+    *count = g->count;
+    return g->error->status;
+}
+
 EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
                                              epctx_arena *arena, epctx_partition **partitions,
                                              size_t *count, epctx_error *error)
 {
     epctx__grouping g;
     epctx_error local;
-    uint32_t *members = NULL;
-    size_t *begin = NULL;
-    size_t n = graph->node_count;
-    uint32_t i;
     epctx_error_clear(error);
     epctx_error_clear(&local);
     *partitions = NULL;
     *count = 0;
-    memset(&g, 0, sizeof g);
-    g.graph = graph;
-    g.take = take;
-    g.arena = arena;
-    g.error = error != NULL ? error : &local;
-    if (n >= EPCTX__CONSTANT) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "the graph has %u nodes", (uint64_t)n);
-    }
-    g.group = (uint32_t *)epctx__group_array(&g, n, sizeof *g.group);
-    g.stamp = (uint32_t *)epctx__group_array(&g, n, sizeof *g.stamp);
-    g.stack = (epctx__visit *)epctx__group_array(&g, n, sizeof *g.stack);
-    g.list = (uint32_t *)epctx__group_array(&g, n, sizeof *g.list);
-    if (g.group == NULL || g.stamp == NULL || g.stack == NULL || g.list == NULL ||
-        !epctx__group_names(&g) || !epctx__group_levels(&g) || !epctx__group_wanted(&g) ||
-        !epctx__group_members(&g, &members, &begin)) {
+    if (!epctx__grouping_begin(&g, graph, take, arena, error != NULL ? error : &local) ||
+        !epctx__group_levels(&g)) {
         return g.error->status;
     }
-    *partitions = (epctx_partition *)epctx__group_array(&g, g.count, sizeof **partitions);
-    for (i = 0; *partitions != NULL && i < g.count; i++) {
-        epctx_partition *part = &(*partitions)[i];
-        part->nodes = members + begin[i];
-        part->node_count = begin[i + 1] - begin[i];
-        part->graph.name = graph->name;
-        part->graph.values = graph->values;
-        part->graph.value_count = graph->value_count;
-        if (!epctx__collect_nodes(&g, part, i) || !epctx__collect_reads(&g, part, i) ||
-            !epctx__collect_writes(&g, part)) {
-            return g.error->status;
+    return epctx__group_collect(&g, partitions, count);
+}
+
+/* ================================================================================================
+ * >>weights
+ * ============================================================================================== */
+
+#define EPCTX__WEIGHT_PIECE 65536u /* read at once */
+#define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
+#define EPCTX__WEIGHT_NONE  UINT32_MAX
+
+/* Which hash tables an entry is in. */
+#define EPCTX__WEIGHT_BY_SIZE   1u /* the first of its size and kind */
+#define EPCTX__WEIGHT_BY_SAMPLE 2u /* one of the first EPCTX_WEIGHTS_TRIES of its sample */
+#define EPCTX__WEIGHT_BY_BYTES  4u
+
+struct epctx__weight {
+    uint64_t offset, size;
+    uint64_t sample, bytes; /* hashes, as far as they have been needed */
+    uint32_t kind;
+    uint32_t in;            /* EPCTX__WEIGHT_BY_ bits */
+    uint32_t next[3];       /* in the same slot of each table */
+};
+
+static size_t epctx__weights_bytes(size_t capacity)
+{
+    return capacity * (sizeof(struct epctx__weight) + 3 * sizeof(uint32_t));
+}
+
+/* A power of two, so small that no size of a table overflows. */
+#define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
+
+EPCTX_API size_t epctx_weights_memory(size_t count)
+{
+    size_t capacity = 16;
+    if (count > EPCTX__WEIGHTS_MOST) {
+        return 0;
+    }
+    while (capacity < count) {
+        capacity *= 2;
+    }
+    return epctx__weights_bytes(capacity) + EPCTX__ALIGN;
+}
+
+static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
+{
+    w->entries = (struct epctx__weight *)memory;
+    w->heads = (uint32_t *)(void *)(w->entries + capacity);
+    w->capacity = capacity;
+    memset(w->heads, 0xff, 3 * capacity * sizeof *w->heads);
+}
+
+EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
+                                          epctx_error *error)
+{
+    size_t skip, capacity;
+    epctx_error_clear(error);
+    memset(weights, 0, sizeof *weights);
+    if (opts == NULL || (opts->binary == NULL && opts->fetch_fn == NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a weight table needs a binary or a fetch_fn to compare with");
+    }
+    weights->opts = *opts;
+    weights->allocator = epctx__allocator(opts->allocator);
+    weights->start = opts->binary != NULL ? opts->binary->size : 0;
+    if (opts->memory == NULL) {
+        return EPCTX_OK;
+    }
+    skip = (size_t)(0 - (uintptr_t)opts->memory) & (EPCTX__ALIGN - 1);
+    for (capacity = EPCTX__WEIGHTS_MOST; capacity >= 16; capacity /= 2) {
+        if (opts->memory_size >= skip &&
+            opts->memory_size - skip >= epctx__weights_bytes(capacity)) {
+            epctx__weights_use(weights, (uint8_t *)opts->memory + skip, capacity);
+            return EPCTX_OK;
         }
     }
-    *count = g.count;
-    return g.error->status;
+    return epctx__nomem(error, epctx_weights_memory(1) - opts->memory_size);
+}
+
+EPCTX_API void epctx_weights_free(epctx_weights *weights)
+{
+    if (weights->entries != NULL && weights->opts.memory == NULL) {
+        weights->allocator.free_fn(weights->allocator.user, weights->entries);
+    }
+    memset(weights, 0, sizeof *weights);
+}
+
+EPCTX_API epctx_weights_stats epctx_weights_statistics(const epctx_weights *weights)
+{
+    return weights->stats;
+}
+
+EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, epctx_weight *out)
+{
+    if (index >= weights->count) {
+        return false;
+    }
+    out->offset = weights->entries[index].offset;
+    out->size = weights->entries[index].size;
+    out->kind = weights->entries[index].kind;
+    out->index = index;
+    out->fresh = false;
+    return true;
+}
+
+/* -- the three hash tables -- */
+
+static uint64_t epctx__weight_size_hash(const epctx_weights *w, uint64_t size, uint32_t kind)
+{
+    uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
+    h = (h ^ h >> 33) * EPCTX__P2;
+    return h ^ h >> 29;
+}
+
+static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t hash)
+{
+    return &w->heads[table * w->capacity + ((size_t)hash & (w->capacity - 1))];
+}
+
+static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, uint64_t hash)
+{
+    uint32_t *head = epctx__weight_head(w, table, hash);
+    w->entries[index].next[table] = *head;
+    w->entries[index].in |= 1u << table;
+    *head = index;
+}
+
+/* Room for one more place. */
+static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
+{
+    size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
+    struct epctx__weight *old = w->entries;
+    void *memory = NULL;
+    uint32_t i;
+    if (w->count < w->capacity) {
+        return EPCTX_OK;
+    }
+    if (capacity > EPCTX__WEIGHTS_MOST) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
+    }
+    if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {
+        memory = w->allocator.alloc_fn(w->allocator.user, epctx__weights_bytes(capacity));
+    }
+    if (memory == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM,
+                          "out of memory: the weight table holds %u places, for %u it needs %u "
+                          "bytes",
+                          (uint64_t)w->capacity, (uint64_t)capacity,
+                          (uint64_t)epctx_weights_memory(capacity));
+    }
+    epctx__weights_use(w, memory, capacity);
+    if (old != NULL) {
+        memcpy(w->entries, old, w->count * sizeof *old);
+        w->allocator.free_fn(w->allocator.user, old);
+    }
+    for (i = 0; i < w->count; i++) {
+        const struct epctx__weight *e = &w->entries[i];
+        if ((e->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
+            epctx__weight_link(w, i, 0, epctx__weight_size_hash(w, e->size, e->kind));
+        }
+        if ((e->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
+            epctx__weight_link(w, i, 1, e->sample);
+        }
+        if ((e->in & EPCTX__WEIGHT_BY_BYTES) != 0) {
+            epctx__weight_link(w, i, 2, e->bytes);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- bytes -- */
+
+/* Bytes of the caller (`data`), or of a place in the section. */
+typedef struct epctx__weight_bytes {
+    const uint8_t *data;
+    uint64_t offset;
+    size_t size;
+} epctx__weight_bytes;
+
+static epctx__weight_bytes epctx__weight_stored(const epctx_weights *w, uint32_t index)
+{
+    epctx__weight_bytes b;
+    b.data = NULL;
+    b.offset = w->entries[index].offset;
+    b.size = (size_t)w->entries[index].size;
+    if (w->opts.binary != NULL && b.size > 0) {
+        b.data = w->opts.binary->data + w->start + (size_t)b.offset;
+    }
+    return b;
+}
+
+static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__weight_bytes *b,
+                                        size_t at, size_t size, const uint8_t **out,
+                                        epctx_error *error)
+{
+    epctx_status status;
+    if (b->data != NULL || size == 0) {
+        *out = b->data != NULL ? b->data + at : NULL;
+        return EPCTX_OK;
+    }
+    status = w->opts.fetch_fn(w->opts.user, b->offset + at, size, out, error);
+    return status == EPCTX_OK ? status
+                              : epctx_fail(error, status, "weights at offset %u cannot be read",
+                                           b->offset + at);
+}
+
+static size_t epctx__weight_left(size_t size, size_t at)
+{
+    return size - at < EPCTX__WEIGHT_PIECE ? size - at : EPCTX__WEIGHT_PIECE;
+}
+
+/* Blocks at equal distances, the first and the last one included. */
+static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
+                                         uint64_t *hash, epctx_error *error)
+{
+    const size_t blocks = EPCTX_WEIGHTS_SAMPLE / EPCTX__WEIGHT_BLOCK;
+    uint8_t sample[EPCTX_WEIGHTS_SAMPLE];
+    const uint8_t *piece = NULL;
+    epctx_status status = EPCTX_OK;
+    size_t size = b->size;
+    size_t i;
+    if (size <= EPCTX_WEIGHTS_SAMPLE) {
+        status = epctx__weight_piece(w, b, 0, size, &piece, error);
+    } else {
+        size_t step = (size - EPCTX__WEIGHT_BLOCK) / (blocks - 1);
+        for (i = 0; status == EPCTX_OK && i < blocks; i++) {
+            size_t at = i + 1 < blocks ? i * step : size - EPCTX__WEIGHT_BLOCK;
+            status = epctx__weight_piece(w, b, at, EPCTX__WEIGHT_BLOCK, &piece, error);
+            if (status == EPCTX_OK) {
+                memcpy(sample + i * EPCTX__WEIGHT_BLOCK, piece, EPCTX__WEIGHT_BLOCK);
+            }
+        }
+        piece = sample;
+        size = sizeof sample;
+    }
+    if (status == EPCTX_OK) {
+        *hash = epctx_hash(piece, size, w->opts.seed);
+        w->stats.sampled++;
+        w->stats.hashed_bytes += size;
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_hash(epctx_weights *w, const epctx__weight_bytes *b,
+                                       uint64_t *hash, epctx_error *error)
+{
+    const uint8_t *piece = NULL;
+    size_t at, size;
+    *hash = w->opts.seed;
+    for (at = 0; at < b->size; at += size) {
+        epctx_status status;
+        size = epctx__weight_left(b->size, at);
+        status = epctx__weight_piece(w, b, at, size, &piece, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *hash = epctx_hash(piece, size, *hash);
+    }
+    w->stats.hashed_bytes += b->size;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__weight_equal(epctx_weights *w, const epctx__weight_bytes *a,
+                                        uint32_t index, bool *equal, epctx_error *error)
+{
+    epctx__weight_bytes b = epctx__weight_stored(w, index);
+    const uint8_t *piece = NULL;
+    size_t at, size;
+    *equal = true;
+    for (at = 0; *equal && at < a->size; at += size) {
+        epctx_status status;
+        size = epctx__weight_left(a->size, at);
+        status = epctx__weight_piece(w, &b, at, size, &piece, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *equal = memcmp(a->data + at, piece, size) == 0;
+        w->stats.compared_bytes += size;
+    }
+    return EPCTX_OK;
+}
+
+/* -- adding -- */
+
+/* A weight that is looked for. */
+typedef struct epctx__weight_search {
+    epctx__weight_bytes bytes;
+    uint32_t kind, alignment;
+    uint64_t sample, hash;
+    uint32_t in; /* the tables it will be in if it is new */
+} epctx__weight_search;
+
+static bool epctx__weight_like(const struct epctx__weight *e, const epctx__weight_search *s)
+{
+    return e->size == s->bytes.size && e->kind == s->kind;
+}
+
+static epctx_status epctx__weight_try(epctx_weights *w, const epctx__weight_search *s,
+                                      uint32_t index, uint32_t *found, epctx_error *error)
+{
+    bool equal = false;
+    epctx_status status = EPCTX_OK;
+    if ((w->entries[index].offset & (s->alignment - 1)) == 0) {
+        status = epctx__weight_equal(w, &s->bytes, index, &equal, error);
+    }
+    *found = status == EPCTX_OK && equal ? index : EPCTX__WEIGHT_NONE;
+    return status;
+}
+
+/* More of one sample than is worth trying: by the hash of all bytes. */
+static epctx_status epctx__weight_find_bytes(epctx_weights *w, epctx__weight_search *s,
+                                             const uint32_t tries[EPCTX_WEIGHTS_TRIES],
+                                             uint32_t *found, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    uint32_t at;
+    size_t i;
+    for (i = EPCTX_WEIGHTS_TRIES; status == EPCTX_OK && i-- > 0;) { /* the oldest is the last */
+        struct epctx__weight *e = &w->entries[tries[i]];
+        epctx__weight_bytes b = epctx__weight_stored(w, tries[i]);
+        if ((e->in & EPCTX__WEIGHT_BY_BYTES) == 0) {
+            status = epctx__weight_hash(w, &b, &e->bytes, error);
+            if (status == EPCTX_OK) {
+                epctx__weight_link(w, tries[i], 2, e->bytes);
+            }
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__weight_hash(w, &s->bytes, &s->hash, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    s->in = EPCTX__WEIGHT_BY_BYTES;
+    for (at = *epctx__weight_head(w, 2, s->hash);
+         status == EPCTX_OK && at != EPCTX__WEIGHT_NONE && *found == EPCTX__WEIGHT_NONE;
+         at = w->entries[at].next[2]) {
+        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].bytes == s->hash) {
+            status = epctx__weight_try(w, s, at, found, error);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_search *s,
+                                              uint32_t *found, epctx_error *error)
+{
+    uint32_t tries[EPCTX_WEIGHTS_TRIES];
+    size_t count = 0;
+    uint32_t at;
+    epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
+    size_t i;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    s->in = EPCTX__WEIGHT_BY_SAMPLE;
+    for (at = *epctx__weight_head(w, 1, s->sample);
+         at != EPCTX__WEIGHT_NONE && count < EPCTX_WEIGHTS_TRIES; at = w->entries[at].next[1]) {
+        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].sample == s->sample) {
+            tries[count++] = at;
+        }
+    }
+    if (count == EPCTX_WEIGHTS_TRIES) {
+        return epctx__weight_find_bytes(w, s, tries, found, error);
+    }
+    for (i = 0; status == EPCTX_OK && i < count && *found == EPCTX__WEIGHT_NONE; i++) {
+        status = epctx__weight_try(w, s, tries[i], found, error);
+    }
+    return status;
+}
+
+static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s, uint32_t *found,
+                                       epctx_error *error)
+{
+    uint64_t hash = epctx__weight_size_hash(w, s->bytes.size, s->kind);
+    uint32_t at = *epctx__weight_head(w, 0, hash);
+    *found = EPCTX__WEIGHT_NONE;
+    while (at != EPCTX__WEIGHT_NONE && !epctx__weight_like(&w->entries[at], s)) {
+        at = w->entries[at].next[0];
+    }
+    if (at == EPCTX__WEIGHT_NONE) {
+        s->in = EPCTX__WEIGHT_BY_SIZE; /* a size seen once is never hashed */
+        return EPCTX_OK;
+    }
+    if ((w->entries[at].in & (EPCTX__WEIGHT_BY_SAMPLE | EPCTX__WEIGHT_BY_BYTES)) == 0) {
+        epctx__weight_bytes b = epctx__weight_stored(w, at);
+        epctx_status status = epctx__weight_sample(w, &b, &w->entries[at].sample, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        epctx__weight_link(w, at, 1, w->entries[at].sample);
+    }
+    return epctx__weight_find_sample(w, s, found, error);
+}
+
+/* A new place at the end. */
+static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_search *s,
+                                        epctx_error *error)
+{
+    epctx_buffer *binary = w->opts.binary;
+    uint32_t index = (uint32_t)w->count;
+    struct epctx__weight *e = &w->entries[index];
+    uint64_t end = binary != NULL ? binary->size - w->start : w->end;
+    uint64_t padding = (0 - end) & (s->alignment - 1);
+    if (s->bytes.size > UINT64_MAX - end || padding > UINT64_MAX - end - s->bytes.size) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
+    }
+    if (binary != NULL) {
+        size_t before = binary->size;
+        epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
+        if (status == EPCTX_OK) {
+            status = epctx_buffer_append(binary, s->bytes.data, s->bytes.size);
+        }
+        if (status != EPCTX_OK) {
+            binary->size = before;
+            return epctx__nomem(error, s->bytes.size);
+        }
+    }
+    memset(e, 0, sizeof *e);
+    e->offset = end + padding;
+    e->size = s->bytes.size;
+    e->kind = s->kind;
+    e->sample = s->sample;
+    e->bytes = s->hash;
+    w->count++;
+    w->end = e->offset + e->size;
+    if ((s->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
+        epctx__weight_link(w, index, 0, epctx__weight_size_hash(w, e->size, e->kind));
+    } else if ((s->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
+        epctx__weight_link(w, index, 1, e->sample);
+    } else {
+        epctx__weight_link(w, index, 2, e->bytes);
+    }
+    w->stats.stored++;
+    w->stats.stored_bytes += e->size;
+    w->stats.padding += padding;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *data, size_t size,
+                                         uint32_t alignment, uint32_t kind, epctx_weight *out,
+                                         epctx_error *error)
+{
+    static const uint8_t nothing[1] = {0};
+    epctx__weight_search s;
+    uint32_t found = EPCTX__WEIGHT_NONE;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(&s, 0, sizeof s);
+    s.bytes.data = size > 0 ? (const uint8_t *)data : nothing;
+    s.bytes.size = size;
+    s.kind = kind;
+    s.alignment = alignment > 0 ? alignment : 1;
+    if (s.bytes.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "bytes and an alignment that is a power of two are expected, found %s%u",
+                          s.bytes.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
+    }
+    status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
+    if (status == EPCTX_OK) {
+        status = epctx__weight_find(weights, &s, &found, error);
+    }
+    if (status == EPCTX_OK && found == EPCTX__WEIGHT_NONE) {
+        status = epctx__weights_grow(weights, error);
+        if (status == EPCTX_OK) {
+            status = epctx__weight_place(weights, &s, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    weights->stats.added++;
+    weights->stats.added_bytes += size;
+    epctx_weights_at(weights, found != EPCTX__WEIGHT_NONE ? found : (uint32_t)weights->count - 1,
+                     out);
+    out->fresh = found == EPCTX__WEIGHT_NONE;
+    if (!out->fresh) {
+        weights->stats.shared++;
+        weights->stats.shared_bytes += size;
+    }
+    return EPCTX_OK;
 }
 
 /* ================================================================================================
@@ -15693,16 +17636,13 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 #define EPCTX__HASH_KEY "graph_hash="
 
-EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
+/* 16 hexadecimal digits; 0 when they are none. */
+static uint64_t epctx__hex(epctx_str digits)
 {
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
     uint64_t hash = 0;
     size_t i;
-    if (notes.size < key + 16 || memcmp(notes.data, EPCTX__HASH_KEY, key) != 0) {
-        return 0;
-    }
     for (i = 0; i < 16; i++) {
-        char c = notes.data[key + i];
+        char c = i < digits.size ? digits.data[i] : '?';
         if (c >= '0' && c <= '9') {
             hash = hash << 4 | (uint64_t)(c - '0');
         } else if (c >= 'a' && c <= 'f') {
@@ -15714,11 +17654,436 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
     return hash;
 }
 
+EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
+{
+    const size_t key = sizeof EPCTX__HASH_KEY - 1;
+    if (notes.size < key + 16 || memcmp(notes.data, EPCTX__HASH_KEY, key) != 0) {
+        return 0;
+    }
+    notes.data += key;
+    notes.size = 16;
+    return epctx__hex(notes);
+}
+
+EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
+{
+    if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
+        return epctx_fail(error, EPCTX_ERR_CANCELLED, "cancelled by the caller");
+    }
+    return EPCTX_OK;
+}
+
+static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
+                            uint64_t total)
+{
+    if (hooks != NULL && hooks->progress_fn != NULL) {
+        hooks->progress_fn(hooks->user, work, done, total);
+    }
+}
+
+/* -- one EP at work -- */
+
+typedef struct epctx__piece {
+    const epctx_graph *graph;
+    epctx_str name;
+    uint64_t hash;
+    const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
+} epctx__piece;
+
+/* The graphs that a shared context holds already, whoever compiled them. */
+typedef struct epctx__known {
+    epctx_buffer names;   /* each with a size_t in front */
+    epctx_buffer hashes;
+    int64_t max_size;
+} epctx__known;
+
+/* Whether the shared context has this very graph; another one of that name is an error. */
+static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
+                                      bool *found, epctx_error *error)
+{
+    size_t at = 0;
+    size_t i = 0;
+    *found = false;
+    while (at < known->names.size) {
+        epctx_str other;
+        uint64_t has;
+        memcpy(&other.size, known->names.data + at, sizeof other.size);
+        other.data = (const char *)known->names.data + at + sizeof other.size;
+        memcpy(&has, known->hashes.data + i++ * sizeof has, sizeof has);
+        at += sizeof other.size + other.size;
+        if (!epctx_str_eq(name, other)) {
+            continue;
+        }
+        *found = has == hash;
+        return *found ? EPCTX_OK
+                      : epctx_fail(error, EPCTX_ERR_ARG,
+                                   "the shared context has another graph '%S': generate with "
+                                   "ep.context_node_name_prefix",
+                                   &name);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
+                                     epctx_error *error)
+{
+    size_t names = known->names.size;
+    epctx_status status = epctx_buffer_append(&known->names, &name.size, sizeof name.size);
+    if (status == EPCTX_OK) {
+        status = epctx_buffer_append(&known->names, name.data, name.size);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_buffer_append(&known->hashes, &hash, sizeof hash);
+    }
+    if (status != EPCTX_OK) {
+        known->names.size = names;
+        return epctx__nomem(error, name.size);
+    }
+    return EPCTX_OK;
+}
+
+static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
+{
+    void *memory = epctx_arena_array(ep->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(error, ep->arena->missing);
+    }
+    return memory;
+}
+
+/* A binary inside a model lives as long as the model: in its arena. */
+static void *epctx__arena_alloc_fn(void *user, size_t size)
+{
+    return epctx__arena_raw((epctx_arena *)user, size);
+}
+
+static void epctx__arena_free_fn(void *user, void *memory)
+{
+    (void)user;
+    (void)memory;
+}
+
+/* Everything of epctx_ep_begin but the context. */
+static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
+                                   const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
+                                   epctx_error *error)
+{
+    epctx_allocator in_arena;
+    memset(ep, 0, sizeof *ep);
+    ep->backend = backend;
+    ep->opts = *opts;
+    ep->arena = arena;
+    ep->room = room;
+    in_arena.user = arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&ep->binary, opts->embed ? &in_arena : opts->allocator);
+    ep->pieces = (epctx__piece *)epctx__ep_array(ep, room, sizeof *ep->pieces, error);
+    return ep->pieces != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
+                                       void **build, epctx_error *error)
+{
+    epctx_status status;
+    *build = NULL;
+    status = b->begin_fn(b->self, build, error);
+    if (status != EPCTX_OK) {
+        *build = NULL;
+        return status;
+    }
+    if (b->setup_fn != NULL) {
+        status = b->setup_fn(b->self, *build, opts, error);
+        if (status != EPCTX_OK) {
+            b->discard_fn(b->self, *build);
+            *build = NULL;
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
+                                      const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
+                                      epctx_error *error)
+{
+    epctx_build_opts how;
+    epctx_status status;
+    epctx_error_clear(error);
+    if (backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    status = epctx__ep_open(ep, backend, opts, room, arena, error);
+    if (status == EPCTX_OK) {
+        how.hooks = opts->hooks;
+        how.prepare_only = opts->prepare_only;
+        status = epctx__build_begin(backend, &how, &ep->build, error);
+    }
+    return status;
+}
+
+/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
+static epctx_status epctx__ep_name(epctx_ep *ep, epctx_str *name, epctx_error *error)
+{
+    const char *prefix = ep->opts.name_prefix != NULL ? ep->opts.name_prefix : "";
+    const char *source = ep->backend->source;
+    size_t capacity = strlen(prefix) + strlen(source) + 48;
+    epctx__text text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    if (text.data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    while (*prefix != '\0') {
+        epctx__text_char(&text, *prefix++);
+    }
+    while (*source != '\0') {
+        epctx__text_char(&text, *source++);
+    }
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, ep->opts.model_hash, 16);
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, ep->count, 10);
+    name->data = text.data;
+    name->size = text.size;
+    return EPCTX_OK;
+}
+
+/* Copies what types_fn tells: it is gone after finish. */
+static epctx_status epctx__ep_types(epctx_ep *ep, epctx__piece *piece, epctx_error *error)
+{
+    const epctx_value *found = NULL;
+    epctx_value *copy;
+    size_t count = 0;
+    size_t i;
+    epctx_status status;
+    if (ep->backend->types_fn == NULL) {
+        return EPCTX_OK;
+    }
+    status = ep->backend->types_fn(ep->backend->self, ep->build, piece->name, &found, &count,
+                                   error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (count != piece->graph->output_count) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
+                          (uint64_t)count, (uint64_t)piece->graph->output_count);
+    }
+    copy = (epctx_value *)epctx__ep_array(ep, count, sizeof *copy, error);
+    for (i = 0; copy != NULL && i < count; i++) {
+        size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
+        int64_t *dims = (int64_t *)epctx__ep_array(ep, rank, sizeof *dims, error);
+        if (dims == NULL) {
+            return EPCTX_ERR_NOMEM;
+        }
+        copy[i] = found[i];
+        copy[i].name = piece->graph->outputs[i].name;
+        if (rank > 0) {
+            memcpy(dims, found[i].dims, rank * sizeof *dims);
+        }
+        copy[i].dims = dims;
+    }
+    piece->types = copy;
+    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+static epctx_status epctx__ep_max_size(epctx_ep *ep, const epctx__piece *piece, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    int64_t bytes = 0;
+    epctx_status status = EPCTX_OK;
+    if (b->max_size_fn != NULL) {
+        status = b->max_size_fn(b->self, ep->build, piece->name, &bytes, error);
+    }
+    if (status == EPCTX_OK && bytes < 0) {
+        status = epctx_fail(error, EPCTX_ERR_BACKEND, "max_size_fn gave %d bytes", bytes);
+    }
+    if (status == EPCTX_OK && bytes > ep->max_size) {
+        ep->max_size = bytes;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    epctx__piece *p = &ep->pieces[ep->count];
+    bool known = false;
+    epctx_status status;
+    epctx_error_clear(error);
+    if (ep->build == NULL || ep->count >= ep->room) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is room for %u pieces", (uint64_t)ep->room);
+    }
+    p->graph = piece;
+    p->hash = epctx_graph_hash(piece);
+    status = epctx_cancelled(ep->opts.hooks, error);
+    if (status == EPCTX_OK) {
+        status = epctx__ep_name(ep, &p->name, error);
+    }
+    if (status == EPCTX_OK && ep->shared != NULL) {
+        status = epctx__known_find(ep->shared, p->name, p->hash, &known, error);
+    }
+    if (status == EPCTX_OK && !known) {
+        status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
+        if (status == EPCTX_OK && ep->shared != NULL) {
+            status = epctx__known_add(ep->shared, p->name, p->hash, error);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__ep_types(ep, p, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__ep_max_size(ep, p, error);
+    }
+    if (status == EPCTX_OK) {
+        ep->count++;
+        epctx__progress(ep->opts.hooks, "compile", ep->count, ep->room);
+    }
+    return status;
+}
+
+static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error)
+{
+    const size_t key = sizeof EPCTX__HASH_KEY - 1;
+    char *text = (char *)epctx__ep_array(ep, key + 16, 1, error);
+    epctx_str notes;
+    size_t i;
+    notes.data = text;
+    notes.size = text != NULL ? key + 16 : 0;
+    for (i = 0; text != NULL && i < key; i++) {
+        text[i] = EPCTX__HASH_KEY[i];
+    }
+    for (i = 0; text != NULL && i < 16; i++) {
+        text[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
+    }
+    return notes;
+}
+
+static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
+                                        epctx_error *error)
+{
+    epctx_str *names = (epctx_str *)epctx__ep_array(ep, count, sizeof *names, error);
+    size_t i;
+    for (i = 0; names != NULL && i < count; i++) {
+        names[i] = values[i].name;
+    }
+    return names;
+}
+
+/* The EPContext node of a piece: exactly the piece's boundary. */
+static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *error)
+{
+    const epctx__piece *piece = &ep->pieces[index];
+    epctx_node *node = &ep->nodes[index];
+    epctx_attr *attrs =
+        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT, sizeof *attrs, error);
+    epctx_epnode ep_node = epctx_epnode_default();
+    ep_node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
+                      1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
+                      1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
+    ep_node.main_context = index == 0;
+    ep_node.embed_mode = ep->opts.embed;
+    ep_node.ep_sdk_version = epctx_str_of(ep->backend->sdk_version);
+    ep_node.hardware_architecture = epctx_str_of(ep->backend->hardware_architecture);
+    ep_node.partition_name = piece->name;
+    ep_node.source = epctx_str_of(ep->backend->source);
+    ep_node.notes = epctx__ep_notes(ep, piece->hash, error);
+    if (index == 0) {
+        ep_node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+        ep_node.ep_cache_context = epctx_str_of(ep->opts.binary);
+        if (ep->opts.embed) {
+            ep_node.ep_cache_context.data = (const char *)ep->binary.data;
+            ep_node.ep_cache_context.size = ep->binary.size;
+        }
+    }
+    if (ep->backend->max_size_fn != NULL) {
+        ep_node.present |= 1u << EPCTX_EP_MAX_SIZE;
+        ep_node.max_size = ep->max_size;
+    }
+    node->name = piece->name;
+    node->op_type = epctx_str_of(EPCTX_OP_TYPE);
+    node->domain = epctx_str_of(EPCTX_DOMAIN);
+    node->version = 1;
+    node->inputs = epctx__ep_names(ep, piece->graph->inputs, piece->graph->input_count, error);
+    node->input_count = piece->graph->input_count;
+    node->outputs = epctx__ep_names(ep, piece->graph->outputs, piece->graph->output_count, error);
+    node->output_count = piece->graph->output_count;
+    if (attrs == NULL || ep_node.notes.size == 0 || node->inputs == NULL ||
+        node->outputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    node->attrs = attrs;
+    node->attr_count = epctx_epnode_attrs(&ep_node, attrs);
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
+{
+    const epctx_backend *b = ep->backend;
+    epctx_status status;
+    size_t i;
+    epctx_error_clear(error);
+    status = epctx_cancelled(ep->opts.hooks, error);
+    if (status == EPCTX_OK && ep->shared == NULL) {
+        void *build = ep->build;
+        ep->build = NULL;
+        status = b->finish_fn(b->self, build, &ep->binary, error);
+    }
+    if (status == EPCTX_OK) {
+        ep->nodes = (epctx_node *)epctx__ep_array(ep, ep->count, sizeof *ep->nodes, error);
+        status = ep->nodes != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
+        status = epctx__ep_node(ep, i, error);
+    }
+    if (status != EPCTX_OK) {
+        ep->nodes = NULL;
+    }
+    return status;
+}
+
+EPCTX_API const epctx_node *epctx_ep_context_nodes(const epctx_ep *ep, size_t *count)
+{
+    *count = ep->nodes != NULL ? ep->count : 0;
+    return ep->nodes;
+}
+
+EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
+{
+    epctx_span span;
+    span.data = ep->binary.data;
+    span.size = ep->binary.size;
+    return span;
+}
+
+EPCTX_API void epctx_ep_end(epctx_ep *ep)
+{
+    if (ep->backend == NULL) {
+        return;
+    }
+    if (ep->build != NULL && ep->shared == NULL) {
+        ep->backend->discard_fn(ep->backend->self, ep->build);
+    }
+    epctx_buffer_free(&ep->binary);
+    memset(ep, 0, sizeof *ep);
+}
+
 #ifndef EPCTX_NO_WIRE
 
 /* ================================================================================================
  * >>gen
  * ============================================================================================== */
+
+/* An initializer that goes into the file of initializers. */
+typedef struct epctx__relocated {
+    struct epctx__relocated *next;
+    uint64_t offset;
+    epctx_span bytes;
+} epctx__relocated;
+
+/* A file of another EP's nodes: none of our outputs may replace it. */
+typedef struct epctx__foreign {
+    struct epctx__foreign *next;
+    const char *path; /* canonical */
+} epctx__foreign;
 
 typedef struct epctx__generation {
     epctx_model *model;
@@ -15731,11 +18096,25 @@ typedef struct epctx__generation {
     uint8_t *take;
     epctx_partition *parts;
     size_t part_count;
-    epctx_node *nodes;      /* the EPContext nodes */
-    const epctx_value **types; /* per partition: its outputs' types, or NULL */
-    void *build;
-    epctx_buffer binary;
+    epctx_ep ep;
+    const epctx_node *nodes; /* the EPContext nodes */
+    void *build;             /* of the group; NULL: a context of its own */
+    epctx__known *known;     /* what is in it */
+    bool joins;              /* the group has begun: it knows its binary */
+    const char *binary;      /* name of the group's binary; NULL: to be made */
+    epctx__foreign *foreign;
+    epctx__relocated *moved;
+    epctx__relocated *moved_last;
 } epctx__generation;
+
+static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(g->arena, count, size);
+    if (memory == NULL) {
+        epctx__nomem(g->error, g->arena->missing);
+    }
+    return memory;
+}
 
 /* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
 static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
@@ -15745,11 +18124,12 @@ static epctx_status epctx__check_output(const epctx__generation *g, const char *
         g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
 }
 
-/* An output must replace neither the file that the model was read from nor one with its weights. */
+/* An output must replace neither the file that the model was read from nor one that it needs. */
 static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
 {
     const epctx_io *io = g->model->io;
     const epctx__file *file;
+    const epctx__foreign *other;
     char a[EPCTX_PATH_MAX];
     char b[EPCTX_PATH_MAX];
     epctx_error ignored;
@@ -15765,6 +18145,9 @@ static epctx_status epctx__check_source(const epctx__generation *g, const char *
     for (file = g->model->files; file != NULL && !same; file = file->next) {
         same = strcmp(a, file->path) == 0;
     }
+    for (other = g->foreign; other != NULL && !same; other = other->next) {
+        same = strcmp(a, other->path) == 0;
+    }
     return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
                              "'%s' belongs to the source model: it must not be overwritten by its "
                              "own output",
@@ -15772,54 +18155,158 @@ static epctx_status epctx__check_source(const epctx__generation *g, const char *
                 : EPCTX_OK;
 }
 
-static epctx_status epctx__gen_paths(epctx__generation *g)
+/* A file beside the EPContext model, or in a folder below. */
+static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
+{
+    epctx_str parts[2];
+    epctx_status status = epctx_path_check(name, g->error);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = name;
+    return status != EPCTX_OK ? status
+                              : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
+}
+
+static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_str parts[2];
-    epctx_str file;
+    epctx_str file = epctx_path_file(wanted);
     epctx_status status;
-    if (wanted.size > 0) {
-        status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
-        file = epctx_path_file(wanted);
-        /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
-        if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
-            status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                                "context_file_path '%S' should not point to a folder: a file name "
-                                "with an extension is expected",
-                                &wanted);
-        }
-    } else {
-        status = epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                          sizeof r->context_path, g->error);
+    if (wanted.size == 0) {
+        return epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                        sizeof r->context_path, g->error);
     }
-    if (status == EPCTX_OK && !g->opts->embed) {
-        char name[EPCTX_PATH_MAX];
-        parts[0] = epctx_path_folder(epctx_str_of(r->context_path));
-        status = epctx_path_binary(epctx_str_of(r->context_path),
-                                   epctx_str_of(g->backend->short_name), name, sizeof name,
-                                   g->error);
-        parts[1] = epctx_str_of(name);
-        if (status == EPCTX_OK) {
-            status = epctx__path_join(r->binary_path, sizeof r->binary_path, parts, 2, g->error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__check_output(g, r->context_path);
-    }
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__check_output(g, r->binary_path);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__check_source(g, r->context_path);
-    }
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__check_source(g, r->binary_path);
+    status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
+    /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
+    if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
+        status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                            "context_file_path '%S' should not point to a folder: a file name "
+                            "with an extension is expected",
+                            &wanted);
     }
     return status;
 }
 
-/* An EPContext node in the source means that it is compiled already: ORT's rule is to refuse. */
+static epctx_status epctx__gen_binary_path(epctx__generation *g)
+{
+    char *name = (char *)epctx__gen_array(g, EPCTX_PATH_MAX, 1);
+    epctx_status status = name != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    if (status == EPCTX_OK && g->binary == NULL) {
+        if (g->opts->binary != NULL && g->opts->binary[0] != '\0') {
+            epctx_str part = epctx_str_of(g->opts->binary);
+            status = epctx__path_join(name, EPCTX_PATH_MAX, &part, 1, g->error);
+        } else {
+            status = epctx_path_binary(epctx_str_of(g->report->context_path),
+                                       epctx_str_of(g->backend->short_name), name, EPCTX_PATH_MAX,
+                                       g->error);
+        }
+        g->binary = name;
+    }
+    return status == EPCTX_OK
+               ? epctx__beside(g, epctx_str_of(g->binary), g->report->binary_path)
+               : status;
+}
+
+/* A file is begun and given up: what would fail after a long compile fails now. */
+static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
+{
+    const epctx_io *io = g->model->io;
+    epctx_io_file probe;
+    epctx_status status = epctx__check_output(g, path);
+    if (status == EPCTX_OK) {
+        status = epctx__check_source(g, path);
+    }
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, path, &probe, g->error);
+    }
+    if (status == EPCTX_OK) {
+        io->abort_fn(io->user, &probe);
+    }
+    return status;
+}
+
+static epctx_status epctx__gen_paths(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    const char *paths[3];
+    size_t i, k;
+    epctx_status status = epctx__gen_context_path(g);
+    if (status == EPCTX_OK && !g->opts->embed) {
+        status = epctx__gen_binary_path(g);
+    }
+    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
+        g->opts->initializers_file_name[0] != '\0') {
+        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               r->initializers_path);
+    }
+    paths[0] = r->context_path;
+    paths[1] = r->binary_path;
+    paths[2] = r->initializers_path;
+    for (i = 0; i < 3; i++) {
+        /* The group's binary was checked by the session that named it. */
+        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || !g->joins)) {
+            status = epctx__check_target(g, paths[i]);
+        }
+        for (k = 0; status == EPCTX_OK && k < i; k++) {
+            if (paths[i][0] != '\0' && strcmp(paths[i], paths[k]) == 0) {
+                status = epctx_fail(g->error, EPCTX_ERR_PATH, "'%s' is the path of two outputs",
+                                    paths[i]);
+            }
+        }
+    }
+    return status;
+}
+
+static bool epctx__is_ep_record(const epctx_node *node)
+{
+    return epctx_str_is(node->op_type, EPCTX_OP_TYPE) && epctx_str_is(node->domain, EPCTX_DOMAIN);
+}
+
+/* Another EP's node stays. Its binary, too, must be beside the new model. */
+static epctx_status epctx__gen_foreign(epctx__generation *g, const epctx_epnode *node)
+{
+    const epctx_io *io = g->model->io;
+    char real[EPCTX_PATH_MAX];
+    char from[EPCTX_PATH_MAX];
+    char to[EPCTX_PATH_MAX];
+    epctx_str folder;
+    epctx__foreign *file;
+    epctx_status status;
+    if (node->embed_mode != 0 || node->ep_cache_context.size == 0) {
+        return EPCTX_OK;
+    }
+    folder = epctx_path_folder(epctx_str_of(g->report->context_path));
+    status = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, to,
+                             sizeof to, g->error);
+    if (g->model->path[0] != '\0') {
+        epctx_error ignored;
+        epctx_status source;
+        folder = epctx_path_folder(epctx_str_of(g->model->path));
+        source = epctx_path_find(io, folder, node->ep_cache_context, g->model->path_flags, from,
+                                 sizeof from, &ignored);
+        if (source == EPCTX_OK && (status != EPCTX_OK || strcmp(from, to) != 0)) {
+            epctx_error_clear(g->error);
+            status = epctx_fail(g->error, EPCTX_ERR_PATH,
+                                "needs '%S' beside the model, which another EP made: write the new "
+                                "model into the folder of the source",
+                                &node->ep_cache_context);
+        }
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    file = (epctx__foreign *)epctx__gen_array(g, 1, sizeof *file);
+    if (file == NULL || io->canonical_fn(io->user, to, real, sizeof real, g->error) != EPCTX_OK) {
+        return g->error->status;
+    }
+    file->path = epctx_arena_copy(g->arena, epctx_str_of(real));
+    file->next = g->foreign;
+    g->foreign = file;
+    return file->path != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+}
+
+/* The source may hold EPContext nodes of other EPs. One of this EP means that it is compiled
+ * already: ORT's rule is to refuse. */
 static epctx_status epctx__gen_source(epctx__generation *g)
 {
     size_t i;
@@ -15827,13 +18314,34 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     if (status == EPCTX_OK) {
         status = epctx__editable(g->model, g->error);
     }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_context_path(g);
+    }
     for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
         const epctx_node *node = &g->graph.nodes[i];
-        if (epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
-            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
-                                "is an EPContext node: the model is compiled already");
-            epctx_blame(g->error, g->model->path, &node->name, NULL);
+        epctx_epnode ep;
+        if (!epctx_str_is(node->op_type, EPCTX_OP_TYPE)) {
+            continue;
         }
+        if (!epctx__is_ep_record(node)) {
+            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                                "is EPContext in domain '%S', expected com.microsoft",
+                                &node->domain);
+        } else {
+            status = epctx_epnode_from_record(node, &ep, g->error);
+        }
+        if (status == EPCTX_OK &&
+            (ep.source.size == 0 || epctx_str_is(ep.source, g->backend->source))) {
+            status = epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                                "is an EPContext node of source '%S': the model is compiled "
+                                "already",
+                                &ep.source);
+        }
+        if (status == EPCTX_OK) {
+            g->report->other_nodes++;
+            status = epctx__gen_foreign(g, &ep);
+        }
+        epctx_blame(g->error, g->model->path, &node->name, NULL);
     }
     return status;
 }
@@ -15857,7 +18365,11 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
     epctx_error why;
     size_t first = 0;
     epctx_error_clear(&why);
-    while (first < g->graph.node_count && g->take[first] != 0) {
+    if (g->opts->no_nodes != EPCTX_NO_NODES_ERROR) {
+        return EPCTX_OK;
+    }
+    while (first < g->graph.node_count &&
+           (g->take[first] != 0 || epctx__is_ep_record(&g->graph.nodes[first]))) {
         first++;
     }
     if (first < g->graph.node_count) {
@@ -15868,21 +18380,186 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
                       why.message[0] != '\0' ? ": " : "", why.message);
 }
 
+/* -- partitions that the caller chose -- */
+
+/* The caller's sets as groups of the grouping. */
+static bool epctx__sets_read(epctx__generation *g, epctx__grouping *grouping)
+{
+    const epctx_graph *graph = &g->graph;
+    uint32_t *index = (uint32_t *)epctx__gen_array(g, graph->node_count, sizeof *index);
+    size_t i, k;
+    if (index == NULL) {
+        return false;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        index[graph->nodes[i].id] = (uint32_t)i;
+        grouping->group[i] = EPCTX__NOBODY;
+    }
+    for (i = 0; i < g->opts->set_count; i++) {
+        const epctx_node_set *set = &g->opts->sets[i];
+        for (k = 0; k < set->node_count; k++) {
+            uint32_t at;
+            if (set->nodes[k] >= graph->node_count) {
+                epctx_fail(g->error, EPCTX_ERR_ARG,
+                           "node set %u names node %u, the graph has %u", (uint64_t)i,
+                           (uint64_t)set->nodes[k], (uint64_t)graph->node_count);
+                return false;
+            }
+            at = index[set->nodes[k]];
+            if (grouping->group[at] != EPCTX__NOBODY || epctx__is_ep_record(&graph->nodes[at])) {
+                epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u has node '%S', which %s",
+                           (uint64_t)i, &graph->nodes[at].name,
+                           grouping->group[at] != EPCTX__NOBODY
+                               ? "is in a set already"
+                               : "is an EPContext node");
+                return false;
+            }
+            grouping->group[at] = (uint32_t)i;
+            g->take[at] = 1;
+        }
+        if (set->node_count == 0) {
+            epctx_fail(g->error, EPCTX_ERR_ARG, "node set %u is empty", (uint64_t)i);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sets and single nodes that wait for each other; says which set does and through what. */
+static void epctx__sets_circle(epctx__generation *g, const epctx__edges *edges, uint32_t *waits,
+                               const uint8_t *done, size_t units)
+{
+    size_t sets = g->opts->set_count;
+    uint32_t at = EPCTX__NO_UNIT;
+    uint32_t set = EPCTX__NO_UNIT;
+    size_t i;
+    for (i = 0; i < units; i++) {
+        waits[i] = EPCTX__NO_UNIT;
+    }
+    for (i = 0; i < edges->count; i++) {
+        if (!done[edges->from[i]] && !done[edges->to[i]]) {
+            waits[edges->to[i]] = edges->from[i];
+            at = edges->to[i];
+        }
+    }
+    /* Every unit left waits for one that is left: after as many steps we are on a circle. */
+    for (i = 0; i < units && at != EPCTX__NO_UNIT; i++) {
+        at = waits[at];
+    }
+    for (i = 0; i < units && at != EPCTX__NO_UNIT && set == EPCTX__NO_UNIT; i++) {
+        set = at < sets ? at : EPCTX__NO_UNIT;
+        at = waits[at];
+    }
+    if (set == EPCTX__NO_UNIT || at == EPCTX__NO_UNIT) {
+        epctx_fail(g->error, EPCTX_ERR_GRAPH, "the node sets depend on each other in a circle");
+    } else if (at < sets) {
+        epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                   "node set %u depends on itself through node set %u: they cannot both be "
+                   "partitions",
+                   (uint64_t)set, (uint64_t)at);
+    } else {
+        epctx_fail(g->error, EPCTX_ERR_GRAPH,
+                   "node set %u depends on itself through node '%S', which is not in it",
+                   (uint64_t)set, &g->graph.nodes[at - sets].name);
+    }
+}
+
+/* Is there an order with every set in one piece? */
+static bool epctx__sets_convex(epctx__generation *g, const epctx__grouping *grouping)
+{
+    const epctx_graph *graph = &g->graph;
+    size_t sets = g->opts->set_count;
+    size_t units = sets + graph->node_count;
+    size_t exist = sets;
+    size_t most = 0;
+    size_t count = 0;
+    size_t i, k;
+    epctx__edges edges;
+    uint32_t *key = (uint32_t *)epctx__gen_array(g, units, sizeof *key);
+    uint32_t *sequence = (uint32_t *)epctx__gen_array(g, units, sizeof *sequence);
+    uint8_t *done = (uint8_t *)epctx__gen_array(g, units, 1);
+    for (i = 0; i < graph->node_count; i++) {
+        most += epctx__read_count(&graph->nodes[i]);
+    }
+    edges.count = 0;
+    edges.from = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.from);
+    edges.to = (uint32_t *)epctx__gen_array(g, most, sizeof *edges.to);
+    if (key == NULL || sequence == NULL || done == NULL || edges.from == NULL ||
+        edges.to == NULL) {
+        return false;
+    }
+    for (i = 0; i < sets; i++) {
+        key[i] = (uint32_t)i;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        bool single = grouping->group[i] == EPCTX__NOBODY;
+        uint32_t to = single ? (uint32_t)(sets + i) : grouping->group[i];
+        key[sets + i] = single ? (uint32_t)(sets + i) : EPCTX__NO_UNIT;
+        exist += single;
+        for (k = 0; k < epctx__read_count(&graph->nodes[i]); k++) {
+            uint32_t made = epctx_map_get(&grouping->producers,
+                                          epctx__reads(&graph->nodes[i], k));
+            uint32_t from;
+            if (made == EPCTX_MAP_NONE) {
+                continue;
+            }
+            from = grouping->group[made] == EPCTX__NOBODY ? (uint32_t)(sets + made)
+                                                          : grouping->group[made];
+            if (from != to) {
+                edges.from[edges.count] = from;
+                edges.to[edges.count++] = to;
+            }
+        }
+    }
+    if (!epctx__sort_units(g->arena, g->error, key, units, &edges, sequence, &count)) {
+        return false;
+    }
+    for (i = 0; i < count; i++) {
+        done[sequence[i]] = 1;
+    }
+    if (count != exist) {
+        epctx__sets_circle(g, &edges, key, done, units);
+    }
+    return count == exist;
+}
+
+static epctx_status epctx__gen_sets(epctx__generation *g)
+{
+    epctx__grouping grouping;
+    if (!epctx__grouping_begin(&grouping, &g->graph, g->take, g->arena, g->error) ||
+        !epctx__sets_read(g, &grouping) || !epctx__sets_convex(g, &grouping)) {
+        return g->error->status;
+    }
+    grouping.count = (uint32_t)g->opts->set_count;
+    return epctx__group_collect(&grouping, &g->parts, &g->part_count);
+}
+
+static epctx_status epctx__gen_capability(epctx__generation *g)
+{
+    size_t i;
+    epctx_status status =
+        g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
+    for (i = 0; i < g->graph.node_count; i++) {
+        if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
+            g->take[i] = 0;
+        }
+    }
+    return status == EPCTX_OK ? epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts,
+                                                      &g->part_count, g->error)
+                              : status;
+}
+
 static epctx_status epctx__gen_partition(epctx__generation *g)
 {
     epctx_status status;
     size_t i;
-    g->take = (uint8_t *)epctx_arena_alloc(g->arena, g->graph.node_count);
+    g->take = (uint8_t *)epctx__gen_array(g, g->graph.node_count, 1);
     if (g->take == NULL) {
-        return epctx__nomem(g->error, g->arena->missing);
+        return EPCTX_ERR_NOMEM;
     }
-    status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
-    if (status == EPCTX_OK) {
-        status = epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts, &g->part_count,
-                                       g->error);
-    }
+    status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
     for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
-        if (g->take[i] == 0) {
+        if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
             status = epctx__gen_refusal(g, i, g->error);
         }
     }
@@ -15895,183 +18572,60 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
     return status;
 }
 
-static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
+/* The binary as the application will meet it. */
+static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span binary,
+                                         const epctx_ep *ep, epctx_error *error)
 {
-    void *memory = epctx_arena_array(g->arena, count, size);
-    if (memory == NULL) {
-        epctx__nomem(g->error, g->arena->missing);
-    }
-    return memory;
-}
-
-/* "<prefix><source>_<hash of the model's graph>_<index>": unique in the model and across models. */
-static epctx_status epctx__gen_name(epctx__generation *g, uint64_t hash, size_t index,
-                                    epctx_str *name)
-{
-    epctx_str prefix = epctx_str_of(g->opts->name_prefix);
-    size_t capacity = prefix.size + strlen(g->backend->source) + 48;
-    epctx__text text =
-        epctx__text_of((char *)epctx__gen_array(g, capacity, 1), capacity);
+    void *context = NULL;
     size_t i;
-    if (text.data == NULL) {
-        return EPCTX_ERR_NOMEM;
+    epctx_status status = b->load_fn(b->self, binary, &context, error);
+    for (i = 0; status == EPCTX_OK && i < ep->count; i++) {
+        void *graph;
+        status = b->find_fn(b->self, context, ep->pieces[i].name, ep->pieces[i].hash, &graph,
+                            error);
     }
-    for (i = 0; i < prefix.size; i++) {
-        epctx__text_char(&text, prefix.data[i]);
+    if (context != NULL) {
+        b->unload_fn(b->self, context);
     }
-    for (i = 0; g->backend->source[i] != '\0'; i++) {
-        epctx__text_char(&text, g->backend->source[i]);
-    }
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, hash, 16);
-    epctx__text_char(&text, '_');
-    epctx__text_number(&text, index, 10);
-    *name = epctx__str((const uint8_t *)text.data, text.size);
-    return EPCTX_OK;
-}
-
-static epctx_str *epctx__gen_names(epctx__generation *g, const epctx_value *values, size_t count)
-{
-    epctx_str *names = (epctx_str *)epctx__gen_array(g, count, sizeof *names);
-    size_t i;
-    for (i = 0; names != NULL && i < count; i++) {
-        names[i] = values[i].name;
-    }
-    return names;
-}
-
-static epctx_str epctx__gen_notes(epctx__generation *g, uint64_t hash)
-{
-    const size_t key = sizeof EPCTX__HASH_KEY - 1;
-    char *notes = (char *)epctx__gen_array(g, key + 16, 1);
-    size_t i;
-    if (notes == NULL) {
-        return epctx_str_of(NULL);
-    }
-    memcpy(notes, EPCTX__HASH_KEY, key);
-    for (i = 0; i < 16; i++) {
-        notes[key + i] = "0123456789abcdef"[hash >> (60 - 4 * i) & 15];
-    }
-    return epctx__str((const uint8_t *)notes, key + 16);
-}
-
-/* Everything about the EPContext node but the payload, which exists only after finish. */
-static epctx_status epctx__gen_node(epctx__generation *g, size_t index, epctx_str name,
-                                    uint64_t hash)
-{
-    const epctx_graph *part = &g->parts[index].graph;
-    epctx_node *node = &g->nodes[index];
-    epctx_attr *attrs = (epctx_attr *)epctx__gen_array(g, EPCTX_EP_ATTR_COUNT, sizeof *attrs);
-    epctx_epnode ep = epctx_epnode_default();
-    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
-                 1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
-                 1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
-    ep.main_context = index == 0;
-    ep.embed_mode = g->opts->embed;
-    ep.ep_sdk_version = epctx_str_of(g->backend->sdk_version);
-    ep.hardware_architecture = epctx_str_of(g->backend->hardware_architecture);
-    ep.partition_name = name;
-    ep.source = epctx_str_of(g->backend->source);
-    ep.notes = epctx__gen_notes(g, hash);
-    if (index == 0) {
-        ep.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-        if (g->opts->embed) {
-            ep.ep_cache_context = epctx__str(g->binary.data, g->binary.size);
-        } else {
-            ep.ep_cache_context = epctx_path_file(epctx_str_of(g->report->binary_path));
-        }
-    }
-    node->name = name;
-    node->op_type = epctx_str_of(EPCTX_OP_TYPE);
-    node->domain = epctx_str_of(EPCTX_DOMAIN);
-    node->inputs = epctx__gen_names(g, part->inputs, part->input_count);
-    node->input_count = part->input_count;
-    node->outputs = epctx__gen_names(g, part->outputs, part->output_count);
-    node->output_count = part->output_count;
-    if (attrs == NULL || ep.notes.size == 0 || node->inputs == NULL || node->outputs == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    node->attrs = attrs;
-    node->attr_count = epctx_epnode_attrs(&ep, attrs);
-    return EPCTX_OK;
-}
-
-/* Copies what types_fn tells: it is gone after finish. */
-static epctx_status epctx__gen_types(epctx__generation *g, size_t index, epctx_str name)
-{
-    const epctx_value *found = NULL;
-    epctx_value *copy;
-    size_t count = 0;
-    size_t i;
-    epctx_status status;
-    if (g->backend->types_fn == NULL) {
-        return EPCTX_OK;
-    }
-    status = g->backend->types_fn(g->backend->self, g->build, name, &found, &count, g->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (count != g->parts[index].graph.output_count) {
-        return epctx_fail(g->error, EPCTX_ERR_BACKEND, "types_fn gave %u outputs, expected %u",
-                          (uint64_t)count, (uint64_t)g->parts[index].graph.output_count);
-    }
-    copy = (epctx_value *)epctx__gen_array(g, count, sizeof *copy);
-    for (i = 0; copy != NULL && i < count; i++) {
-        size_t rank = found[i].rank > 0 ? (size_t)found[i].rank : 0;
-        int64_t *dims = (int64_t *)epctx__gen_array(g, rank, sizeof *dims);
-        if (dims == NULL) {
-            return EPCTX_ERR_NOMEM;
-        }
-        copy[i] = found[i];
-        copy[i].name = g->parts[index].graph.outputs[i].name;
-        if (rank > 0) {
-            memcpy(dims, found[i].dims, rank * sizeof *dims);
-        }
-        copy[i].dims = dims;
-    }
-    g->types[index] = copy;
-    return copy != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    return status;
 }
 
 static epctx_status epctx__gen_compile(epctx__generation *g)
 {
-    const epctx_backend *b = g->backend;
-    uint64_t model_hash = epctx_graph_hash(&g->graph);
-    uint64_t *hashes = (uint64_t *)epctx__gen_array(g, g->part_count, sizeof *hashes);
-    epctx_str *names = (epctx_str *)epctx__gen_array(g, g->part_count, sizeof *names);
-    epctx_status status = hashes != NULL && names != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    size_t i;
-    g->nodes = (epctx_node *)epctx__gen_array(g, g->part_count, sizeof *g->nodes);
-    g->types = (const epctx_value **)epctx__gen_array(g, g->part_count, sizeof *g->types);
-    if (g->nodes == NULL || g->types == NULL) {
-        status = EPCTX_ERR_NOMEM;
+    epctx_ep_opts how;
+    epctx_status status;
+    size_t i, count;
+    memset(&how, 0, sizeof how);
+    how.name_prefix = g->opts->name_prefix;
+    how.model_hash = epctx_graph_hash(&g->graph);
+    how.embed = g->opts->embed;
+    how.binary = g->binary;
+    how.prepare_only = g->opts->prepare_only;
+    how.hooks = g->opts->hooks;
+    how.allocator = g->opts->allocator;
+    if (g->build != NULL) {
+        status = epctx__ep_open(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+        g->ep.build = g->build;
+        g->ep.shared = g->known;
+        g->ep.max_size = g->known->max_size;
+    } else {
+        status = epctx_ep_begin(&g->ep, g->backend, &how, g->part_count, g->arena, g->error);
+    }
+    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
+        status = epctx_ep_compile(&g->ep, &g->parts[i].graph, g->error);
     }
     if (status == EPCTX_OK) {
-        status = b->begin_fn(b->self, &g->build, g->error);
+        status = epctx_ep_finish(&g->ep, g->error);
     }
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        hashes[i] = epctx_graph_hash(&g->parts[i].graph);
-        status = epctx__gen_name(g, model_hash, i, &names[i]);
-        if (status == EPCTX_OK) {
-            status = b->compile_fn(b->self, g->build, &g->parts[i].graph, names[i], hashes[i],
-                                   g->error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__gen_types(g, i, names[i]);
-        }
-    }
-    if (g->build != NULL && status != EPCTX_OK) {
-        b->discard_fn(b->self, g->build);
-    } else if (status == EPCTX_OK) {
-        status = b->finish_fn(b->self, g->build, &g->binary, g->error);
-    }
-    g->build = NULL;
-    for (i = 0; status == EPCTX_OK && i < g->part_count; i++) {
-        status = epctx__gen_node(g, i, names[i], hashes[i]);
+    if (status == EPCTX_OK && g->opts->verify && g->build == NULL) {
+        status = epctx__verify_binary(g->backend, epctx_ep_binary(&g->ep), &g->ep, g->error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(g->error, g->model->path, NULL, NULL);
     }
+    g->nodes = epctx_ep_context_nodes(&g->ep, &count);
+    g->report->nodes = g->nodes;
+    g->report->max_size = g->ep.max_size;
     return status;
 }
 
@@ -16275,59 +18829,255 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
     return true;
 }
 
-/* Replaces an initializer in a file by one with the bytes inside: the new model must not depend on
- * the source's files (EP-context design, "source model with external data"). */
-static bool epctx__inline_initializer(epctx__rewrite *w, epctx_slot *slot,
-                                      const epctx_tensor *tensor)
+/* -- external data: the new model must not depend on the source's files (EP-context design) -- */
+
+/* Takes a field anywhere in the model out, as epctx_remove does for the main graph's. */
+static bool epctx__drop_slot(epctx__rewrite *w, epctx_slot *slot)
 {
-    epctx_model *model = w->g->model;
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
+    if (epctx__record(w->g->model, slot, NULL, false, w->g->error) != EPCTX_OK) {
+        return false;
+    }
+    slot->removed = true;
+    return true;
+}
+
+static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *key, epctx_str value)
+{
+    epctx_slot *pair = epctx__add_message(b, tensor, 13);
+    if (pair != NULL) {
+        epctx__add_str(b, pair, 1, epctx_str_of(key));
+        epctx__add_str(b, pair, 2, value);
+    }
+}
+
+static epctx_str epctx__gen_decimal(epctx__generation *g, uint64_t value)
+{
+    epctx__text text = epctx__text_of((char *)epctx__gen_array(g, 24, 1), 24);
+    epctx_str out;
+    if (text.data != NULL) {
+        epctx__text_number(&text, value, 10);
+    }
+    out.data = text.data;
+    out.size = text.data != NULL ? text.size : 0;
+    return out;
+}
+
+/* Space for a tensor in the file of initializers, aligned like a cache line. */
+static epctx__relocated *epctx__relocate(epctx__generation *g, const epctx_tensor *tensor)
+{
+    epctx__relocated *moved = (epctx__relocated *)epctx__gen_array(g, 1, sizeof *moved);
+    if (moved == NULL) {
+        return NULL;
+    }
+    moved->offset = (g->report->initializers_size + 63) & ~(uint64_t)63;
+    moved->bytes.data = tensor->data;
+    moved->bytes.size = tensor->size;
+    g->report->initializers_size = moved->offset + tensor->size;
+    if (g->moved_last != NULL) {
+        g->moved_last->next = moved;
+    } else {
+        g->moved = moved;
+    }
+    g->moved_last = moved;
+    return moved;
+}
+
+/* Replaces a tensor by one with the same head and its bytes inside or in the new file. */
+static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx_tensor *tensor,
+                                bool outside)
+{
+    epctx__generation *g = w->g;
+    epctx__builder b = epctx__builder_of(g->model);
+    epctx_slot *fresh = epctx__add_message(&b, NULL, slot->number);
     epctx_view body = epctx__slot_view(slot);
     const uint8_t *p = body.data;
     const uint8_t *end = body.data + body.size;
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        if (after != NULL && t.number != 9 && t.number != 13 && t.number != 14 &&
+        bool storage = (t.number >= 4 && t.number <= 7) || (t.number >= 9 && t.number <= 11) ||
+                       t.number == 13 || t.number == 14;
+        if (after != NULL && !storage &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
         }
         p = after;
     }
-    epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
-    return epctx__place(model, &b, model->graph, slot, fresh, w->g->error) == EPCTX_OK &&
-           epctx__drop(w, slot);
+    if (fresh != NULL && outside) {
+        const epctx__relocated *moved = epctx__relocate(g, tensor);
+        if (moved == NULL) {
+            return false;
+        }
+        epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
+        epctx__add_pair(&b, fresh, "offset", epctx__gen_decimal(g, moved->offset));
+        epctx__add_pair(&b, fresh, "length", epctx__gen_decimal(g, tensor->size));
+        epctx__add_varint(&b, fresh, 14, 1);
+    } else if (fresh != NULL) {
+        epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);
+    }
+    return epctx__place(g->model, &b, slot->parent, slot, fresh, g->error) == EPCTX_OK &&
+           epctx__drop_slot(w, slot);
 }
 
-/* Initializers that nobody reads any more go, unless they are what makes an input optional; what
- * stays and lives in a file comes inside. */
-static bool epctx__rewrite_initializers(epctx__rewrite *w)
+/* A tensor of the new model: initializers may go out, external data comes in or moves. */
+static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initializer)
 {
-    epctx_model *model = w->g->model;
+    epctx__generation *g = w->g;
+    epctx_tensor_view view = epctx_tensor_of(epctx__slot_view(slot));
+    bool outside = initializer && g->report->initializers_path[0] != '\0' &&
+                   view.elem_type != EPCTX_ONNX_STRING;
     epctx__loader loader;
-    epctx_slot *slot;
+    epctx_tensor tensor;
+    if (!outside && !view.external) {
+        return true;
+    }
     memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = w->g->error;
-    for (slot = model->graph->message->first; slot != NULL; slot = slot->next) {
-        epctx_tensor_view tensor;
-        if (slot->number != 5 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+    loader.model = g->model;
+    loader.arena = g->arena;
+    loader.error = g->error;
+    if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
+        return false;
+    }
+    outside = outside && tensor.data != NULL && tensor.size >= g->opts->initializers_min_size &&
+              tensor.size > 0;
+    return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
+}
+
+/* Messages that can hold tensors. */
+static bool epctx__holds_tensors(epctx__type type)
+{
+    return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
+           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE || type == EPCTX__T_FUNCTION;
+}
+
+/* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
+static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    epctx_field field;
+    while (depth > 0 && epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        if (inner == EPCTX__T_TENSOR) {
+            if ((all && type == EPCTX__T_GRAPH) || epctx_tensor_of(field.body).external) {
+                return true;
+            }
+        } else if (epctx__holds_tensors(inner) &&
+                   epctx__needs_settling(field.body, inner, all, depth - 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
+ * what it has to change. */
+static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type, uint32_t depth)
+{
+    bool all = w->g->report->initializers_path[0] != '\0';
+    epctx_slot *child;
+    epctx_slot *next;
+    if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
+        return true;
+    }
+    if (slot->message == NULL &&
+        !epctx__open_slot(&w->g->model->arena, slot, type, NULL, 100)) {
+        epctx__nomem(w->g->error, w->g->model->arena.missing);
+        return false;
+    }
+    for (child = slot->message->first; child != NULL; child = next) {
+        uint32_t kind =
+            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
+        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        next = child->next;
+        if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        tensor = epctx_tensor_of(epctx__slot_view(slot));
-        if (epctx_map_get(&w->used, tensor.name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->inputs, tensor.name) == EPCTX_MAP_NONE) {
+        if (inner == EPCTX__T_TENSOR
+                ? !epctx__settle_tensor(w, child, type == EPCTX__T_GRAPH)
+                : !epctx__settle(w, child, inner, depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__settle_model(epctx__rewrite *w)
+{
+    epctx_slot *slot;
+    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+        epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
+                           : slot->number == 25 ? EPCTX__T_FUNCTION
+                                                : EPCTX__T_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX__T_NONE &&
+            !epctx__settle(w, slot, type, 100)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__is_kept(const epctx__rewrite *w, epctx_str name)
+{
+    return epctx_map_get(&w->used, name) != EPCTX_MAP_NONE ||
+           epctx_map_get(&w->inputs, name) != EPCTX_MAP_NONE;
+}
+
+/* Quantization annotations of values that are gone go; those that stay need their parameters. */
+static bool epctx__rewrite_annotations(epctx__rewrite *w)
+{
+    epctx_slot *slot;
+    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_annotation_view annotation;
+        epctx_cursor it;
+        epctx_pair pair;
+        epctx_cursor one;
+        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        memset(&annotation, 0, sizeof annotation);
+        annotation.view = epctx__slot_view(slot);
+        one = epctx_fields(annotation.view, 1);
+        while (epctx_next_str(&one, &annotation.tensor_name)) {
+        }
+        if (!epctx__is_kept(w, annotation.tensor_name) &&
+            epctx_map_get(&w->made, annotation.tensor_name) == EPCTX_MAP_NONE) {
             if (!epctx__drop(w, slot)) {
                 return false;
             }
-        } else if (tensor.external) {
-            epctx_tensor loaded;
-            if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &loaded) ||
-                !epctx__inline_initializer(w, slot, &loaded)) {
+            continue;
+        }
+        it = epctx_annotation_pairs(&annotation);
+        while (epctx_next_pair(&it, &pair)) {
+            if (!epctx__mark(w, &w->used, pair.value)) {
                 return false;
             }
+        }
+    }
+    return true;
+}
+
+/* Initializers that nobody reads any more go, unless they are what makes an input optional. */
+static bool epctx__rewrite_initializers(epctx__rewrite *w)
+{
+    epctx_slot *slot;
+    for (slot = w->g->model->graph->message->first; slot != NULL; slot = slot->next) {
+        epctx_view body;
+        epctx_str name;
+        if (slot->wire != EPCTX_WIRE_LEN || slot->removed ||
+            (slot->number != 5 && slot->number != 15)) {
+            continue;
+        }
+        body = epctx__slot_view(slot);
+        if (slot->number == 15) { /* sparse: the name is the one of its values */
+            epctx_cursor it = epctx_fields(body, 1);
+            if (!epctx__next_body(&it, &body)) {
+                continue;
+            }
+        }
+        name = epctx_tensor_of(body).name;
+        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
+            return false;
         }
     }
     return true;
@@ -16343,8 +19093,7 @@ static bool epctx__rewrite_inputs(epctx__rewrite *w)
             continue;
         }
         name = epctx_value_of(epctx__slot_view(slot)).name;
-        if (epctx_map_get(&w->inputs, name) == EPCTX_MAP_NONE &&
-            epctx_map_get(&w->used, name) == EPCTX_MAP_NONE && !epctx__drop(w, slot)) {
+        if (!epctx__is_kept(w, name) && !epctx__drop(w, slot)) {
             return false;
         }
     }
@@ -16383,9 +19132,9 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
     }
     for (i = 0; i < g->part_count; i++) {
         const epctx_graph *part = &g->parts[i].graph;
+        const epctx_value *types = g->ep.pieces[i].types;
         for (k = 0; k < part->output_count; k++) {
-            const epctx_value *value =
-                g->types[i] != NULL ? &g->types[i][k] : &part->outputs[k];
+            const epctx_value *value = types != NULL ? &types[k] : &part->outputs[k];
             if (value->elem_type != 0 &&
                 epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
                 epctx_put_value(model, epctx__no_view(), value, epctx__no_view(), NULL,
@@ -16397,31 +19146,183 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
     return true;
 }
 
+/* -- metadata -- */
+
+/* Does the new model have a node of the EP that a metadata key names? */
+static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
+{
+    const epctx_profile *profile = epctx_profile_of(ep);
+    size_t profiles;
+    bool known = profile != &epctx_profiles(&profiles)[0] + profiles - 1; /* generic is last */
+    size_t i;
+    if (epctx_str_is(ep, g->backend->source)) {
+        return g->part_count > 0;
+    }
+    for (i = 0; i < g->graph.node_count; i++) {
+        const epctx_attr *source;
+        if (!epctx__is_ep_record(&g->graph.nodes[i])) {
+            continue;
+        }
+        source = epctx_node_attr(&g->graph.nodes[i], "source");
+        if (source != NULL && (epctx_str_eq(source->s, ep) ||
+                               (known && epctx_profile_of(source->s) == profile))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the source tells of EPs that have no node here any more misleads who reads it. */
+static bool epctx__rewrite_metadata(epctx__rewrite *w)
+{
+    static const char *const prefixes[] = {EPCTX_COMPAT_PREFIX, EPCTX_BUILD_PREFIX};
+    epctx_slot *slot;
+    size_t i;
+    for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
+        epctx_str key, value;
+        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        epctx__pair(epctx__slot_view(slot), &key, &value);
+        for (i = 0; i < 2; i++) {
+            size_t size = strlen(prefixes[i]);
+            epctx_str ep = key;
+            if (key.size < size || memcmp(key.data, prefixes[i], size) != 0) {
+                continue;
+            }
+            ep.data += size;
+            ep.size -= size;
+            if (!epctx__has_ep(w->g, ep) && !epctx__drop(w, slot)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static epctx_status epctx__gen_metadata(epctx__generation *g, const char *prefix, epctx_str value)
+{
+    epctx_str parts[2];
+    size_t size = strlen(prefix) + strlen(g->backend->source) + 1;
+    char *key = (char *)epctx__gen_array(g, size, 1);
+    epctx_status status = key != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    parts[0] = epctx_str_of(prefix);
+    parts[1] = epctx_str_of(g->backend->source);
+    if (status == EPCTX_OK) {
+        status = epctx__join(key, size, parts, 2, "a metadata key", g->error);
+    }
+    return status == EPCTX_OK ? epctx_put_metadata(g->model, epctx_str_of(key), value, g->error)
+                              : status;
+}
+
 /* The metadata that ORT reads before it loads the model. */
 static epctx_status epctx__gen_compatibility(epctx__generation *g)
 {
-    static const char prefix[] = "ep_compatibility_info.";
     const epctx_backend *b = g->backend;
-    epctx_str parts[2];
-    size_t key_size = sizeof prefix + strlen(b->source);
     size_t size =
         strlen(b->source) + strlen(b->sdk_version) + strlen(b->hardware_architecture) + 64;
-    char *key = (char *)epctx__gen_array(g, key_size, 1);
     char *text = (char *)epctx__gen_array(g, size, 1);
-    epctx_status status;
-    if (key == NULL || text == NULL) {
-        return EPCTX_ERR_NOMEM;
-    }
-    parts[0] = epctx_str_of(prefix);
-    parts[1] = epctx_str_of(b->source);
-    status = epctx__join(key, key_size, parts, 2, "a metadata key", g->error);
+    epctx_status status = text != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
     if (status == EPCTX_OK) {
         status = epctx_backend_compatibility(b, text, size, g->error);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_put_metadata(g->model, epctx_str_of(key), epctx_str_of(text), g->error);
+    return status == EPCTX_OK ? epctx__gen_metadata(g, EPCTX_COMPAT_PREFIX, epctx_str_of(text))
+                              : status;
+}
+
+/* Everything asked for that changes the result. */
+static uint64_t epctx__options_hash(const epctx_gen_opts *o)
+{
+    uint64_t h = epctx__hash_number(0, 1); /* version of this list */
+    size_t i, k;
+    h = epctx__hash_number(h, (uint64_t)o->embed | (uint64_t)o->require_all << 1 |
+                                  (uint64_t)o->prepare_only << 2);
+    h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
+    h = epctx__hash_str(h, epctx_str_of(o->binary));
+    h = epctx__hash_str(h, epctx_str_of(o->initializers_file_name));
+    h = epctx__hash_number(h, o->initializers_min_size);
+    h = epctx__hash_str(h, epctx_str_of(o->build_options));
+    h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
+    for (i = 0; o->sets != NULL && i < o->set_count; i++) {
+        h = epctx__hash_number(h, o->sets[i].node_count);
+        for (k = 0; k < o->sets[i].node_count; k++) {
+            h = epctx__hash_number(h, o->sets[i].nodes[k]);
+        }
     }
-    return status;
+    return h;
+}
+
+static bool epctx__stamp_text(epctx_buffer *out, const char *text)
+{
+    return epctx_buffer_append(out, text, strlen(text)) == EPCTX_OK;
+}
+
+static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char c = name.data[i];
+        if (c == '%' ? !epctx__stamp_text(out, "%25")
+            : c == '\n' ? !epctx__stamp_text(out, "%0A")
+                        : epctx_buffer_append(out, &c, 1) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return epctx__stamp_text(out, "\n");
+}
+
+static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
+{
+    char memory[32];
+    epctx__text text = epctx__text_of(memory, sizeof memory);
+    size_t i;
+    epctx__text_number(&text, value, base);
+    for (i = text.size; base == 16 && i < 16; i++) {
+        if (!epctx__stamp_text(out, "0")) {
+            return false;
+        }
+    }
+    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
+}
+
+/* "<word> <bytes> <hash> <name>" */
+static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t *data, size_t size,
+                              epctx_str name)
+{
+    return epctx__stamp_text(out, word) && epctx__stamp_number(out, size, 10) &&
+           epctx__stamp_text(out, " ") && epctx__stamp_number(out, epctx_hash(data, size, 0), 16) &&
+           epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
+}
+
+static epctx_status epctx__gen_stamp(epctx__generation *g)
+{
+    const epctx_model *model = g->model;
+    const epctx__file *file;
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    epctx_str value;
+    bool ok;
+    in_arena.user = g->arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&text, &in_arena);
+    ok = epctx__stamp_file(&text, "source ", model->source.data, model->source.size,
+                           epctx_path_file(epctx_str_of(model->path)));
+    for (file = model->files; ok && file != NULL; file = file->next) {
+        ok = epctx__stamp_file(&text, "data ", file->mapping.data, file->mapping.size, file->name);
+    }
+    ok = ok && epctx__stamp_text(&text, "options ") &&
+         epctx__stamp_number(&text, epctx__options_hash(g->opts), 16) &&
+         epctx__stamp_text(&text, "\nsdk ") &&
+         epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
+         epctx__stamp_text(&text, "arch ") &&
+         epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
+    if (!ok) {
+        return epctx__nomem(g->error, g->arena->missing);
+    }
+    value.data = (const char *)text.data;
+    value.size = text.size - 1; /* without the last line end */
+    return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
 }
 
 static epctx_status epctx__gen_rewrite(epctx__generation *g)
@@ -16432,6 +19333,7 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     size_t nodes = 0;
     size_t i;
     epctx_slot *slot;
+    epctx_status status;
     memset(&w, 0, sizeof w);
     w.g = g;
     w.unit = (uint32_t *)epctx__gen_array(g, g->graph.node_count, sizeof *w.unit);
@@ -16453,155 +19355,274 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
         }
     }
     if (!epctx__rewrite_units(&w) || !epctx__rewrite_order(&w, &sequence, &count) ||
-        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_initializers(&w) ||
-        !epctx__rewrite_inputs(&w) || !epctx__rewrite_values(&w)) {
+        !epctx__rewrite_nodes(&w, sequence, count) || !epctx__rewrite_annotations(&w) ||
+        !epctx__rewrite_initializers(&w) || !epctx__rewrite_inputs(&w) ||
+        !epctx__rewrite_values(&w) || !epctx__rewrite_metadata(&w) || !epctx__settle_model(&w)) {
         return g->error->status;
     }
     for (i = 0; i < g->graph.node_count; i++) {
         if (w.unit[i] < g->part_count || w.unit[i] == EPCTX__GONE) {
             g->report->compiled_nodes++;
-        } else {
+        } else if (!epctx__is_ep_record(&g->graph.nodes[i])) {
             g->report->cpu_nodes++;
         }
     }
-    if (epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error) != EPCTX_OK) {
-        return g->error->status;
+    if (g->moved == NULL) {
+        g->report->initializers_path[0] = '\0'; /* nothing to put there */
     }
-    return epctx__gen_compatibility(g);
+    if (g->part_count == 0) {
+        return EPCTX_OK;
+    }
+    status = epctx_put_opset(g->model, epctx_str_of(EPCTX_DOMAIN), 1, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx__gen_compatibility(g);
+    }
+    return status == EPCTX_OK ? epctx__gen_stamp(g) : status;
 }
 
-/* Binary and model become visible together: both are durable beforehand, the old model goes first,
- * and the new one comes last. Whatever a crash leaves, no model meets a binary of another
- * generation. */
-static epctx_status epctx__gen_commit(epctx__generation *g)
+/* -- several files become visible together --
+ *
+ * All are durable beforehand, the old models go first, binaries come, and the new models come last.
+ * Whatever a crash leaves, no model meets a binary of another generation. */
+
+typedef struct epctx__commit_file {
+    const char *path;
+    epctx__output *out;
+    bool is_model;
+} epctx__commit_file;
+
+typedef struct epctx__commit {
+    const epctx_io *io;
+    epctx_arena *arena;
+    epctx_error *error;
+    const epctx_hooks *hooks;
+    epctx__commit_file *files;
+    size_t count;
+} epctx__commit;
+
+static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
+                                        size_t room, const epctx_hooks *hooks, epctx_error *error)
 {
-    const epctx_io *io = g->model->io;
-    const char *model_path = g->report->context_path;
-    char old[EPCTX_PATH_MAX];
-    bool external = !g->opts->embed;
-    epctx__output *outs = (epctx__output *)epctx__gen_array(g, 2, sizeof *outs);
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status = EPCTX_OK;
-    if (outs == NULL) {
-        return EPCTX_ERR_NOMEM;
+    memset(c, 0, sizeof *c);
+    c->io = io;
+    c->arena = arena;
+    c->error = error;
+    c->hooks = hooks;
+    c->files = (epctx__commit_file *)epctx_arena_array(arena, room, sizeof *c->files);
+    return c->files != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
+}
+
+/* A temporary file that will be `path`. To be filled with epctx__output_write or _model. */
+static epctx_status epctx__commit_add(epctx__commit *c, const char *path, bool is_model,
+                                      epctx__output **out)
+{
+    epctx__commit_file *file = &c->files[c->count];
+    epctx_status status;
+    file->path = path;
+    file->is_model = is_model;
+    file->out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *file->out);
+    *out = file->out;
+    if (file->out == NULL) {
+        return epctx__nomem(c->error, c->arena->missing);
     }
-    if (external) {
-        status = epctx__output_open(&outs[0], io, g->report->binary_path, g->error);
-        if (status == EPCTX_OK) {
-            status = io->write_fn(io->user, &outs[0].file, g->binary.data, g->binary.size,
-                                  g->error);
-        }
-        if (status == EPCTX_OK) {
-            status = io->sync_fn(io->user, &outs[0].file, g->error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_open(&outs[1], io, model_path, g->error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_model(&outs[1], g->model);
-    }
-    if (status == EPCTX_OK && external) {
-        status = io->stat_fn(io->user, model_path, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
-        /* The file itself, as commit_fn replaces it: a link to it stays. */
-        status = io->canonical_fn(io->user, model_path, old, sizeof old, g->error);
-        if (status == EPCTX_OK) {
-            status = io->remove_fn(io->user, old, g->error);
-        }
-        if (status == EPCTX_OK) {
-            status = io->sync_folder_fn(io->user, old, g->error);
-        }
-    }
-    if (status == EPCTX_OK && external) {
-        status = epctx__output_commit(&outs[0]);
-        if (status == EPCTX_OK) {
-            status = io->sync_folder_fn(io->user, g->report->binary_path, g->error);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_commit(&outs[1]);
-    }
-    if (status == EPCTX_OK) {
-        status = io->sync_folder_fn(io->user, model_path, g->error);
-    }
-    epctx__output_abort(&outs[0]);
-    epctx__output_abort(&outs[1]);
+    status = epctx__output_open(file->out, c->io, path, c->error);
+    c->count += status == EPCTX_OK;
     return status;
 }
 
-/* The model goes on showing an embedded payload, so the payload lives as long: in its arena. */
-static void *epctx__arena_alloc_fn(void *user, size_t size)
+static epctx_status epctx__commit_bytes(epctx__commit *c, const char *path, const uint8_t *data,
+                                        size_t size)
 {
-    return epctx__arena_raw((epctx_arena *)user, size);
+    epctx__output *out;
+    epctx_status status = epctx__commit_add(c, path, false, &out);
+    if (status == EPCTX_OK && size > 0) {
+        status = c->io->write_fn(c->io->user, &out->file, data, size, c->error);
+    }
+    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
 }
 
-static void epctx__arena_free_fn(void *user, void *memory)
+/* An old model goes, itself: a link to it stays, as commit_fn leaves it. */
+static epctx_status epctx__commit_clear(epctx__commit *c, const char *path)
 {
-    (void)user;
-    (void)memory;
+    const epctx_io *io = c->io;
+    char old[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status = io->stat_fn(io->user, path, &kind, &size, c->error);
+    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
+        return status;
+    }
+    status = io->canonical_fn(io->user, path, old, sizeof old, c->error);
+    if (status == EPCTX_OK) {
+        status = io->remove_fn(io->user, old, c->error);
+    }
+    return status == EPCTX_OK ? io->sync_folder_fn(io->user, old, c->error) : status;
 }
 
-EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
-                                      const epctx_gen_opts *opts, epctx_gen_report *report,
-                                      epctx_error *error)
+static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
 {
-    static const epctx_gen_opts defaults = {NULL, false, NULL, false, false, NULL};
-    epctx__generation g;
-    epctx_allocator in_arena;
-    epctx_error local;
-    size_t mark;
-    epctx_status status;
-    epctx_error_clear(error);
-    epctx_error_clear(&local);
-    memset(&g, 0, sizeof g);
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
+        if (c->files[i].is_model != models) {
+            continue;
+        }
+        status = epctx__output_commit(c->files[i].out);
+        if (status == EPCTX_OK) {
+            status = c->io->sync_folder_fn(c->io->user, c->files[i].path, c->error);
+        }
+        epctx__progress(c->hooks, "write", i + 1, c->count);
+    }
+    return status;
+}
+
+/* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
+static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
+{
+    bool others = false;
+    size_t i;
+    for (i = 0; i < c->count; i++) {
+        others = others || !c->files[i].is_model;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_cancelled(c->hooks, c->error);
+    }
+    /* A model alone is replaced in one step. */
+    for (i = 0; status == EPCTX_OK && others && i < c->count; i++) {
+        if (c->files[i].is_model) {
+            status = epctx__commit_clear(c, c->files[i].path);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_kind(c, true);
+    }
+    for (i = 0; i < c->count; i++) {
+        epctx__output_abort(c->files[i].out);
+    }
+    return status;
+}
+
+static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
+                                        const epctx__relocated *moved)
+{
+    static const uint8_t zeros[64] = {0};
+    epctx__output *out;
+    uint64_t at = 0;
+    epctx_status status = epctx__commit_add(c, path, false, &out);
+    for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
+        status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
+        if (status == EPCTX_OK) {
+            status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
+        }
+        at = moved->offset + moved->bytes.size;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_flush(out);
+    }
+    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
+}
+
+static epctx_status epctx__gen_commit(epctx__generation *g)
+{
+    epctx_span binary = epctx_ep_binary(&g->ep);
+    epctx__commit c;
+    epctx__output *out;
+    epctx_status status =
+        epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
+    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
+        status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
+    }
+    if (status == EPCTX_OK && g->moved != NULL) {
+        status = epctx__commit_moved(&c, g->report->initializers_path, g->moved);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_add(&c, g->report->context_path, true, &out);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_model(out, g->model);
+    }
+    return epctx__commit_end(&c, status);
+}
+
+/* Everything but the writing. */
+static epctx_status epctx__gen_make(epctx__generation *g)
+{
+    epctx_status status = epctx__gen_source(g);
+    if (status == EPCTX_OK) {
+        status = epctx__gen_paths(g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_partition(g);
+    }
+    if (status == EPCTX_OK && g->part_count > 0) {
+        status = epctx__gen_compile(g);
+    }
+    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+        status = epctx__gen_rewrite(g);
+    }
+    if (status == EPCTX_OK && epctx_model_size(g->model) > INT32_MAX) {
+        status = epctx_fail(g->error, EPCTX_ERR_LIMIT,
+                            "the EPContext model would have %u bytes, protobuf readers take less "
+                            "than 2 GiB: %s",
+                            epctx_model_size(g->model),
+                            g->opts->embed ? "do not embed the context binary"
+                                           : "give initializers a file of their own");
+    }
+    g->report->partition_count = g->part_count;
+    g->report->binary_size = epctx_ep_binary(&g->ep).size;
+    if (g->part_count == 0) {
+        g->report->binary_path[0] = '\0';
+    }
+    return status;
+}
+
+static epctx_status epctx__gen_begin(epctx__generation *g, epctx_model *model,
+                                     const epctx_backend *backend, const epctx_gen_opts *opts,
+                                     epctx_error *error)
+{
+    memset(g, 0, sizeof *g);
     if (model == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
         model->root == NULL || model->io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "an open model with an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    g.model = model;
-    g.backend = backend;
-    g.opts = opts != NULL ? opts : &defaults;
-    g.error = error != NULL ? error : &local;
-    g.arena = &model->arena;
-    g.report = (epctx_gen_report *)epctx__gen_array(&g, 1, sizeof *g.report);
-    if (g.report == NULL) {
-        return EPCTX_ERR_NOMEM;
+    g->model = model;
+    g->backend = backend;
+    g->opts = opts;
+    g->error = error;
+    g->arena = &model->arena;
+    g->report = (epctx_gen_report *)epctx__gen_array(g, 1, sizeof *g->report);
+    return g->report != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
+                                      const epctx_gen_opts *opts, epctx_gen_report *report,
+                                      epctx_error *error)
+{
+    epctx_gen_opts defaults;
+    epctx__generation g;
+    epctx_error local;
+    size_t mark;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    memset(&defaults, 0, sizeof defaults);
+    status = epctx__gen_begin(&g, model, backend, opts != NULL ? opts : &defaults,
+                              error != NULL ? error : &local);
+    if (status != EPCTX_OK) {
+        return status;
     }
     mark = epctx_edit_mark(model);
-    in_arena.user = g.arena;
-    in_arena.alloc_fn = epctx__arena_alloc_fn;
-    in_arena.free_fn = epctx__arena_free_fn;
-    epctx_buffer_init(&g.binary, g.opts->embed ? &in_arena : g.opts->allocator);
-    status = epctx__gen_source(&g);
-    if (status == EPCTX_OK) {
-        status = epctx__gen_paths(&g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_partition(&g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_compile(&g);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__gen_rewrite(&g);
-    }
-    if (status == EPCTX_OK && epctx_model_size(model) > INT32_MAX) {
-        status = epctx_fail(g.error, EPCTX_ERR_LIMIT,
-                            "the EPContext model would have %u bytes, protobuf readers take less "
-                            "than 2 GiB%s",
-                            epctx_model_size(model),
-                            g.opts->embed ? ": do not embed the context binary" : "");
-    }
-    if (status == EPCTX_OK) {
+    status = epctx__gen_make(&g);
+    if (status == EPCTX_OK && (g.part_count > 0 || g.opts->no_nodes == EPCTX_NO_NODES_COPY)) {
         status = epctx__gen_commit(&g);
+    } else if (status == EPCTX_OK) {
+        g.report->context_path[0] = '\0';
     }
-    g.report->partition_count = g.part_count;
-    g.report->binary_size = g.binary.size;
     if (status != EPCTX_OK) {
         epctx_fail(g.error, status, "%s failed without a message", backend->source);
         epctx_undo(model, mark);
@@ -16609,8 +19630,209 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     if (report != NULL && status == EPCTX_OK) {
         *report = *g.report;
     }
-    epctx_buffer_free(&g.binary);
+    epctx_ep_end(&g.ep);
     return status;
+}
+
+/* -- freshness -- */
+
+/* One line of a stamp: its word, up to two numbers, and what follows. */
+typedef struct epctx__stamp_line {
+    epctx_str word;
+    uint64_t size, hash;
+    epctx_str name; /* as stored: escaped */
+} epctx__stamp_line;
+
+static epctx_str epctx__split(epctx_str *rest, char at)
+{
+    epctx_str part = *rest;
+    size_t i = 0;
+    while (i < rest->size && rest->data[i] != at) {
+        i++;
+    }
+    part.size = i;
+    i += i < rest->size;
+    rest->data += i;
+    rest->size -= i;
+    return part;
+}
+
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
+{
+    epctx_str text;
+    epctx_str number;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    memset(line, 0, sizeof *line);
+    text = epctx__split(rest, '\n');
+    line->word = epctx__split(&text, ' ');
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
+        number = epctx__split(&text, ' ');
+        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
+            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
+        }
+        number = epctx__split(&text, ' ');
+        line->hash = epctx__hex(number);
+    } else if (epctx_str_is(line->word, "options")) {
+        line->hash = epctx__hex(text);
+    }
+    line->name = text;
+    return true;
+}
+
+/* Does a name of the stamp, escaped, stand for `plain`? */
+static bool epctx__stamp_is(epctx_str escaped, const char *plain)
+{
+    size_t i = 0;
+    for (; *plain != '\0'; plain++) {
+        const char *code = *plain == '%' ? "%25" : *plain == '\n' ? "%0A" : NULL;
+        const char *want = code != NULL ? code : plain;
+        size_t size = code != NULL ? 3 : 1;
+        if (escaped.size - i < size || memcmp(escaped.data + i, want, size) != 0) {
+            return false;
+        }
+        i += size;
+    }
+    return i == escaped.size;
+}
+
+static bool epctx__stamp_plain(epctx_str escaped, char *out, size_t capacity)
+{
+    size_t i = 0;
+    size_t used = 0;
+    while (i < escaped.size && used + 1 < capacity) {
+        bool code = escaped.data[i] == '%' && escaped.size - i >= 3;
+        out[used++] = !code ? escaped.data[i] : escaped.data[i + 1] == '0' ? '\n' : '%';
+        i += code ? 3 : 1;
+    }
+    out[used] = '\0';
+    return i == escaped.size;
+}
+
+/* Is the file what the line says? */
+static epctx_freshness epctx__fresh_file(const epctx_model *model, const epctx__stamp_line *line,
+                                         const char *path, bool fast, epctx_error *why)
+{
+    const epctx_io *io = model->io;
+    epctx_file_kind kind;
+    epctx_mapping mapping;
+    uint64_t size, changed, written, ignored;
+    bool same;
+    if (io->stat_fn(io->user, path, &kind, &size, why) != EPCTX_OK ||
+        kind != EPCTX_FILE_REGULAR) {
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "'%s' is not there to compare with", path);
+        return EPCTX_FRESH_UNKNOWN;
+    }
+    if (size != line->size) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has %u bytes, it was compiled from %u", path, size,
+                   line->size);
+        return EPCTX_STALE;
+    }
+    if (fast && io->times_fn != NULL &&
+        io->times_fn(io->user, path, &ignored, &changed, NULL) == EPCTX_OK &&
+        io->times_fn(io->user, model->path, &written, &ignored, NULL) == EPCTX_OK &&
+        changed < written) {
+        return EPCTX_FRESH;
+    }
+    if (io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
+        return EPCTX_FRESH_UNKNOWN;
+    }
+    same = epctx_hash(mapping.data, mapping.size, 0) == line->hash;
+    io->unmap_fn(io->user, &mapping);
+    if (!same) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "'%s' has changed since it was compiled", path);
+    }
+    return same ? EPCTX_FRESH : EPCTX_STALE;
+}
+
+/* The path of a file that a line names, in the folder of the source. */
+static epctx_status epctx__fresh_path(const epctx_model *model, const epctx__stamp_line *line,
+                                      const epctx_fresh_opts *opts, char *out, epctx_error *why)
+{
+    char name[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    bool source = epctx_str_is(line->word, "source");
+    const char *given = opts->source_path;
+    epctx_status status;
+    if (source && given != NULL) {
+        parts[0] = epctx_str_of(given);
+        return epctx__path_join(out, EPCTX_PATH_MAX, parts, 1, why);
+    }
+    if (!epctx__stamp_plain(line->name, name, sizeof name)) {
+        return epctx_fail(why, EPCTX_ERR_LIMIT, "a name in the build stamp is too long");
+    }
+    status = epctx_path_check(epctx_str_of(name), why); /* the stamp is as hostile as the model */
+    parts[0] = epctx_path_folder(epctx_str_of(given != NULL ? given : model->path));
+    parts[1] = epctx_str_of(name);
+    return status == EPCTX_OK ? epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, why) : status;
+}
+
+static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__stamp_line *line,
+                                         const epctx_backend *backend,
+                                         const epctx_fresh_opts *opts, epctx_error *why)
+{
+    char path[EPCTX_PATH_MAX];
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
+        return epctx__fresh_path(model, line, opts, path, why) == EPCTX_OK
+                   ? epctx__fresh_file(model, line, path, opts->fast, why)
+                   : EPCTX_FRESH_UNKNOWN;
+    }
+    if (epctx_str_is(line->word, "options") && opts->gen != NULL &&
+        line->hash != epctx__options_hash(opts->gen)) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled with other options");
+        return EPCTX_STALE;
+    }
+    if (backend != NULL && epctx_str_is(line->word, "sdk") &&
+        !epctx__stamp_is(line->name, backend->sdk_version)) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled by SDK %S, this is %s", &line->name,
+                   backend->sdk_version);
+        return EPCTX_STALE;
+    }
+    if (backend != NULL && epctx_str_is(line->word, "arch") &&
+        !epctx__stamp_is(line->name, backend->hardware_architecture)) {
+        epctx_fail(why, EPCTX_ERR_VERSION, "it was compiled for %S, this is %s", &line->name,
+                   backend->hardware_architecture);
+        return EPCTX_STALE;
+    }
+    return EPCTX_FRESH;
+}
+
+EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
+                                            const epctx_backend *backend,
+                                            const epctx_fresh_opts *opts, epctx_error *why)
+{
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_fresh_opts defaults;
+    epctx__stamp_line line;
+    epctx_freshness verdict = EPCTX_FRESH;
+    epctx_str parts[2];
+    epctx_str rest;
+    bool has_source = false;
+    epctx_error_clear(why);
+    memset(&defaults, 0, sizeof defaults);
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = epctx_str_of(source);
+    if (epctx__join(key, sizeof key, parts, 2, "a metadata key", why) != EPCTX_OK ||
+        !epctx_model_metadata(model, epctx_str_of(key), &rest)) {
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
+        epctx_blame(why, model->path, NULL, NULL);
+        return EPCTX_FRESH_UNKNOWN;
+    }
+    while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
+        has_source = has_source || epctx_str_is(line.word, "source");
+        verdict = epctx__fresh_line(model, &line, backend, opts != NULL ? opts : &defaults, why);
+    }
+    if (verdict == EPCTX_FRESH && !has_source) {
+        epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
+        verdict = EPCTX_FRESH_UNKNOWN;
+    }
+    if (verdict == EPCTX_FRESH) {
+        epctx_error_clear(why);
+    }
+    epctx_blame(why, model->path, NULL, NULL);
+    return verdict;
 }
 
 /* ================================================================================================
@@ -16619,18 +19841,35 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* One loaded context binary. */
 typedef struct epctx__context {
-    const char *path; /* canonical; NULL: embedded in the node at `payload` */
+    const char *path; /* canonical, or the name given to the reader; NULL: embedded in the node */
     epctx_span payload;
     epctx_mapping mapping;
-    void *context;
+    bool mapped;
+    void *context; /* NULL: the workspace has it */
 } epctx__context;
+
+/* What a node looks for. */
+typedef struct epctx__wanted {
+    epctx_str folder, name; /* of the binary */
+    const char *path;       /* its canonical path, "" when it is not there */
+    epctx_str key;
+    uint64_t hash;
+} epctx__wanted;
+
+/* How graphs come from a workspace and go back. */
+typedef struct epctx__sharing {
+    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, epctx_bound *bound,
+                            epctx_error *error);
+    void (*give_fn)(epctx_loaded *loaded, epctx_bound *bound);
+    void (*leave_fn)(struct epctx_workspace *workspace);
+} epctx__sharing;
 
 /* Whatever fails while a context is loaded is reported as INVALID_GRAPH. */
 static epctx_status epctx__load_failed(epctx_status status, epctx_error *error, const char *file,
                                        const epctx_str *node, const char *attribute)
 {
     if (epctx_status_to_ort(status) != 10 && status != EPCTX_ERR_ARG &&
-        status != EPCTX_ERR_NOMEM) {
+        status != EPCTX_ERR_NOMEM && status != EPCTX_ERR_CANCELLED) {
         status = EPCTX_ERR_CONTEXT;
     }
     if (error != NULL && error->status != EPCTX_OK) {
@@ -16641,27 +19880,82 @@ static epctx_status epctx__load_failed(epctx_status status, epctx_error *error, 
     return status;
 }
 
+static void epctx__context_unmap(epctx_loaded *loaded, epctx__context *c)
+{
+    if (c->mapped && loaded->reader.read_fn != NULL) {
+        if (loaded->reader.release_fn != NULL) {
+            loaded->reader.release_fn(loaded->reader.user, &c->mapping);
+        }
+    } else if (c->mapped) {
+        loaded->io->unmap_fn(loaded->io->user, &c->mapping);
+    }
+    c->mapped = false;
+}
+
 static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
 {
     epctx_status status = loaded->backend->load_fn(loaded->backend->self, c->payload, &c->context,
                                                    error);
     if (status == EPCTX_OK) {
         loaded->context_count++;
-    } else if (c->mapping.handle != NULL) {
-        loaded->io->unmap_fn(loaded->io->user, &c->mapping);
+    } else {
+        c->context = NULL;
+        epctx__context_unmap(loaded, c);
     }
     return status;
 }
 
-/* The context of a primary node: loaded now, or already there because another node names the same
- * file. */
+/* A binary outside of the model. */
+static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
+                                        const epctx__wanted *wanted, epctx_error *error)
+{
+    epctx_status status;
+    c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(wanted->path));
+    if (c->path == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    if (loaded->reader.read_fn != NULL) {
+        status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
+    } else {
+        status = epctx_path_map(loaded->io, wanted->folder, wanted->name, loaded->path_flags,
+                                &c->mapping, NULL, 0, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    c->mapped = true;
+    c->payload.data = c->mapping.data;
+    c->payload.size = c->mapping.size;
+    if (c->payload.size == 0 || c->payload.data == NULL) {
+        epctx__context_unmap(loaded, c);
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &wanted->name);
+    }
+    return epctx__load_bytes(loaded, c, error);
+}
+
+/* Where a binary is. Under a reader its name is all there is. */
+static epctx_status epctx__load_locate(const epctx_loaded *loaded, const epctx__wanted *wanted,
+                                       char *path, size_t capacity, epctx_error *error)
+{
+    if (loaded->reader.read_fn != NULL) {
+        epctx_status status = epctx_path_check(wanted->name, error);
+        return status == EPCTX_OK
+                   ? epctx__join(path, capacity, &wanted->name, 1, "a name", error)
+                   : status;
+    }
+    return epctx_path_find(loaded->io, wanted->folder, wanted->name, loaded->path_flags, path,
+                           capacity, error);
+}
+
+/* The context of a node: loaded now, or already there because another node names the same file. */
 static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode *node,
                                         epctx_str folder, const epctx__context **out,
                                         epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     epctx__context *c = &loaded->contexts[loaded->context_count];
-    epctx_status status = EPCTX_OK;
+    epctx__wanted wanted;
+    epctx_status status;
     size_t i;
     *out = c;
     if (node->embed_mode == 1) {
@@ -16673,26 +19967,75 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
         }
         return epctx__load_bytes(loaded, c, error);
     }
-    status = epctx_path_find(loaded->io, folder, node->ep_cache_context, loaded->path_flags, path,
-                             sizeof path, error);
+    memset(&wanted, 0, sizeof wanted);
+    wanted.folder = folder;
+    wanted.name = node->ep_cache_context;
+    wanted.path = path;
+    status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
     for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
         if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
             *out = &loaded->contexts[i];
             return EPCTX_OK;
         }
     }
-    if (status == EPCTX_OK) {
-        c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(path));
-        status = c->path != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
+    return status == EPCTX_OK ? epctx__load_outside(loaded, c, &wanted, error) : status;
+}
+
+/* Under which name the graph of a node is in its context. */
+static epctx_str epctx__load_key(const epctx_loaded *loaded, const epctx_epnode *node)
+{
+    epctx_key key = loaded->profile != NULL ? loaded->profile->key : EPCTX_KEY_PARTITION;
+    if (key == EPCTX_KEY_NONE) {
+        return epctx_str_of(NULL);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_path_map(loaded->io, folder, node->ep_cache_context, loaded->path_flags,
-                                &c->mapping, NULL, 0, error);
+    return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
+                                                                        : node->name;
+}
+
+/* Does this node come with a context of its own? */
+static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *node)
+{
+    if (node->main_context != 0) {
+        return true;
     }
-    if (status == EPCTX_OK) {
-        c->payload.data = c->mapping.data;
-        c->payload.size = c->mapping.size;
-        status = epctx__load_bytes(loaded, c, error);
+    return loaded->profile != NULL && node->ep_cache_context.size > 0 &&
+           (loaded->profile->payload == EPCTX_PAYLOAD_EACH ||
+            (loaded->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
+}
+
+/* A graph from the workspace: from the node's own binary, else from those of the model's others. */
+static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                       bool *tried, epctx_error *error)
+{
+    epctx_bound *bound = &loaded->bound[index];
+    bool own = epctx__load_has_own(loaded, &bound->node);
+    epctx__wanted wanted;
+    char path[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    size_t i;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.folder = folder;
+    wanted.path = path;
+    wanted.key = epctx__load_key(loaded, &bound->node);
+    wanted.hash = epctx_notes_hash(bound->node.notes);
+    for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
+        const epctx_epnode *node = &loaded->bound[i].node;
+        epctx_error ignored;
+        if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
+            continue;
+        }
+        epctx_error_clear(error);
+        *tried = true;
+        wanted.name = node->ep_cache_context;
+        status = epctx_path_check(wanted.name, error);
+        /* It need not be there any more when the workspace has its graphs. */
+        if (status == EPCTX_OK &&
+            epctx__load_locate(loaded, &wanted, path, sizeof path, &ignored) != EPCTX_OK) {
+            path[0] = '\0';
+        }
+        if (status == EPCTX_OK) {
+            status = loaded->sharing->take_fn(loaded, &wanted, bound, error);
+        }
     }
     return status;
 }
@@ -16702,8 +20045,7 @@ static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const 
                                 epctx_error *error)
 {
     const epctx_backend *b = loaded->backend;
-    epctx_str key = bound->node.partition_name.size > 0 ? bound->node.partition_name
-                                                         : bound->node.name;
+    epctx_str key = epctx__load_key(loaded, &bound->node);
     uint64_t hash = epctx_notes_hash(bound->node.notes);
     epctx_status status = EPCTX_ERR_CONTEXT;
     size_t i;
@@ -16736,27 +20078,40 @@ static epctx_str epctx__source_of(const epctx_node_view *node)
     return source;
 }
 
+/* The source decides first: what is wrong with another EP's node is that EP's business. */
+static bool epctx__load_is_ours(const epctx_loaded *loaded, const epctx_node_view *view)
+{
+    epctx_epnode node = epctx_epnode_default();
+    if (!epctx_is_epnode(view)) {
+        return false;
+    }
+    node.source = epctx__source_of(view);
+    node.present = node.source.size > 0 ? 1u << EPCTX_EP_SOURCE : 0;
+    return loaded->profile != NULL
+               ? epctx_profile_claims(loaded->profile, &node) == EPCTX_CLAIM_YES
+               : epctx_str_is(node.source, loaded->backend->source);
+}
+
 static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model *model,
                                         epctx_error *error)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     size_t count = epctx__count(it);
     epctx_node_view node;
+    epctx_node_view *others =
+        (epctx_node_view *)epctx_arena_array(&loaded->arena, count, sizeof *others);
+    loaded->others = others;
     loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
     loaded->contexts =
         (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (loaded->bound == NULL || loaded->contexts == NULL) {
+    if (loaded->bound == NULL || loaded->contexts == NULL || others == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
         epctx_bound *bound = &loaded->bound[loaded->bound_count];
-        if (!epctx_is_epnode(&node)) {
-            loaded->other_nodes++;
-            continue;
-        }
-        /* The source decides first: what is wrong with another EP's node is that EP's business. */
-        if (!epctx_str_is(epctx__source_of(&node), loaded->backend->source)) {
-            loaded->other_nodes++;
+        if (!epctx__load_is_ours(loaded, &node)) {
+            others[loaded->other_nodes++] = node;
+            loaded->cpu_nodes += !epctx_is_epnode(&node);
             continue;
         }
         if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
@@ -16768,9 +20123,22 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
-                                    epctx_str context_file_path, epctx_error *error)
+/* Loads the context that a node brings, unless the workspace does. */
+static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
+                                    epctx_str folder, const epctx__context **own,
+                                    epctx_error *error)
 {
+    if (!epctx__load_has_own(loaded, node) ||
+        (loaded->sharing != NULL && node->embed_mode == 0)) {
+        return EPCTX_OK;
+    }
+    return epctx__load_primary(loaded, node, folder, own, error);
+}
+
+static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
+                                    const epctx_load_opts *opts, epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
     epctx_str folder = epctx_str_of(NULL);
     const epctx__context **own = (const epctx__context **)epctx_arena_array(
         &loaded->arena, loaded->bound_count, sizeof *own);
@@ -16778,58 +20146,69 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
     epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
-        const epctx_backend *b = loaded->backend;
-        if (b->check_fn != NULL) {
+        status = epctx_cancelled(opts->hooks, error);
+        if (status == EPCTX_OK && b->check_fn != NULL) {
             status = b->check_fn(b->self, node, error);
-            if (status != EPCTX_OK) {
-                return epctx__load_failed(status, error, model->path, &node->name, NULL);
-            }
         }
-        if (node->main_context == 0) {
-            continue;
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &node->name, NULL);
         }
-        if (node->embed_mode == 0) {
-            status = epctx_path_base(epctx_str_of(model->path), context_file_path, &folder, error);
+        if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
+            loaded->reader.read_fn == NULL) {
+            status = epctx_path_base(epctx_str_of(model->path),
+                                     epctx_str_of(opts->context_file_path), &folder, error);
         }
         if (status == EPCTX_OK) {
-            status = epctx__load_primary(loaded, node, folder, &own[i], error);
+            status = epctx__load_own(loaded, node, folder, &own[i], error);
         }
         if (status != EPCTX_OK) {
             return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
         }
     }
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        status = epctx__bind(loaded, &loaded->bound[i], own[i], error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &loaded->bound[i].node.name,
-                                      own[i] == NULL ? "main_context" : NULL);
+        epctx_bound *bound = &loaded->bound[i];
+        bool shared = loaded->sharing != NULL && own[i] == NULL &&
+                      (bound->node.main_context == 0 || bound->node.embed_mode == 0);
+        bool tried = false;
+        if (shared) {
+            status = epctx__bind_shared(loaded, i, folder, &tried, error);
         }
+        /* A secondary node of a model that has embedded contexts, too, may belong to those. */
+        if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
+            epctx_error_clear(error);
+            status = epctx__bind(loaded, bound, own[i], error);
+        }
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                      own[i] == NULL && bound->node.main_context == 0
+                                          ? "main_context"
+                                          : NULL);
+        }
+        epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
     return status;
 }
 
-EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
-                                  const epctx_backend *backend, const epctx_load_opts *opts,
-                                  epctx_error *error)
+/* `loaded` is zeroed but for what sharing needs. */
+static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *model,
+                                      const epctx_backend *backend, const epctx_load_opts *opts,
+                                      epctx_error *error)
 {
+    epctx_load_opts defaults;
     epctx_status status;
-    epctx_error_clear(error);
-    if (loaded == NULL || model == NULL || model->root == NULL || backend == NULL ||
-        backend->version != EPCTX_BACKEND_VERSION) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "an open model and a backend of version %u are expected",
-                          (uint64_t)EPCTX_BACKEND_VERSION);
-    }
-    memset(loaded, 0, sizeof *loaded);
+    memset(&defaults, 0, sizeof defaults);
+    opts = opts != NULL ? opts : &defaults;
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
-    epctx_arena_init(&loaded->arena, opts != NULL ? opts->allocator : NULL);
+    loaded->profile = opts->profile;
+    if (opts->reader != NULL) {
+        loaded->reader = *opts->reader;
+    }
+    epctx_arena_init(&loaded->arena, opts->allocator);
     status = epctx__load_collect(loaded, model, error);
     if (status == EPCTX_OK) {
-        status = epctx__load_all(loaded, model,
-                                 epctx_str_of(opts != NULL ? opts->context_file_path : NULL),
-                                 error);
+        status = epctx__load_all(loaded, model, opts, error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, model->path, NULL, NULL);
@@ -16838,21 +20217,1207 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     return status;
 }
 
+static epctx_status epctx__load_args(const epctx_loaded *loaded, const epctx_model *model,
+                                     const epctx_backend *backend, epctx_error *error)
+{
+    if (loaded == NULL || model == NULL || model->root == NULL || backend == NULL ||
+        backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "an open model and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
+                                  const epctx_backend *backend, const epctx_load_opts *opts,
+                                  epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__load_args(loaded, model, backend, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memset(loaded, 0, sizeof *loaded);
+    return epctx__load_model(loaded, model, backend, opts, error);
+}
+
 EPCTX_API void epctx_unload(epctx_loaded *loaded)
 {
+    const epctx__sharing *sharing;
+    struct epctx_workspace *workspace;
     size_t i;
     if (loaded == NULL) {
         return;
     }
+    for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
+        if (loaded->bound[i].entry != NULL) {
+            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
+        }
+    }
     for (i = 0; i < loaded->context_count; i++) {
         epctx__context *c = &loaded->contexts[i];
         loaded->backend->unload_fn(loaded->backend->self, c->context);
-        if (c->mapping.handle != NULL) {
-            loaded->io->unmap_fn(loaded->io->user, &c->mapping);
-        }
+        epctx__context_unmap(loaded, c);
     }
+    sharing = loaded->sharing;
+    workspace = loaded->workspace;
     epctx_arena_free(&loaded->arena);
     memset(loaded, 0, sizeof *loaded);
+    if (sharing != NULL) {
+        sharing->leave_fn(workspace);
+    }
+}
+
+/* -- the EPContext model as a cache -- */
+
+EPCTX_API void epctx_opened_close(epctx_opened *opened)
+{
+    epctx_unload(&opened->loaded);
+    epctx_model_close(&opened->model);
+}
+
+/* Opens and loads the EPContext model when it is there, fresh and complete. What is wrong stays in
+ * opened->reason. */
+static bool epctx__open_cache(epctx_opened *opened, const char *model_path, const char *path,
+                              const epctx_backend *backend, const epctx_cache_opts *o)
+{
+    const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
+    epctx_fresh_opts fresh;
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    epctx_freshness verdict = EPCTX_STALE;
+    uint64_t size;
+    bool ok = epctx_model_open_file(&opened->model, path, o->open, &opened->reason) == EPCTX_OK;
+    memset(&fresh, 0, sizeof fresh);
+    fresh.source_path = model_path;
+    fresh.gen = o->gen;
+    fresh.fast = o->fast;
+    if (ok) {
+        verdict = epctx_check_fresh(&opened->model, backend->source, backend, &fresh,
+                                    &opened->reason);
+        if (verdict == EPCTX_FRESH_UNKNOWN &&
+            io->stat_fn(io->user, model_path, &kind, &size, NULL) == EPCTX_OK &&
+            kind == EPCTX_FILE_NONE) {
+            verdict = EPCTX_FRESH; /* delivered without its source */
+        }
+    }
+    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, o->load,
+                                             &opened->reason) == EPCTX_OK) {
+        if (opened->loaded.bound_count > 0) {
+            return true;
+        }
+        epctx_fail(&opened->reason, EPCTX_ERR_GRAPH, "the model has no node of %s",
+                   backend->source);
+        epctx_blame(&opened->reason, path, NULL, NULL);
+    }
+    epctx_opened_close(opened);
+    return false;
+}
+
+static epctx_status epctx__cache_compile(const char *model_path, const char *path,
+                                         const epctx_backend *backend, const epctx_cache_opts *o,
+                                         epctx_error *error)
+{
+    epctx_gen_opts gen;
+    epctx_model source;
+    epctx_status status = epctx_model_open_file(&source, model_path, o->open, error);
+    memset(&gen, 0, sizeof gen);
+    if (o->gen != NULL) {
+        gen = *o->gen;
+    }
+    gen.context_file_path = path;
+    gen.overwrite = true;
+    gen.no_nodes = EPCTX_NO_NODES_ERROR;
+    if (status == EPCTX_OK) {
+        status = epctx_generate(&source, backend, &gen, NULL, error);
+    }
+    epctx_model_close(&source);
+    return status;
+}
+
+static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *model_path,
+                                          const epctx_cache_opts *o, epctx_status status,
+                                          epctx_error *error)
+{
+    if (o->fallback_fn == NULL) {
+        return status;
+    }
+    status = o->fallback_fn(o->user, model_path, error);
+    if (status == EPCTX_OK) {
+        epctx_error_clear(error);
+        opened->origin = EPCTX_FROM_FALLBACK;
+    }
+    return status;
+}
+
+/* The other processes wait meanwhile. */
+static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
+                                      const char *path, const epctx_backend *backend,
+                                      const epctx_cache_opts *o, epctx_error *error)
+{
+    epctx_error why;
+    epctx_status status;
+    if (epctx__open_cache(opened, model_path, path, backend, o)) {
+        return EPCTX_OK; /* somebody was quicker */
+    }
+    why = opened->reason;
+    status = epctx__cache_compile(model_path, path, backend, o, error);
+    if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
+        status = opened->reason.status;
+        *error = opened->reason;
+    } else if (status == EPCTX_OK) {
+        opened->origin = EPCTX_FROM_COMPILER;
+        opened->reason = why;
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
+                                             const epctx_backend *backend,
+                                             const epctx_cache_opts *opts, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    char lock_path[EPCTX_PATH_MAX];
+    epctx_cache_opts o;
+    epctx_io_file lock;
+    epctx_error local;
+    epctx_str parts[2];
+    const epctx_io *io;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    memset(opened, 0, sizeof *opened);
+    memset(&o, 0, sizeof o);
+    if (opts != NULL) {
+        o = *opts;
+    }
+    io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
+    if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    parts[0] = epctx_str_of(o.gen != NULL ? o.gen->context_file_path : NULL);
+    status = parts[0].size > 0
+                 ? epctx__path_join(path, sizeof path, parts, 1, error)
+                 : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
+    parts[0] = epctx_str_of(path);
+    parts[1] = epctx_str_of(".lock");
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(lock_path, sizeof lock_path, parts, 2, error);
+    }
+    if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
+        return status;
+    }
+    if (o.no_compile) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_COMPILED,
+                            "the model must be compiled, which is not allowed "
+                            "(session.disable_model_compile): %s",
+                            opened->reason.message);
+        return epctx__cache_fallback(opened, model_path, &o, status, error);
+    }
+    if (io->lock_fn != NULL) {
+        status = io->lock_fn(io->user, lock_path, &lock, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__cache_fill(opened, model_path, path, backend, &o, error);
+        if (io->lock_fn != NULL) {
+            io->unlock_fn(io->user, &lock);
+        }
+    }
+    return status == EPCTX_ERR_NO_NODES
+               ? epctx__cache_fallback(opened, model_path, &o, status, error)
+               : status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>share
+ * ============================================================================================== */
+
+#if defined(EPCTX_PTHREAD_LOCK)
+
+static void epctx__lock_lock(void *user)
+{
+    pthread_mutex_lock((pthread_mutex_t *)user);
+}
+
+static void epctx__lock_unlock(void *user)
+{
+    pthread_mutex_unlock((pthread_mutex_t *)user);
+}
+
+#elif defined(EPCTX_WIN32_LOCK)
+
+static void epctx__lock_lock(void *user)
+{
+    AcquireSRWLockExclusive((SRWLOCK *)user);
+}
+
+static void epctx__lock_unlock(void *user)
+{
+    ReleaseSRWLockExclusive((SRWLOCK *)user);
+}
+
+#endif
+
+#if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
+
+/* The mutex first: its address is what the lock functions get. */
+typedef struct epctx__mutex {
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_t mutex;
+#else
+    SRWLOCK mutex;
+#endif
+    epctx_allocator allocator;
+} epctx__mutex;
+
+static void epctx__lock_free(void *user)
+{
+    epctx__mutex *mutex = (epctx__mutex *)user;
+    epctx_allocator allocator = mutex->allocator;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_mutex_destroy(&mutex->mutex);
+#endif
+    allocator.free_fn(allocator.user, mutex);
+}
+
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error)
+{
+    epctx_allocator a = epctx__allocator(allocator);
+    epctx__mutex *mutex;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    mutex = a.alloc_fn != NULL ? (epctx__mutex *)a.alloc_fn(a.user, sizeof *mutex) : NULL;
+    if (mutex == NULL) {
+        return epctx__nomem(error, sizeof *mutex);
+    }
+    memset(mutex, 0, sizeof *mutex);
+    mutex->allocator = a;
+#ifdef EPCTX_PTHREAD_LOCK
+    if (pthread_mutex_init(&mutex->mutex, NULL) != 0) {
+        a.free_fn(a.user, mutex);
+        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
+    }
+#else
+    InitializeSRWLock(&mutex->mutex);
+#endif
+    lock->user = mutex;
+    lock->lock_fn = epctx__lock_lock;
+    lock->unlock_fn = epctx__lock_unlock;
+    lock->free_fn = epctx__lock_free;
+    return EPCTX_OK;
+}
+
+#else
+
+EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
+                                       epctx_error *error)
+{
+    (void)allocator;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                      "compile the implementation with EPCTX_PTHREAD_LOCK or EPCTX_WIN32_LOCK");
+}
+
+#endif
+
+/* A loaded binary. It lives as long as somebody uses one of its graphs. */
+typedef struct epctx__entry {
+    struct epctx__entry *next;
+    epctx_backend backend;
+    const epctx_io *io;
+    epctx_arena arena; /* paths */
+    const char *path;  /* canonical */
+    const char *alias; /* canonical folder and the name in the model: known when the file is gone */
+    uint64_t content;
+    epctx_mapping mapping;
+    void *context;
+    epctx_buffer taken; /* void *: graphs in use */
+    bool closed;        /* not to be found any more */
+} epctx__entry;
+
+struct epctx_workspace {
+    epctx_allocator allocator;
+    epctx_lock lock;
+    epctx_taken taken;
+    size_t holds; /* the owner's, and one for each session */
+    epctx__entry *entries;
+    struct epctx__group *groups;
+};
+
+static void epctx__workspace_lock(epctx_workspace *w)
+{
+    if (w->lock.lock_fn != NULL) {
+        w->lock.lock_fn(w->lock.user);
+    }
+}
+
+static void epctx__workspace_unlock(epctx_workspace *w)
+{
+    if (w->lock.unlock_fn != NULL) {
+        w->lock.unlock_fn(w->lock.user);
+    }
+}
+
+static void epctx__groups_drop(epctx_workspace *w);
+
+EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
+                                            const epctx_workspace_opts *opts, epctx_error *error)
+{
+    epctx_allocator a = epctx__allocator(opts != NULL ? opts->allocator : NULL);
+    epctx_workspace *w;
+    epctx_error_clear(error);
+    *workspace = NULL;
+    if (a.alloc_fn == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "EPCTX_NO_MALLOC: pass an allocator");
+    }
+    w = (epctx_workspace *)a.alloc_fn(a.user, sizeof *w);
+    if (w == NULL) {
+        return epctx__nomem(error, sizeof *w);
+    }
+    memset(w, 0, sizeof *w);
+    w->allocator = a;
+    w->holds = 1;
+    if (opts != NULL) {
+        w->lock = opts->lock;
+        w->taken = opts->taken;
+    }
+    *workspace = w;
+    return EPCTX_OK;
+}
+
+static void epctx__workspace_clear(epctx_workspace *w)
+{
+    epctx__entry *entry;
+    for (entry = w->entries; entry != NULL; entry = entry->next) {
+        entry->closed = true;
+    }
+    epctx__groups_drop(w);
+}
+
+EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace)
+{
+    epctx__workspace_lock(workspace);
+    epctx__workspace_clear(workspace);
+    epctx__workspace_unlock(workspace);
+}
+
+static void epctx__workspace_leave(epctx_workspace *w)
+{
+    epctx_lock lock = w->lock;
+    epctx_allocator a = w->allocator;
+    size_t holds;
+    epctx__workspace_lock(w);
+    holds = --w->holds;
+    epctx__workspace_unlock(w);
+    if (holds == 0) { /* nobody else can come in */
+        a.free_fn(a.user, w);
+        if (lock.free_fn != NULL) {
+            lock.free_fn(lock.user);
+        }
+    }
+}
+
+EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
+{
+    if (workspace != NULL) {
+        epctx_workspace_clear(workspace);
+        epctx__workspace_leave(workspace);
+    }
+}
+
+/* -- loading -- */
+
+/* What tells two binaries of one path apart without reading all of them: size, both ends, and
+ * places between. Graphs are told apart by their own hashes. */
+static uint64_t epctx__content(epctx_span binary)
+{
+    const size_t block = 65536;
+    uint64_t h = epctx__hash_number(0, binary.size);
+    size_t i;
+    if (binary.size <= 16 * block) {
+        return epctx_hash(binary.data, binary.size, h);
+    }
+    for (i = 0; i < 16; i++) {
+        size_t at = (binary.size - block) / 15 * i;
+        h = epctx_hash(binary.data + (i < 15 ? at : binary.size - block), block, h);
+    }
+    return h;
+}
+
+static bool epctx__is_taken(const epctx__entry *entry, const void *graph)
+{
+    size_t at;
+    for (at = 0; at < entry->taken.size; at += sizeof graph) {
+        void *other;
+        memcpy(&other, entry->taken.data + at, sizeof other);
+        if (other == graph) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
+{
+    epctx__entry **link = &w->entries;
+    while (*link != NULL && *link != entry) {
+        link = &(*link)->next;
+    }
+    if (*link == entry) {
+        *link = entry->next;
+    }
+    if (entry->context != NULL) {
+        entry->backend.unload_fn(entry->backend.self, entry->context);
+    }
+    if (entry->mapping.handle != NULL) {
+        entry->io->unmap_fn(entry->io->user, &entry->mapping);
+    }
+    epctx_buffer_free(&entry->taken);
+    epctx_arena_free(&entry->arena);
+    w->allocator.free_fn(w->allocator.user, entry);
+}
+
+static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_shared *out,
+                                      epctx_error *error)
+{
+    const epctx_backend *b = &entry->backend;
+    epctx_status status = b->info_fn(b->self, graph, &out->info, error);
+    if (status == EPCTX_OK &&
+        epctx_buffer_append(&entry->taken, &graph, sizeof graph) != EPCTX_OK) {
+        status = epctx__nomem(error, sizeof graph);
+    }
+    if (status == EPCTX_OK) {
+        out->graph = graph;
+        out->entry = entry;
+    }
+    return status;
+}
+
+/* Names under which a binary is known. */
+typedef struct epctx__names {
+    char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
+    char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+} epctx__names;
+
+static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
+                                      epctx_error *error)
+{
+    const epctx_io *io = binary->io;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str parts[3];
+    epctx_error ignored;
+    epctx_status status = epctx_path_check(binary->name, error);
+    place->path[0] = place->alias[0] = '\0';
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
+    if (epctx__path_join(folder, sizeof folder, parts, 1, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, sizeof place->path, &ignored) ==
+            EPCTX_OK) {
+        parts[0] = epctx_str_of(place->path);
+        parts[1] = epctx_str_of("/");
+        parts[2] = binary->name;
+        status = epctx__path_join(place->alias, sizeof place->alias, parts, 3, error);
+    }
+    if (status == EPCTX_OK &&
+        epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
+                        sizeof place->path, &ignored) != EPCTX_OK) {
+        place->path[0] = '\0';
+    }
+    return status;
+}
+
+static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *backend,
+                            const epctx__names *place)
+{
+    if (entry->closed || entry->backend.self != backend->self ||
+        strcmp(entry->backend.source, backend->source) != 0) {
+        return false;
+    }
+    return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
+           (place->path[0] != '\0' && strcmp(entry->path, place->path) == 0);
+}
+
+/* Loads a binary into a new entry, which belongs to nobody yet. */
+static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *backend,
+                                      const epctx_binary_file *binary,
+                                      const epctx__names *place, epctx__entry **out,
+                                      epctx_error *error)
+{
+    epctx__entry *entry = (epctx__entry *)w->allocator.alloc_fn(w->allocator.user, sizeof *entry);
+    epctx_span bytes;
+    epctx_status status;
+    *out = NULL;
+    if (entry == NULL) {
+        return epctx__nomem(error, sizeof *entry);
+    }
+    memset(entry, 0, sizeof *entry);
+    entry->backend = *backend;
+    entry->io = binary->io;
+    epctx_arena_init(&entry->arena, &w->allocator);
+    epctx_buffer_init(&entry->taken, &w->allocator);
+    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
+    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
+    status = entry->path != NULL && entry->alias != NULL
+                 ? EPCTX_OK
+                 : epctx__nomem(error, entry->arena.missing);
+    if (status == EPCTX_OK) {
+        status = epctx_path_map(binary->io, binary->folder, binary->name, binary->path_flags,
+                                &entry->mapping, NULL, 0, error);
+    }
+    bytes.data = entry->mapping.data;
+    bytes.size = entry->mapping.size;
+    if (status == EPCTX_OK) {
+        entry->content = epctx__content(bytes);
+        status = backend->load_fn(backend->self, bytes, &entry->context, error);
+    }
+    if (status != EPCTX_OK) {
+        entry->context = NULL;
+        epctx__entry_free(w, entry);
+        return status;
+    }
+    entry->next = w->entries;
+    w->entries = entry;
+    *out = entry;
+    return EPCTX_OK;
+}
+
+/* A graph that waits in the workspace. `graph` stays NULL when there is none; `used` tells whether
+ * somebody has it. */
+static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend *backend,
+                                        const epctx__names *place, epctx_str key, uint64_t hash,
+                                        epctx_shared *out, bool *used, epctx_error *error)
+{
+    epctx__entry *entry;
+    for (entry = w->entries; entry != NULL; entry = entry->next) {
+        epctx_error ignored;
+        void *graph = NULL;
+        epctx_error_clear(&ignored);
+        if (!epctx__entry_is(entry, backend, place) ||
+            backend->find_fn(backend->self, entry->context, key, hash, &graph, &ignored) !=
+                EPCTX_OK) {
+            continue;
+        }
+        if (!epctx__is_taken(entry, graph)) {
+            return epctx__entry_take(entry, graph, out, error);
+        }
+        *used = true;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
+                                const epctx_binary_file *binary, epctx_str key, uint64_t hash,
+                                epctx_shared *out, epctx_error *error)
+{
+    epctx__names place;
+    epctx__entry *entry = NULL;
+    void *graph = NULL;
+    bool used = false;
+    epctx_status status = epctx__names_find(binary, &place, error);
+    if (status == EPCTX_OK) {
+        status = epctx__entry_search(w, backend, &place, key, hash, out, &used, error);
+    }
+    if (status != EPCTX_OK || out->entry != NULL) {
+        return status;
+    }
+    if (used && w->taken == EPCTX_TAKEN_ERROR) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "graph '%S' of '%S' is in use by another session of this workspace", &key,
+                          &binary->name);
+    }
+    status = epctx__entry_load(w, backend, binary, &place, &entry, error);
+    if (status == EPCTX_OK) {
+        status = backend->find_fn(backend->self, entry->context, key, hash, &graph, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__entry_take(entry, graph, out, error);
+    }
+    if (status != EPCTX_OK && entry != NULL) {
+        epctx__entry_free(w, entry);
+    }
+    return status;
+}
+
+static void epctx__give(epctx_workspace *w, epctx_shared *shared)
+{
+    epctx__entry *entry = shared->entry;
+    size_t at;
+    for (at = 0; entry != NULL && at < entry->taken.size; at += sizeof shared->graph) {
+        void *graph;
+        memcpy(&graph, entry->taken.data + at, sizeof graph);
+        if (graph == shared->graph) {
+            entry->taken.size -= sizeof graph;
+            memmove(entry->taken.data + at, entry->taken.data + entry->taken.size, sizeof graph);
+            break;
+        }
+    }
+    if (entry != NULL && entry->taken.size == 0) {
+        epctx__entry_free(w, entry);
+    }
+    memset(shared, 0, sizeof *shared);
+}
+
+EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                        const epctx_binary_file *binary, epctx_str key,
+                                        uint64_t hash, epctx_shared *out, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(out, 0, sizeof *out);
+    if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
+        binary->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a workspace, an io and a backend of version %u are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    epctx__workspace_lock(workspace);
+    status = epctx__take(workspace, backend, binary, key, hash, out, error);
+    workspace->holds += status == EPCTX_OK;
+    epctx__workspace_unlock(workspace);
+    return status;
+}
+
+EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
+{
+    if (shared->entry == NULL) {
+        return;
+    }
+    epctx__workspace_lock(workspace);
+    epctx__give(workspace, shared);
+    epctx__workspace_unlock(workspace);
+    epctx__workspace_leave(workspace);
+}
+
+#ifdef EPCTX_NO_WIRE
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    (void)w;
+}
+
+#else
+
+static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
+                                        epctx_bound *bound, epctx_error *error)
+{
+    epctx_binary_file binary;
+    epctx_shared shared;
+    epctx_status status;
+    binary.io = loaded->io;
+    binary.folder = wanted->folder;
+    binary.name = wanted->name;
+    binary.path_flags = loaded->path_flags;
+    status = epctx_share_take(loaded->workspace, loaded->backend, &binary, wanted->key,
+                              wanted->hash, &shared, error);
+    if (status == EPCTX_OK) {
+        bound->graph = shared.graph;
+        bound->info = shared.info;
+        bound->entry = shared.entry;
+    }
+    return status;
+}
+
+static void epctx__sharing_give(epctx_loaded *loaded, epctx_bound *bound)
+{
+    epctx_shared shared;
+    shared.graph = bound->graph;
+    shared.info = bound->info;
+    shared.entry = bound->entry;
+    epctx_share_give(loaded->workspace, &shared);
+    bound->entry = NULL;
+}
+
+EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
+                                        const epctx_model *model, const epctx_backend *backend,
+                                        const epctx_load_opts *opts, epctx_error *error)
+{
+    static const epctx__sharing sharing = {epctx__sharing_take, epctx__sharing_give,
+                                           epctx__workspace_leave};
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__load_args(loaded, model, backend, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memset(loaded, 0, sizeof *loaded);
+    if (workspace == NULL || model->io == NULL || (opts != NULL && opts->reader != NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "sharing needs a workspace and files: an io and no reader");
+    }
+    epctx__workspace_lock(workspace);
+    workspace->holds++;
+    epctx__workspace_unlock(workspace);
+    loaded->sharing = &sharing;
+    loaded->workspace = workspace;
+    return epctx__load_model(loaded, model, backend, opts, error);
+}
+
+/* -- generating -- */
+
+/* A session that waits for the last one. */
+typedef struct epctx__pending {
+    struct epctx__pending *next;
+    const char *path;
+    epctx_buffer model;
+    epctx__output *initializers; /* a temporary file, or NULL */
+    const char *initializers_path;
+} epctx__pending;
+
+/* A context under construction. */
+typedef struct epctx__group {
+    struct epctx__group *next;
+    const char *name;
+    const epctx_backend *backend;
+    const epctx_io *io;
+    epctx_arena arena;
+    void *build;
+    epctx__known known;
+    char folder[EPCTX_PATH_MAX]; /* canonical */
+    const char *binary;          /* as the nodes name it; NULL until the first session is through */
+    const char *binary_path;
+    epctx__pending *pending; /* in order */
+    epctx__pending **pending_end;
+    size_t pending_count;
+} epctx__group;
+
+static void epctx__group_free(epctx_workspace *w, epctx__group *group)
+{
+    epctx__group **link = &w->groups;
+    epctx__pending *p;
+    while (*link != NULL && *link != group) {
+        link = &(*link)->next;
+    }
+    if (*link == group) {
+        *link = group->next;
+    }
+    if (group->build != NULL) {
+        group->backend->discard_fn(group->backend->self, group->build);
+    }
+    for (p = group->pending; p != NULL; p = p->next) {
+        epctx_buffer_free(&p->model);
+        if (p->initializers != NULL) {
+            epctx__output_abort(p->initializers);
+        }
+    }
+    epctx_buffer_free(&group->known.names);
+    epctx_buffer_free(&group->known.hashes);
+    epctx_arena_free(&group->arena);
+    w->allocator.free_fn(w->allocator.user, group);
+}
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    while (w->groups != NULL) {
+        epctx__group_free(w, w->groups);
+    }
+}
+
+static epctx__group *epctx__group_find(const epctx_workspace *w, const char *name,
+                                       const char *source)
+{
+    epctx__group *group;
+    for (group = w->groups; group != NULL; group = group->next) {
+        if (strcmp(group->name, name != NULL ? name : "") == 0 &&
+            strcmp(group->backend->source, source) == 0) {
+            return group;
+        }
+    }
+    return NULL;
+}
+
+static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      const epctx_gen_opts *opts, epctx__group **out,
+                                      epctx_error *error)
+{
+    epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
+    epctx_build_opts how;
+    epctx_status status;
+    *out = NULL;
+    if (group == NULL) {
+        return epctx__nomem(error, sizeof *group);
+    }
+    memset(group, 0, sizeof *group);
+    group->backend = backend;
+    group->io = io;
+    group->pending_end = &group->pending;
+    epctx_arena_init(&group->arena, &w->allocator);
+    epctx_buffer_init(&group->known.names, &w->allocator);
+    epctx_buffer_init(&group->known.hashes, &w->allocator);
+    group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
+    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+    how.prepare_only = opts->prepare_only;
+    status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
+                                 : epctx__nomem(error, group->arena.missing);
+    if (status != EPCTX_OK) {
+        epctx__group_free(w, group);
+        return status;
+    }
+    group->next = w->groups;
+    w->groups = group;
+    *out = group;
+    return EPCTX_OK;
+}
+
+/* Does another session write this file? All are below one folder: what stands behind it tells. */
+static epctx_status epctx__group_clash(const epctx__group *group, const epctx__generation *g,
+                                       const char *path)
+{
+    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    const epctx__pending *p;
+    bool same = strcmp(path + folder, group->binary) == 0;
+    for (p = group->pending; p != NULL && !same; p = p->next) {
+        size_t other = epctx_path_folder(epctx_str_of(p->path)).size;
+        same = strcmp(path + folder, p->path + other) == 0 ||
+               (p->initializers_path[0] != '\0' &&
+                strcmp(path + folder, p->initializers_path + other) == 0);
+    }
+    return same ? epctx_fail(g->error, EPCTX_ERR_ARG,
+                             "another session of the group writes '%s': each needs a name of its "
+                             "own",
+                             path)
+                : EPCTX_OK;
+}
+
+/* All files of a group are in one folder, and each model has a name of its own. */
+static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation *g)
+{
+    const epctx_io *io = g->model->io;
+    const char *path = g->report->context_path;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_status status;
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
+    if (status == EPCTX_OK) {
+        status = io->canonical_fn(io->user, folder, real, sizeof real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (group->binary == NULL) {
+        memcpy(group->folder, real, strlen(real) + 1);
+        return EPCTX_OK;
+    }
+    if (strcmp(group->folder, real) != 0) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "'%s' is not in the group's folder '%s': models that share a binary are "
+                          "beside it",
+                          path, group->folder);
+    }
+    status = epctx__group_clash(group, g, path);
+    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
+        g->opts->initializers_file_name[0] != '\0') {
+        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               g->report->initializers_path);
+        if (status == EPCTX_OK) {
+            status = epctx__group_clash(group, g, g->report->initializers_path);
+        }
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    return EPCTX_OK;
+}
+
+static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
+{
+    return epctx_buffer_append((epctx_buffer *)stream->state, data, size) == EPCTX_OK;
+}
+
+static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model,
+                                        epctx_error *error)
+{
+    pb_ostream_t stream = {NULL, NULL, SIZE_MAX, 0
+#ifndef PB_NO_ERRMSG
+                           ,
+                           NULL
+#endif
+    };
+    epctx_error ignored;
+    stream.callback = epctx__buffer_stream;
+    stream.state = buffer;
+    return epctx_model_write_stream(model, &stream, &ignored) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, epctx_model_size(model));
+}
+
+/* What the session would write, kept until the group is written. */
+static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
+{
+    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
+    epctx__commit c;
+    epctx_status status;
+    if (p == NULL) {
+        return epctx__nomem(g->error, group->arena.missing);
+    }
+    epctx_buffer_init(&p->model, &w->allocator);
+    p->path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->context_path));
+    p->initializers_path =
+        epctx_arena_copy(&group->arena, epctx_str_of(g->report->initializers_path));
+    if (group->binary == NULL) {
+        group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->binary_path));
+        group->binary = epctx_arena_copy(&group->arena, epctx_str_of(g->binary));
+    }
+    if (p->path == NULL || p->initializers_path == NULL || group->binary == NULL ||
+        group->binary_path == NULL) {
+        group->binary = NULL;
+        return epctx__nomem(g->error, group->arena.missing);
+    }
+    status = epctx__buffer_model(&p->model, g->model, g->error);
+    if (status == EPCTX_OK && g->moved != NULL) {
+        status = epctx__commit_begin(&c, group->io, &group->arena, 1, NULL, g->error);
+        if (status == EPCTX_OK) {
+            status = epctx__commit_moved(&c, p->initializers_path, g->moved);
+            p->initializers = c.count > 0 ? c.files[0].out : NULL;
+        }
+    }
+    if (status != EPCTX_OK) {
+        if (p->initializers != NULL) {
+            epctx__output_abort(p->initializers);
+        }
+        epctx_buffer_free(&p->model);
+        return status;
+    }
+    *group->pending_end = p;
+    group->pending_end = &p->next;
+    group->pending_count++;
+    return EPCTX_OK;
+}
+
+/* The largest max_size of the group goes into every node: spill buffers are shared like the
+ * context. */
+static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx__pending *p,
+                                  epctx_error *error)
+{
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_node_view view;
+    epctx_cursor it;
+    epctx_buffer fresh;
+    epctx_attr max_size;
+    epctx_status status;
+    memset(&max_size, 0, sizeof max_size);
+    max_size.name = epctx_str_of("max_size");
+    max_size.type = EPCTX_ATTR_INT;
+    memset(&open, 0, sizeof open);
+    open.allocator = &w->allocator;
+    open.io = group->io;
+    status = epctx_model_open_memory(&model, p->model.data, p->model.size, &open, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx_buffer_init(&fresh, &w->allocator);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
+        epctx_epnode ep;
+        if (!epctx_is_epnode(&view) ||
+            !epctx_str_is(epctx__source_of(&view), group->backend->source) ||
+            epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
+            ep.max_size == group->known.max_size) {
+            continue;
+        }
+        max_size.i = group->known.max_size;
+        status = epctx_set_attr(&model, view.view, &max_size, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__buffer_model(&fresh, &model, error);
+    }
+    epctx_model_close(&model);
+    if (status == EPCTX_OK) {
+        epctx_buffer_free(&p->model);
+        p->model = fresh;
+    } else {
+        epctx_buffer_free(&fresh);
+    }
+    return status;
+}
+
+static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+                                        const epctx_hooks *hooks, epctx_error *error)
+{
+    epctx__commit c;
+    epctx__pending *p;
+    epctx_status status = epctx__commit_begin(&c, group->io, &group->arena,
+                                              2 * group->pending_count + 1, hooks, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (group->known.hashes.size > 0) {
+        status = epctx__commit_bytes(&c, group->binary_path, binary->data, binary->size);
+    }
+    for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
+        epctx__output *out;
+        if (p->initializers != NULL) {
+            c.files[c.count].path = p->initializers_path;
+            c.files[c.count].out = p->initializers;
+            c.files[c.count].out->error = error;
+            c.count++;
+        }
+        status = epctx__commit_add(&c, p->path, true, &out);
+        if (status == EPCTX_OK) {
+            status = group->io->write_fn(group->io->user, &out->file, p->model.data, p->model.size,
+                                         error);
+        }
+        if (status == EPCTX_OK) {
+            status = group->io->sync_fn(group->io->user, &out->file, error);
+        }
+    }
+    return epctx__commit_end(&c, status);
+}
+
+/* Writes a group and ends it, whether or not that succeeds. */
+static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
+                                        const epctx_hooks *hooks, uint64_t *binary_size,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = group->backend;
+    void *build = group->build;
+    epctx_buffer binary;
+    epctx__pending *p;
+    epctx_status status;
+    epctx_buffer_init(&binary, &w->allocator);
+    group->build = NULL;
+    status = b->finish_fn(b->self, build, &binary, error);
+    for (p = group->pending; status == EPCTX_OK && b->max_size_fn != NULL && p != NULL;
+         p = p->next) {
+        status = epctx__resize(w, group, p, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_commit(group, &binary, hooks, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "%s failed without a message", b->source);
+    }
+    if (binary_size != NULL) {
+        *binary_size = binary.size;
+    }
+    epctx_buffer_free(&binary);
+    epctx__group_free(w, group);
+    return status;
+}
+
+static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group,
+                                         epctx__generation *g)
+{
+    epctx_status status;
+    g->build = group->build;
+    g->known = &group->known;
+    g->joins = group->binary != NULL;
+    if (g->joins) {
+        g->binary = epctx_arena_copy(g->arena, epctx_str_of(group->binary));
+        if (g->binary == NULL) {
+            return epctx__nomem(g->error, g->arena->missing);
+        }
+    }
+    status = epctx__gen_context_path(g);
+    if (status == EPCTX_OK) {
+        status = epctx__group_accepts(group, g);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__gen_make(g);
+    }
+    if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
+        status = epctx__group_add(w, group, g);
+    } else if (status == EPCTX_OK) {
+        g->report->context_path[0] = '\0';
+    }
+    if (status == EPCTX_OK && g->report->max_size > group->known.max_size) {
+        group->known.max_size = g->report->max_size;
+    }
+    return status;
+}
+
+static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
+                                          epctx__generation *g, bool stop)
+{
+    epctx__group *group = epctx__group_find(w, name, g->backend->source);
+    epctx_status status = EPCTX_OK;
+    size_t mark = epctx_edit_mark(g->model);
+    if (group == NULL) {
+        status = epctx__group_make(w, name, g->backend, g->model->io, g->opts, &group, g->error);
+    } else if (group->backend->self != g->backend->self || group->io != g->model->io) {
+        status = epctx_fail(g->error, EPCTX_ERR_ARG,
+                            "the group was begun with another backend object or another io");
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__group_session(w, group, g);
+    if (status == EPCTX_OK && stop) {
+        status = epctx__group_finish(w, group, g->opts->hooks, &g->report->binary_size, g->error);
+    } else if (group->pending_count == 0) {
+        epctx__group_free(w, group); /* still empty: the next session is the first */
+    }
+    if (status != EPCTX_OK) {
+        epctx_fail(g->error, status, "%s failed without a message", g->backend->source);
+        epctx_undo(g->model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const char *group,
+                                            epctx_model *model, const epctx_backend *backend,
+                                            const epctx_gen_opts *opts, bool stop,
+                                            epctx_gen_report *report, epctx_error *error)
+{
+    epctx_gen_opts defaults;
+    epctx__generation g;
+    epctx_error local;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    memset(&defaults, 0, sizeof defaults);
+    opts = opts != NULL ? opts : &defaults;
+    if (workspace == NULL || opts->embed) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          workspace == NULL
+                              ? "a workspace is expected"
+                              : "ep.context_embed_mode 1 and ep.share_ep_contexts exclude each "
+                                "other: a shared binary is a file");
+    }
+    status = epctx__gen_begin(&g, model, backend, opts, error != NULL ? error : &local);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx__workspace_lock(workspace);
+    status = epctx__share_generate(workspace, group, &g, stop);
+    epctx__workspace_unlock(workspace);
+    if (report != NULL && status == EPCTX_OK) {
+        *report = *g.report;
+    }
+    epctx_ep_end(&g.ep);
+    return status;
+}
+
+EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
+                                          const char *source, const epctx_hooks *hooks,
+                                          uint64_t *binary_size, epctx_error *error)
+{
+    epctx__group *found;
+    epctx_error local;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    epctx__workspace_lock(workspace);
+    found = epctx__group_find(workspace, group, source);
+    status = found != NULL ? epctx__group_finish(workspace, found, hooks, binary_size, error)
+                           : epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                                        "the workspace has no group '%s' of %s",
+                                        group != NULL ? group : "", source);
+    epctx__workspace_unlock(workspace);
+    return status;
 }
 
 #endif /* EPCTX_NO_WIRE */

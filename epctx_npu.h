@@ -198,6 +198,10 @@ EPCTX_API epctx_status epctx_npu_load(epctx_npu_context *context, epctx_span blo
 /* Compares the checksum of the weights: reads all of them. EPCTX_ERR_CONTEXT. */
 EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
                                                epctx_error *error);
+/* Weight `index`, as it lies in the blob, and the bytes of one of its elements; false when there is
+ * none. For tools. */
+EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
+                                   epctx_span *bytes, uint32_t *elem);
 /* The graph called `name`, EPCTX_ERR_CONTEXT when there is none. `hash` 0 is not compared, else a
  * difference is EPCTX_ERR_VERSION: the blob comes from another generation than the model. */
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
@@ -622,6 +626,203 @@ static float epctx_npu__sqrt(float x)
     return (float)root * epctx_npu__pow2(exponent);
 }
 
+/* erf: the power series below 1, Abramowitz and Stegun 7.1.26 above, where its error is small
+ * against the result. */
+static float epctx_npu__erf(float x)
+{
+    const float a = x < 0.0f ? -x : x, z = x * x;
+    float p, t, y;
+    p = 1.6462114e-6f - z * 1.6365845e-7f;
+    p = 1.4925650e-5f - z * p;
+    p = 1.2055333e-4f - z * p;
+    p = 8.5483270e-4f - z * p;
+    p = 5.2239776e-3f - z * p;
+    p = 2.6866171e-2f - z * p;
+    p = 1.1283792e-1f - z * p;
+    p = 3.7612639e-1f - z * p;
+    p = 1.1283792f * x - x * z * p;
+    t = 1.0f / (1.0f + 0.3275911f * a);
+    y = 1.061405429f * t - 1.453152027f;
+    y = y * t + 1.421413741f;
+    y = y * t - 0.284496736f;
+    y = y * t + 0.254829592f;
+    y = 1.0f - y * t * epctx_npu__exp(-z);
+    y = x < 0.0f ? -y : y;
+    return a < 1.0f ? p : y;
+}
+
+/* The integer part towards zero; floats from 2^23 on are integers. */
+static float epctx_npu__trunc(float x)
+{
+    return x > -8388608.0f && x < 8388608.0f ? (float)(int32_t)x : x;
+}
+
+static float epctx_npu__floor(float x)
+{
+    const float t = epctx_npu__trunc(x);
+    return t > x ? t - 1.0f : t;
+}
+
+/* To the nearest integer, ties to the even one. */
+static float epctx_npu__round(float x)
+{
+    const float t = epctx_npu__trunc(x), rest = x - t; /* exact */
+    const float away = rest < 0.0f ? -1.0f : 1.0f, size = rest * away;
+    const bool odd = t * 0.5f != epctx_npu__trunc(t * 0.5f);
+    return size > 0.5f || (size == 0.5f && odd) ? t + away : t;
+}
+
+/* sin(x + quarter * pi/2). Exact reduction up to some millions of turns. */
+static float epctx_npu__sine(float x, uint32_t quarter)
+{
+    const double turns = (double)x * 0.63661977236758134308;
+    double r, z;
+    int64_t n;
+    if (!(turns > -1e9 && turns < 1e9)) {
+        return x - x; /* NaN for infinities, 0 where a float has no angle left */
+    }
+    n = (int64_t)(turns + (turns < 0.0 ? -0.5 : 0.5));
+    r = (double)x - (double)n * 1.57079632679489661923;
+    z = r * r;
+    if ((((uint64_t)n + quarter) & 1) != 0) {
+        r = 1.0 - z * (1.0 / 2 - z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320))));
+    } else {
+        r -= r * z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * (1.0 / 362880))));
+    }
+    return (float)((((uint64_t)n + quarter) & 2) != 0 ? -r : r);
+}
+
+/* log(x) for finite x > 0, to about twelve digits: for powers. */
+static double epctx_npu__log_wide(float x)
+{
+    double m = (double)x, s, z, p = 0.0;
+    int32_t n = 0, k;
+    if (x < FLT_MIN) {
+        m *= 8388608.0;
+        n = -23;
+    }
+    n += (int32_t)(epctx_npu__bits_of((float)m) >> 23) - 127;
+    m = (double)epctx_npu__float_of((epctx_npu__bits_of((float)m) & 0x7fffffu) | 0x3f800000u);
+    if (m > 1.4142135) {
+        m *= 0.5;
+        n++;
+    }
+    s = (m - 1.0) / (m + 1.0);
+    z = s * s;
+    for (k = 15; k >= 1; k -= 2) {
+        p = p * z + 1.0 / (double)k;
+    }
+    return (double)n * 0.69314718055994530942 + 2.0 * s * p;
+}
+
+/* e^x as a float, of a double: the relative error does not grow with x. */
+static float epctx_npu__exp_wide(double x)
+{
+    double r, p = 1.0;
+    int32_t n, half, k;
+    x = x < -110.0 ? -110.0 : (x > 90.0 ? 90.0 : x);
+    n = (int32_t)(x * 1.4426950408889634 + (x < 0.0 ? -0.5 : 0.5));
+    r = x - (double)n * 0.69314718055994530942;
+    for (k = 11; k >= 1; k--) {
+        p = 1.0 + p * r / (double)k;
+    }
+    half = n / 2;
+    return (float)(p * (double)epctx_npu__pow2(half)) * epctx_npu__pow2(n - half);
+}
+
+static float epctx_npu__pow(float x, float y)
+{
+    const float nan = epctx_npu__float_of(0x7fc00000u), a = x < 0.0f ? -x : x;
+    const bool whole = y == epctx_npu__trunc(y);
+    const bool odd = whole && y * 0.5f != epctx_npu__trunc(y * 0.5f);
+    float r;
+    if (y == 0.0f || x == 1.0f) {
+        return 1.0f;
+    }
+    if (x != x || y != y || (x < 0.0f && !whole)) {
+        return x < -FLT_MAX && y == y ? (y < 0.0f ? 0.0f : a) : nan;
+    }
+    if (a == 0.0f || a > FLT_MAX) {
+        r = (a == 0.0f) == (y < 0.0f) ? epctx_npu__float_of(0x7f800000u) : 0.0f;
+    } else if (y > FLT_MAX || y < -FLT_MAX) {
+        r = a == 1.0f ? 1.0f : ((a > 1.0f) == (y > 0.0f) ? (y > 0.0f ? y : -y) : 0.0f);
+    } else {
+        r = epctx_npu__exp_wide((double)y * epctx_npu__log_wide(a));
+    }
+    return odd && x < 0.0f ? -r : r;
+}
+
+/* The rest of a division, with the sign of the dividend; exact for quotients below 2^29. */
+static float epctx_npu__fmod(float x, float y)
+{
+    const double q = (double)x / (double)y;
+    if (!(q > -1e9 && q < 1e9)) {
+        return q != q || y == 0.0f ? epctx_npu__float_of(0x7fc00000u) : 0.0f;
+    }
+    return (float)((double)x - (double)(int64_t)q * (double)y);
+}
+
+/* atan: halved twice by the half-angle formula, then the power series. */
+static float epctx_npu__atan(float x)
+{
+    const double a = x < 0.0f ? -(double)x : (double)x;
+    double t = a > 1.0 ? 1.0 / a : a, z, y;
+    t = t / (1.0 + (double)epctx_npu__sqrt((float)(1.0 + t * t)));
+    t = t / (1.0 + (double)epctx_npu__sqrt((float)(1.0 + t * t)));
+    z = t * t;
+    y = 4.0 * t * (1.0 - z * (1.0 / 3 - z * (1.0 / 5 - z * (1.0 / 7 - z / 9))));
+    y = a > 1.0 ? 1.57079632679489661923 - y : y;
+    return x != x ? x : (float)(x < 0.0f ? -y : y);
+}
+
+static float epctx_npu__asin(float x)
+{
+    const float rest = (1.0f - x) * (1.0f + x);
+    if (rest == 0.0f) {
+        return x * 1.57079633f;
+    }
+    return epctx_npu__atan(x / epctx_npu__sqrt(rest));
+}
+
+static float epctx_npu__sinh(float x)
+{
+    const float e = epctx_npu__exp(x);
+    return x > -0.3f && x < 0.3f ? x + x * x * x * (1.0f / 6.0f + x * x * (1.0f / 120.0f))
+                                 : 0.5f * (e - 1.0f / e);
+}
+
+static float epctx_npu__asinh(float x)
+{
+    const float a = x < 0.0f ? -x : x, z = a * a;
+    const float y = a < 0.1f ? a - a * z * (1.0f / 6.0f - z * (3.0f / 40.0f))
+                             : epctx_npu__log(a + epctx_npu__sqrt(z + 1.0f));
+    return x < 0.0f ? -y : y;
+}
+
+static float epctx_npu__atanh(float x)
+{
+    const float z = x * x;
+    return z < 0.01f ? x + x * z * (1.0f / 3.0f + z * (1.0f / 5.0f))
+                     : 0.5f * epctx_npu__log((1.0f + x) / (1.0f - x));
+}
+
+static float epctx_npu__softplus(float x)
+{
+    const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
+    const float tail = e < 1e-3f ? e - 0.5f * e * e : epctx_npu__log(1.0f + e);
+    return x > 0.0f ? x + tail : tail;
+}
+
+static float epctx_npu__gelu(float x)
+{
+    return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
+}
+
+static float epctx_npu__gelu_tanh(float x)
+{
+    return 0.5f * x * (1.0f + epctx_npu__tanh(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
 /* A loop over `count` elements, first in chunks of a constant length: compilers vectorise those
  * where they hesitate over an unknown count (gcc at -O2). `statement` sees the index as `at`. */
 #ifdef __OPTIMIZE_SIZE__
@@ -664,7 +865,34 @@ static float epctx_npu__sqrt(float x)
     X(NEG, -v)                                                                                     \
     X(HARD_SIGMOID, epctx_npu__unit(a *v + b))                                                     \
     X(HARD_SWISH, v *epctx_npu__unit(a *v + b))                                                    \
-    X(ELU, v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v)
+    X(ELU, v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v)                                          \
+    X(CELU, v < 0.0f ? a * (epctx_npu__exp(v / a) - 1.0f) : v)                                     \
+    X(SELU, b * (v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v))                                   \
+    X(RECIPROCAL, 1.0f / v)                                                                        \
+    X(ERF, epctx_npu__erf(v))                                                                      \
+    X(GELU, epctx_npu__gelu(v))                                                                    \
+    X(GELU_TANH, epctx_npu__gelu_tanh(v))                                                          \
+    X(SWISH, v *epctx_npu__sigmoid(a *v))                                                          \
+    X(MISH, v *epctx_npu__tanh(epctx_npu__softplus(v)))                                            \
+    X(SOFTPLUS, epctx_npu__softplus(v))                                                            \
+    X(SOFTSIGN, v / (1.0f + (v < 0.0f ? -v : v)))                                                  \
+    X(THRESHOLD, v > a ? v : 0.0f)                                                                 \
+    X(SHRINK, v < -a ? v + b : (v > a ? v - b : 0.0f))                                             \
+    X(SIGN, v > 0.0f ? 1.0f : (v < 0.0f ? -1.0f : v))                                              \
+    X(FLOOR, epctx_npu__floor(v))                                                                  \
+    X(CEIL, -epctx_npu__floor(-v))                                                                 \
+    X(ROUND, epctx_npu__round(v))                                                                  \
+    X(SIN, epctx_npu__sine(v, 0))                                                                  \
+    X(COS, epctx_npu__sine(v, 1))                                                                  \
+    X(TAN, epctx_npu__sine(v, 0) / epctx_npu__sine(v, 1))                                          \
+    X(ASIN, epctx_npu__asin(v))                                                                    \
+    X(ACOS, 1.57079633f - epctx_npu__asin(v))                                                      \
+    X(ATAN, epctx_npu__atan(v))                                                                    \
+    X(SINH, epctx_npu__sinh(v))                                                                    \
+    X(COSH, 0.5f * (epctx_npu__exp(v) + epctx_npu__exp(-v)))                                       \
+    X(ASINH, epctx_npu__asinh(v))                                                                  \
+    X(ACOSH, epctx_npu__log(v + epctx_npu__sqrt((v - 1.0f) * (v + 1.0f))))                         \
+    X(ATANH, epctx_npu__atanh(v))
 
 typedef enum epctx_npu__act_kind {
     EPCTX_NPU__ACT_NONE = 0,
@@ -710,7 +938,7 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
  * check that gives the bytes each operand must have, and a kernel that never leaves those bytes.
  * ============================================================================================== */
 
-#define EPCTX_NPU__MAX_IN  3
+#define EPCTX_NPU__MAX_IN  7
 #define EPCTX_NPU__MAX_OUT 2
 
 /* Bytes that a kernel may touch, and their alignment. */
@@ -738,12 +966,80 @@ static epctx_npu__extent epctx_npu__floats(uint64_t count)
     return e;
 }
 
+/* Bytes of a type that tensors at run time may have; 0 for others. */
+static uint32_t epctx_npu__elem_size(int64_t type)
+{
+    switch (type) {
+    case EPCTX_ONNX_INT8:
+    case EPCTX_ONNX_UINT8:
+    case EPCTX_ONNX_BOOL:
+        return 1;
+    case EPCTX_ONNX_FLOAT:
+    case EPCTX_ONNX_INT32:
+        return 4;
+    case EPCTX_ONNX_INT64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+static bool epctx_npu__elem_ok(uint32_t elem)
+{
+    return elem == 1 || elem == 4 || elem == 8;
+}
+
 static epctx_npu__extent epctx_npu__items(uint64_t count, uint32_t elem)
 {
     epctx_npu__extent e;
     e.bytes = epctx_npu__mul(count, elem);
     e.align = elem;
     return e;
+}
+
+/* Element `i`, of 4 or 8 bytes. */
+static int64_t epctx_npu__index(const uint8_t *data, size_t i, uint32_t elem)
+{
+    int32_t narrow;
+    int64_t wide;
+    if (elem == 4) {
+        memcpy(&narrow, data + i * 4, 4);
+        return narrow;
+    }
+    memcpy(&wide, data + i * 8, 8);
+    return wide;
+}
+
+/* Element `i` of a tensor of integers or booleans. */
+static int64_t epctx_npu__load_int(const uint8_t *data, size_t i, uint32_t type)
+{
+    switch (type) {
+    case EPCTX_ONNX_INT64:
+        return epctx_npu__index(data, i, 8);
+    case EPCTX_ONNX_INT32:
+        return epctx_npu__index(data, i, 4);
+    case EPCTX_ONNX_INT8:
+        return data[i] < 128 ? data[i] : (int64_t)data[i] - 256;
+    default:
+        return data[i];
+    }
+}
+
+/* Keeps the low bits. */
+static void epctx_npu__store_int(uint8_t *data, size_t i, uint32_t type, int64_t value)
+{
+    const uint32_t low = (uint32_t)((uint64_t)value & UINT32_MAX);
+    switch (type) {
+    case EPCTX_ONNX_INT64:
+        memcpy(data + i * 8, &value, 8);
+        break;
+    case EPCTX_ONNX_INT32:
+        memcpy(data + i * 4, &low, 4);
+        break;
+    default:
+        data[i] = (uint8_t)(low & 0xff);
+        break;
+    }
 }
 
 static bool epctx_npu__act_ok(const epctx_npu__act *act)
@@ -754,7 +1050,7 @@ static bool epctx_npu__act_ok(const epctx_npu__act *act)
 /* -- Move: strided copy; Transpose, Slice, Concat, Expand, Pad ... -- */
 
 typedef struct epctx_npu__move {
-    uint32_t elem;                 /* bytes, 4 or 8 */
+    uint32_t elem;                 /* bytes */
     uint32_t rank;                 /* 1..8 */
     uint32_t from_start, to_start; /* elements */
     uint32_t dims[EPCTX_NPU_MAX_RANK];
@@ -791,7 +1087,7 @@ static bool epctx_npu__check_move(const void *params, epctx_npu__needs *needs)
     const epctx_npu__move *p = (const epctx_npu__move *)params;
     uint64_t from, to, count = 1;
     uint32_t i;
-    if ((p->elem != 4 && p->elem != 8) || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
+    if (!epctx_npu__elem_ok(p->elem) || p->rank < 1 || p->rank > EPCTX_NPU_MAX_RANK ||
         !epctx_npu__span(p->dims, p->from, p->rank, p->from_start, &from) ||
         !epctx_npu__span(p->dims, p->to, p->rank, p->to_start, &to)) {
         return false;
@@ -813,6 +1109,10 @@ static void epctx_npu__move_row(uint8_t *to, const uint8_t *from, size_t count, 
     } else if (elem == 4) {
         for (i = 0; i < count; i++) {
             memcpy(to + (ptrdiff_t)i * to_step * 4, from + (ptrdiff_t)i * from_step * 4, 4);
+        }
+    } else if (elem == 1) {
+        for (i = 0; i < count; i++) {
+            to[(ptrdiff_t)i * to_step] = from[(ptrdiff_t)i * from_step];
         }
     } else {
         for (i = 0; i < count; i++) {
@@ -854,7 +1154,7 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
 
 typedef struct epctx_npu__fill {
     uint32_t count; /* of elements */
-    uint32_t elem;  /* 4 or 8 bytes */
+    uint32_t elem;  /* bytes */
     uint32_t low, high;
 } epctx_npu__fill;
 
@@ -862,7 +1162,7 @@ static bool epctx_npu__check_fill(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__fill *p = (const epctx_npu__fill *)params;
     needs->out[0] = epctx_npu__items(p->count, p->elem);
-    return p->elem == 4 || p->elem == 8;
+    return epctx_npu__elem_ok(p->elem);
 }
 
 static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__args *args,
@@ -876,6 +1176,8 @@ static epctx_status epctx_npu__run_fill(const void *params, const epctx_npu__arg
     for (i = 0; i < p->count; i++) {
         if (p->elem == 4) {
             memcpy(to + i * 4, &p->low, 4);
+        } else if (p->elem == 1) {
+            to[i] = (uint8_t)(p->low & 0xff);
         } else {
             memcpy(to + i * 8, &wide, 8);
         }
@@ -916,7 +1218,9 @@ static epctx_status epctx_npu__run_unary(const void *params, const epctx_npu__ar
     X(DIV, a / b)                                                                                  \
     X(MIN, a != a || a < b ? a : b)                                                                \
     X(MAX, a != a || a > b ? a : b)                                                                \
-    X(PRELU, a < 0.0f ? a * b : a)
+    X(PRELU, a < 0.0f ? a * b : a)                                                                 \
+    X(POW, epctx_npu__pow(a, b))                                                                   \
+    X(FMOD, epctx_npu__fmod(a, b))
 
 typedef enum epctx_npu__binary_kind {
 #define EPCTX_NPU__BINARY_ENUM(name, value) EPCTX_NPU__BINARY_##name,
@@ -1696,32 +2000,40 @@ typedef enum epctx_npu__reduce_kind {
     EPCTX_NPU__REDUCE_MEAN,
     EPCTX_NPU__REDUCE_MAX,
     EPCTX_NPU__REDUCE_MIN,
+    EPCTX_NPU__REDUCE_PROD,
     EPCTX_NPU__REDUCE_COUNT
 } epctx_npu__reduce_kind;
 
 typedef struct epctx_npu__reduce {
-    uint32_t kind, outer, count, inner;
+    uint32_t kind, type, outer, count, inner;
 } epctx_npu__reduce;
 
 static bool epctx_npu__check_reduce(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__reduce *p = (const epctx_npu__reduce *)params;
-    needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->count, p->inner));
-    needs->out[0] = epctx_npu__floats(epctx_npu__mul(p->outer, p->inner));
-    return p->kind < EPCTX_NPU__REDUCE_COUNT && p->count >= 1;
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), elem);
+    needs->out[0] = epctx_npu__items(epctx_npu__mul(p->outer, p->inner), elem);
+    return elem != 0 && p->kind < EPCTX_NPU__REDUCE_COUNT && p->count >= 1;
 }
 
 /* Sums in double: long means of floats lose digits otherwise, and nothing here is compile time. */
 static float epctx_npu__reduce_one(const epctx_npu__reduce *p, const float *x)
 {
     float best = x[0];
-    double sum = 0.0;
+    double sum = 0.0, product = 1.0;
     size_t i;
     if (p->kind <= EPCTX_NPU__REDUCE_MEAN) {
         for (i = 0; i < p->count; i++) {
             sum += (double)x[i * p->inner];
         }
         return (float)(p->kind == EPCTX_NPU__REDUCE_MEAN ? sum / (double)p->count : sum);
+    }
+    if (p->kind == EPCTX_NPU__REDUCE_PROD) {
+        for (i = 0; i < p->count; i++) {
+            product *= (double)x[i * p->inner];
+        }
+        return (float)product;
     }
     for (i = 1; i < p->count; i++) {
         const float v = x[i * p->inner];
@@ -1732,19 +2044,48 @@ static float epctx_npu__reduce_one(const epctx_npu__reduce *p, const float *x)
     return best;
 }
 
+static int64_t epctx_npu__reduce_ints(const epctx_npu__reduce *p, const uint8_t *x, size_t first)
+{
+    int64_t result = epctx_npu__load_int(x, first, p->type);
+    size_t i;
+    for (i = 1; i < p->count; i++) {
+        const int64_t v = epctx_npu__load_int(x, first + i * p->inner, p->type);
+        switch (p->kind) {
+        case EPCTX_NPU__REDUCE_MAX:
+            result = v > result ? v : result;
+            break;
+        case EPCTX_NPU__REDUCE_MIN:
+            result = v < result ? v : result;
+            break;
+        case EPCTX_NPU__REDUCE_PROD:
+            result = (int64_t)((uint64_t)result * (uint64_t)v);
+            break;
+        default:
+            result = (int64_t)((uint64_t)result + (uint64_t)v);
+            break;
+        }
+    }
+    return p->kind == EPCTX_NPU__REDUCE_MEAN ? result / (int64_t)p->count : result;
+}
+
 static epctx_status epctx_npu__run_reduce(const void *params, const epctx_npu__args *args,
                                           epctx_error *error)
 {
     const epctx_npu__reduce *p = (const epctx_npu__reduce *)params;
-    const float *x = (const float *)args->in[0];
-    float *y = (float *)args->out[0];
-    size_t o, i;
+    size_t o, i, n = 0;
     (void)error;
     for (o = 0; o < p->outer; o++) {
-        for (i = 0; i < p->inner; i++) {
-            *y++ = epctx_npu__reduce_one(p, x + i);
+        const size_t first = o * p->count * p->inner;
+        for (i = 0; i < p->inner; i++, n++) {
+            if (p->type == EPCTX_ONNX_FLOAT) {
+                ((float *)args->out[0])[n] =
+                    epctx_npu__reduce_one(p, (const float *)args->in[0] + first + i);
+            } else {
+                epctx_npu__store_int(
+                    (uint8_t *)args->out[0], n, p->type,
+                    epctx_npu__reduce_ints(p, (const uint8_t *)args->in[0], first + i));
+            }
         }
-        x += (size_t)p->count * p->inner;
     }
     return EPCTX_OK;
 }
@@ -1808,7 +2149,7 @@ static epctx_status epctx_npu__run_softmax(const void *params, const epctx_npu__
 /* -- Gather: rows of `inner` elements by an index from data -- */
 
 typedef struct epctx_npu__gather_params {
-    uint32_t elem, index_elem; /* bytes, 4 or 8 */
+    uint32_t elem, index_elem; /* bytes; of an index 4 or 8 */
     uint32_t outer, axis, count, inner;
 } epctx_npu__gather_params;
 
@@ -1818,19 +2159,7 @@ static bool epctx_npu__check_gather(const void *params, epctx_npu__needs *needs)
     needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->axis, p->inner), p->elem);
     needs->in[1] = epctx_npu__items(p->count, p->index_elem);
     needs->out[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), p->elem);
-    return (p->elem == 4 || p->elem == 8) && (p->index_elem == 4 || p->index_elem == 8);
-}
-
-static int64_t epctx_npu__index(const uint8_t *data, size_t i, uint32_t elem)
-{
-    int32_t narrow;
-    int64_t wide;
-    if (elem == 4) {
-        memcpy(&narrow, data + i * 4, 4);
-        return narrow;
-    }
-    memcpy(&wide, data + i * 8, 8);
-    return wide;
+    return epctx_npu__elem_ok(p->elem) && (p->index_elem == 4 || p->index_elem == 8);
 }
 
 static epctx_status epctx_npu__run_gather(const void *params, const epctx_npu__args *args,
@@ -1859,26 +2188,12 @@ static epctx_status epctx_npu__run_gather(const void *params, const epctx_npu__a
     return EPCTX_OK;
 }
 
-/* -- Cast between float, int32 and int64 -- */
+/* -- Cast -- */
 
 typedef struct epctx_npu__cast {
     uint32_t count;
     uint32_t from, to; /* ONNX element types */
 } epctx_npu__cast;
-
-/* Bytes of a type that tensors at run time may have; 0 for others. */
-static uint32_t epctx_npu__elem_size(int64_t type)
-{
-    switch (type) {
-    case EPCTX_ONNX_FLOAT:
-    case EPCTX_ONNX_INT32:
-        return 4;
-    case EPCTX_ONNX_INT64:
-        return 8;
-    default:
-        return 0;
-    }
-}
 
 static bool epctx_npu__check_cast(const void *params, epctx_npu__needs *needs)
 {
@@ -1908,23 +2223,858 @@ static epctx_status epctx_npu__run_cast(const void *params, const epctx_npu__arg
     size_t i;
     (void)error;
     for (i = 0; i < p->count; i++) {
-        float f = 0.0f;
-        int64_t wide = 0;
-        int32_t narrow;
+        float f;
+        int64_t wide;
         if (p->from == EPCTX_ONNX_FLOAT) {
             memcpy(&f, x + i * 4, 4);
-            wide = p->to == EPCTX_ONNX_FLOAT ? 0 : epctx_npu__to_int(f, p->to == EPCTX_ONNX_INT32);
+            wide = epctx_npu__to_int(f, p->to != EPCTX_ONNX_INT64);
         } else {
-            wide = epctx_npu__index(x, i, p->from == EPCTX_ONNX_INT64 ? 8 : 4);
+            wide = epctx_npu__load_int(x, i, p->from);
             f = (float)wide;
         }
         if (p->to == EPCTX_ONNX_FLOAT) {
             memcpy(y + i * 4, &f, 4);
-        } else if (p->to == EPCTX_ONNX_INT64) {
-            memcpy(y + i * 8, &wide, 8);
+        } else if (p->to == EPCTX_ONNX_BOOL) {
+            y[i] = p->from == EPCTX_ONNX_FLOAT ? !(f == 0.0f) : wide != 0;
         } else {
-            narrow = (int32_t)(uint32_t)((uint64_t)wide & UINT32_MAX);
-            memcpy(y + i * 4, &narrow, 4);
+            epctx_npu__store_int(y, i, p->to, wide);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- Exact: integers and booleans, and comparisons of floats -- */
+
+typedef enum epctx_npu__exact_kind {
+    EPCTX_NPU__EXACT_ADD = 0,
+    EPCTX_NPU__EXACT_SUB,
+    EPCTX_NPU__EXACT_MUL,
+    EPCTX_NPU__EXACT_DIV, /* towards zero */
+    EPCTX_NPU__EXACT_MIN,
+    EPCTX_NPU__EXACT_MAX,
+    EPCTX_NPU__EXACT_MOD,  /* sign of the divisor */
+    EPCTX_NPU__EXACT_FMOD, /* sign of the dividend */
+    EPCTX_NPU__EXACT_AND,
+    EPCTX_NPU__EXACT_OR,
+    EPCTX_NPU__EXACT_XOR,
+    EPCTX_NPU__EXACT_LEFT,
+    EPCTX_NPU__EXACT_RIGHT,
+    EPCTX_NPU__EXACT_EQUAL, /* from here on the result is a boolean */
+    EPCTX_NPU__EXACT_LESS,
+    EPCTX_NPU__EXACT_LESS_EQUAL,
+    EPCTX_NPU__EXACT_COUNT
+} epctx_npu__exact_kind;
+
+typedef struct epctx_npu__exact {
+    uint32_t kind, type; /* of both inputs; float only to compare */
+    uint32_t rank;
+    uint32_t dims[EPCTX_NPU_MAX_RANK];
+    int32_t a[EPCTX_NPU_MAX_RANK]; /* strides in elements, 0 where broadcast; the result is dense */
+    int32_t b[EPCTX_NPU_MAX_RANK];
+} epctx_npu__exact;
+
+static uint32_t epctx_npu__exact_type(uint32_t kind, uint32_t type)
+{
+    return kind >= EPCTX_NPU__EXACT_EQUAL ? (uint32_t)EPCTX_ONNX_BOOL : type;
+}
+
+/* Elements of a walk whose result is dense; 0 when rank or dimensions are not allowed. */
+static uint64_t epctx_npu__walk_count(const uint32_t *dims, uint32_t rank)
+{
+    uint64_t count = 1;
+    uint32_t i;
+    for (i = 0; i < rank && rank <= EPCTX_NPU_MAX_RANK; i++) {
+        count = epctx_npu__mul(count, dims[i]);
+    }
+    return rank >= 1 && rank <= EPCTX_NPU_MAX_RANK ? count : 0;
+}
+
+static bool epctx_npu__check_exact(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__exact *p = (const epctx_npu__exact *)params;
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
+    uint64_t a, b;
+    if (count == 0 || p->kind >= EPCTX_NPU__EXACT_COUNT || elem == 0 ||
+        (p->type == EPCTX_ONNX_FLOAT && p->kind < EPCTX_NPU__EXACT_EQUAL) ||
+        !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
+        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
+        return false;
+    }
+    needs->in[0] = epctx_npu__items(a, elem);
+    needs->in[1] = epctx_npu__items(b, elem);
+    needs->out[0] =
+        epctx_npu__items(count, epctx_npu__elem_size(epctx_npu__exact_type(p->kind, p->type)));
+    return true;
+}
+
+/* Wraps like the processors do. The divisor is not 0. */
+static int64_t epctx_npu__exact_int(uint32_t kind, int64_t a, int64_t b)
+{
+    const uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    int64_t rest;
+    switch (kind) {
+    case EPCTX_NPU__EXACT_ADD:
+        return (int64_t)(x + y);
+    case EPCTX_NPU__EXACT_SUB:
+        return (int64_t)(x - y);
+    case EPCTX_NPU__EXACT_MUL:
+        return (int64_t)(x * y);
+    case EPCTX_NPU__EXACT_DIV:
+        return b == -1 ? (int64_t)(0 - x) : a / b;
+    case EPCTX_NPU__EXACT_MIN:
+        return a < b ? a : b;
+    case EPCTX_NPU__EXACT_MAX:
+        return a > b ? a : b;
+    case EPCTX_NPU__EXACT_MOD:
+        rest = b == -1 ? 0 : a % b;
+        return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+    case EPCTX_NPU__EXACT_FMOD:
+        return b == -1 ? 0 : a % b;
+    case EPCTX_NPU__EXACT_AND:
+        return (int64_t)(x & y);
+    case EPCTX_NPU__EXACT_OR:
+        return (int64_t)(x | y);
+    case EPCTX_NPU__EXACT_XOR:
+        return (int64_t)(x ^ y);
+    case EPCTX_NPU__EXACT_LEFT:
+        return y < 64 ? (int64_t)(x << y) : 0;
+    case EPCTX_NPU__EXACT_RIGHT:
+        return y < 64 ? (int64_t)(x >> y) : 0;
+    case EPCTX_NPU__EXACT_EQUAL:
+        return a == b;
+    case EPCTX_NPU__EXACT_LESS:
+        return a < b;
+    default:
+        return a <= b;
+    }
+}
+
+static bool epctx_npu__exact_float(uint32_t kind, float a, float b)
+{
+    if (kind == EPCTX_NPU__EXACT_EQUAL) {
+        return a == b;
+    }
+    return kind == EPCTX_NPU__EXACT_LESS ? a < b : a <= b;
+}
+
+/* The next element of a walk over several tensors: odometer and positions. False at the end. */
+static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at,
+                               const int32_t *const *strides, ptrdiff_t *position, uint32_t count)
+{
+    uint32_t i, j;
+    for (i = rank; i > 0; i--) {
+        const uint32_t d = i - 1;
+        for (j = 0; j < count; j++) {
+            position[j] += strides[j][d];
+        }
+        if (++at[d] < dims[d]) {
+            return true;
+        }
+        at[d] = 0;
+        for (j = 0; j < count; j++) {
+            position[j] -= (ptrdiff_t)dims[d] * strides[j][d];
+        }
+    }
+    return false;
+}
+
+static epctx_status epctx_npu__run_exact(const void *params, const epctx_npu__args *args,
+                                         epctx_error *error)
+{
+    const epctx_npu__exact *p = (const epctx_npu__exact *)params;
+    const uint8_t *a = (const uint8_t *)args->in[0], *b = (const uint8_t *)args->in[1];
+    uint8_t *y = (uint8_t *)args->out[0];
+    const uint32_t to = epctx_npu__exact_type(p->kind, p->type);
+    const bool divides = p->kind == EPCTX_NPU__EXACT_DIV || p->kind == EPCTX_NPU__EXACT_MOD ||
+                         p->kind == EPCTX_NPU__EXACT_FMOD;
+    const int32_t *strides[2];
+    ptrdiff_t position[2] = {0, 0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0};
+    size_t n = 0;
+    strides[0] = p->a;
+    strides[1] = p->b;
+    do {
+        if (p->type == EPCTX_ONNX_FLOAT) {
+            float v, w;
+            memcpy(&v, a + position[0] * 4, 4);
+            memcpy(&w, b + position[1] * 4, 4);
+            y[n++] = epctx_npu__exact_float(p->kind, v, w);
+        } else {
+            const int64_t v = epctx_npu__load_int(a, (size_t)position[0], p->type);
+            const int64_t w = epctx_npu__load_int(b, (size_t)position[1], p->type);
+            if (divides && w == 0) {
+                return epctx_fail(error, EPCTX_ERR_ARG, "%d divided by 0", v);
+            }
+            epctx_npu__store_int(y, n++, to, epctx_npu__exact_int(p->kind, v, w));
+        }
+    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 2));
+    return EPCTX_OK;
+}
+
+/* -- Where: one of two by a condition -- */
+
+typedef struct epctx_npu__where {
+    uint32_t elem, rank;
+    uint32_t dims[EPCTX_NPU_MAX_RANK];
+    int32_t condition[EPCTX_NPU_MAX_RANK]; /* strides */
+    int32_t a[EPCTX_NPU_MAX_RANK];
+    int32_t b[EPCTX_NPU_MAX_RANK];
+} epctx_npu__where;
+
+static bool epctx_npu__check_where(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__where *p = (const epctx_npu__where *)params;
+    const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
+    uint64_t c, a, b;
+    if (count == 0 || !epctx_npu__elem_ok(p->elem) ||
+        !epctx_npu__span(p->dims, p->condition, p->rank, 0, &c) ||
+        !epctx_npu__span(p->dims, p->a, p->rank, 0, &a) ||
+        !epctx_npu__span(p->dims, p->b, p->rank, 0, &b)) {
+        return false;
+    }
+    needs->in[0] = epctx_npu__items(c, 1);
+    needs->in[1] = epctx_npu__items(a, p->elem);
+    needs->in[2] = epctx_npu__items(b, p->elem);
+    needs->out[0] = epctx_npu__items(count, p->elem);
+    return true;
+}
+
+static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__args *args,
+                                         epctx_error *error)
+{
+    const epctx_npu__where *p = (const epctx_npu__where *)params;
+    const uint8_t *c = (const uint8_t *)args->in[0];
+    const uint8_t *a = (const uint8_t *)args->in[1], *b = (const uint8_t *)args->in[2];
+    const size_t elem = p->elem;
+    uint8_t *y = (uint8_t *)args->out[0];
+    const int32_t *strides[3];
+    ptrdiff_t position[3] = {0, 0, 0};
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0};
+    (void)error;
+    strides[0] = p->condition;
+    strides[1] = p->a;
+    strides[2] = p->b;
+    do {
+        memcpy(y, c[position[0]] != 0 ? a + position[1] * (ptrdiff_t)elem
+                                      : b + position[2] * (ptrdiff_t)elem, elem);
+        y += elem;
+    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 3));
+    return EPCTX_OK;
+}
+
+/* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
+
+typedef struct epctx_npu__norm {
+    uint32_t rows, count; /* elements of a row */
+    uint32_t centred;     /* 0: only divided by the root of the mean square */
+    uint32_t inner, channels; /* element i of the tensor takes scale[i / inner % channels] */
+    float epsilon;
+} epctx_npu__norm;
+
+static bool epctx_npu__check_norm(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__norm *p = (const epctx_npu__norm *)params;
+    needs->in[0] = needs->out[0] = epctx_npu__floats(epctx_npu__mul(p->rows, p->count));
+    needs->in[1] = needs->in[2] = epctx_npu__floats(p->channels);
+    return p->centred <= 1 && p->inner >= 1 && p->channels >= 1 && p->count >= 1;
+}
+
+static void epctx_npu__norm_scale(const epctx_npu__norm *p, const float *scale, const float *shift,
+                                  size_t first, float *y)
+{
+    size_t i, left = p->inner - first % p->inner, c = first / p->inner % p->channels;
+    for (i = 0; i < p->count;) {
+        const size_t end = p->count - i < left ? p->count : i + left;
+        const float f = scale != NULL ? scale[c] : 1.0f, g = shift != NULL ? shift[c] : 0.0f;
+        for (; i < end; i++) {
+            y[i] = y[i] * f + g;
+        }
+        left = p->inner;
+        c = c + 1 < p->channels ? c + 1 : 0;
+    }
+}
+
+/* y = (x - mean) / sqrt(variance + epsilon). Sums in double: nothing here is compile time. */
+static void epctx_npu__norm_row(const epctx_npu__norm *p, const float *x, float *y)
+{
+    double sum = 0.0, square = 0.0;
+    float mean = 0.0f, factor;
+    size_t i;
+    if (p->centred != 0) {
+        for (i = 0; i < p->count; i++) {
+            sum += (double)x[i];
+        }
+        mean = (float)(sum / (double)p->count);
+    }
+    for (i = 0; i < p->count; i++) {
+        const float d = x[i] - mean;
+        square += (double)d * (double)d;
+    }
+    factor = 1.0f / epctx_npu__sqrt((float)(square / (double)p->count + (double)p->epsilon));
+    EPCTX_NPU__EACH(at, p->count, y[at] = (x[at] - mean) * factor;);
+}
+
+static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__args *args,
+                                        epctx_error *error)
+{
+    const epctx_npu__norm *p = (const epctx_npu__norm *)params;
+    const float *scale = (const float *)args->in[1], *shift = (const float *)args->in[2];
+    size_t r;
+    (void)error;
+    for (r = 0; r < p->rows; r++) {
+        const size_t first = r * p->count;
+        float *y = (float *)args->out[0] + first;
+        epctx_npu__norm_row(p, (const float *)args->in[0] + first, y);
+        if ((scale != NULL || shift != NULL) && p->inner == 1 && p->channels == p->count) {
+            EPCTX_NPU__EACH(i, p->count, y[i] = y[i] * (scale != NULL ? scale[i] : 1.0f) +
+                                                (shift != NULL ? shift[i] : 0.0f););
+        } else if (scale != NULL || shift != NULL) {
+            epctx_npu__norm_scale(p, scale, shift, first, y);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- Arg: place of the largest or smallest in the middle of [outer][count][inner] -- */
+
+typedef struct epctx_npu__arg {
+    uint32_t smallest, last; /* flags; last: of equal ones */
+    uint32_t type;           /* of the input; the output is int64 */
+    uint32_t outer, count, inner;
+} epctx_npu__arg;
+
+static bool epctx_npu__check_arg(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    needs->in[0] = epctx_npu__items(epctx_npu__mul3(p->outer, p->count, p->inner), elem);
+    needs->out[0] = epctx_npu__items(epctx_npu__mul(p->outer, p->inner), 8);
+    return elem != 0 && p->smallest <= 1 && p->last <= 1 && p->count >= 1;
+}
+
+/* Whether element i is above element j, or below, as `smallest` asks. */
+static bool epctx_npu__arg_better(const epctx_npu__arg *p, const uint8_t *x, size_t i, size_t j)
+{
+    if (p->type == EPCTX_ONNX_FLOAT) {
+        float a, b;
+        memcpy(&a, x + i * 4, 4);
+        memcpy(&b, x + j * 4, 4);
+        return p->smallest != 0 ? a < b : a > b;
+    } else {
+        const int64_t a = epctx_npu__load_int(x, i, p->type);
+        const int64_t b = epctx_npu__load_int(x, j, p->type);
+        return p->smallest != 0 ? a < b : a > b;
+    }
+}
+
+static epctx_status epctx_npu__run_arg(const void *params, const epctx_npu__args *args,
+                                       epctx_error *error)
+{
+    const epctx_npu__arg *p = (const epctx_npu__arg *)params;
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t o, i, k;
+    (void)error;
+    for (o = 0; o < p->outer; o++) {
+        for (i = 0; i < p->inner; i++) {
+            const size_t first = o * p->count * p->inner + i;
+            size_t best = 0;
+            for (k = 1; k < p->count; k++) {
+                const size_t at = first + k * p->inner, now = first + best * p->inner;
+                if (epctx_npu__arg_better(p, x, at, now) ||
+                    (p->last != 0 && !epctx_npu__arg_better(p, x, now, at))) {
+                    best = k;
+                }
+            }
+            epctx_npu__store_int(y, o * p->inner + i, EPCTX_ONNX_INT64, (int64_t)best);
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- what the scattering kernels do with the element that is there -- */
+
+typedef enum epctx_npu__join {
+    EPCTX_NPU__JOIN_NONE = 0, /* the new one */
+    EPCTX_NPU__JOIN_ADD,
+    EPCTX_NPU__JOIN_MUL,
+    EPCTX_NPU__JOIN_MIN,
+    EPCTX_NPU__JOIN_MAX,
+    EPCTX_NPU__JOIN_COUNT
+} epctx_npu__join;
+
+static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
+                                const uint8_t *x, size_t from)
+{
+    static const uint8_t kinds[EPCTX_NPU__JOIN_COUNT] = {0, EPCTX_NPU__EXACT_ADD,
+                                                         EPCTX_NPU__EXACT_MUL, EPCTX_NPU__EXACT_MIN,
+                                                         EPCTX_NPU__EXACT_MAX};
+    const size_t elem = epctx_npu__elem_size(type);
+    if (join == EPCTX_NPU__JOIN_NONE) {
+        memcpy(y + at * elem, x + from * elem, elem);
+    } else if (type == EPCTX_ONNX_FLOAT) {
+        float a, b;
+        memcpy(&a, y + at * 4, 4);
+        memcpy(&b, x + from * 4, 4);
+        a = join == EPCTX_NPU__JOIN_ADD   ? a + b
+            : join == EPCTX_NPU__JOIN_MUL ? a * b
+            : join == EPCTX_NPU__JOIN_MIN ? (b < a ? b : a)
+                                          : (b > a ? b : a);
+        memcpy(y + at * 4, &a, 4);
+    } else {
+        epctx_npu__store_int(y, at, type,
+                             epctx_npu__exact_int(kinds[join], epctx_npu__load_int(y, at, type),
+                                                  epctx_npu__load_int(x, from, type)));
+    }
+}
+
+/* An index from data, counted from the end when negative. */
+static epctx_status epctx_npu__checked(int64_t index, uint32_t size, size_t *out,
+                                       epctx_error *error)
+{
+    *out = 0;
+    if (index < -(int64_t)size || index >= (int64_t)size) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "index %d: expected %d..%d", index, -(int64_t)size,
+                          (int64_t)size - 1);
+    }
+    *out = (size_t)(index < 0 ? index + (int64_t)size : index);
+    return EPCTX_OK;
+}
+
+/* -- Pick: GatherElements and ScatterElements, one index per element -- */
+
+typedef struct epctx_npu__pick {
+    uint32_t type, index_elem, scatter, join;
+    uint32_t rank, axis;
+    uint32_t dims[EPCTX_NPU_MAX_RANK];      /* of the indices */
+    uint32_t data_dims[EPCTX_NPU_MAX_RANK]; /* of the data */
+} epctx_npu__pick;
+
+static bool epctx_npu__check_pick(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__pick *p = (const epctx_npu__pick *)params;
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const uint64_t count = epctx_npu__walk_count(p->dims, p->rank);
+    const uint64_t data = epctx_npu__walk_count(p->data_dims, p->rank);
+    uint32_t i;
+    if (count == 0 || data == 0 || elem == 0 || (p->index_elem != 4 && p->index_elem != 8) ||
+        p->scatter > 1 || p->join >= EPCTX_NPU__JOIN_COUNT || p->axis >= p->rank) {
+        return false;
+    }
+    for (i = 0; i < p->rank; i++) {
+        if (i != p->axis && p->dims[i] > p->data_dims[i]) {
+            return false;
+        }
+    }
+    needs->in[0] = epctx_npu__items(data, elem);
+    needs->in[1] = epctx_npu__items(count, p->index_elem);
+    needs->in[2] = epctx_npu__items(count, elem);
+    needs->out[0] = epctx_npu__items(p->scatter != 0 ? data : count, elem);
+    return true;
+}
+
+static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__args *args,
+                                        epctx_error *error)
+{
+    const epctx_npu__pick *p = (const epctx_npu__pick *)params;
+    const size_t elem = epctx_npu__elem_size(p->type);
+    const uint8_t *x = (const uint8_t *)args->in[0];
+    uint8_t *y = (uint8_t *)args->out[0];
+    int32_t dense[EPCTX_NPU_MAX_RANK];
+    const int32_t *strides[1];
+    uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
+    ptrdiff_t position[1] = {0};
+    size_t n = 0, size = 1, index;
+    for (i = p->rank; i > 0; i--) {
+        dense[i - 1] = (int32_t)size;
+        size *= p->data_dims[i - 1];
+    }
+    strides[0] = dense;
+    if (p->scatter != 0) {
+        if (args->in[2] == NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "no updates");
+        }
+        memcpy(y, x, size * elem);
+    }
+    do {
+        const ptrdiff_t base = position[0] - (ptrdiff_t)at[p->axis] * dense[p->axis];
+        epctx_status status = epctx_npu__checked(
+            epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
+            p->data_dims[p->axis], &index, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        index = (size_t)base + index * (size_t)dense[p->axis];
+        if (p->scatter != 0) {
+            epctx_npu__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
+        } else {
+            memcpy(y + n * elem, x + index * elem, elem);
+        }
+        n++;
+    } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 1));
+    return EPCTX_OK;
+}
+
+/* -- Tuples: GatherND and ScatterND, `depth` indices lead to a row of `inner` elements -- */
+
+typedef struct epctx_npu__tuples {
+    uint32_t type, scatter, join;
+    uint32_t batch, count, depth, inner; /* count: tuples of one batch */
+    uint32_t dims[EPCTX_NPU_MAX_RANK];   /* that the indices walk */
+} epctx_npu__tuples;
+
+static bool epctx_npu__check_tuples(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__tuples *p = (const epctx_npu__tuples *)params;
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    const uint64_t data = epctx_npu__mul3(p->batch, epctx_npu__walk_count(p->dims, p->depth),
+                                          p->inner);
+    const uint64_t rows = epctx_npu__mul(p->batch, p->count);
+    needs->in[0] = epctx_npu__items(data, elem);
+    needs->in[1] = epctx_npu__items(epctx_npu__mul(rows, p->depth), 8);
+    needs->in[2] = epctx_npu__items(epctx_npu__mul(rows, p->inner), elem);
+    needs->out[0] = p->scatter != 0 ? needs->in[0] : needs->in[2];
+    return data != 0 && elem != 0 && p->scatter <= 1 && p->join < EPCTX_NPU__JOIN_COUNT;
+}
+
+static epctx_status epctx_npu__run_tuples(const void *params, const epctx_npu__args *args,
+                                          epctx_error *error)
+{
+    const epctx_npu__tuples *p = (const epctx_npu__tuples *)params;
+    const size_t elem = epctx_npu__elem_size(p->type);
+    const size_t block = (size_t)epctx_npu__walk_count(p->dims, p->depth) * p->inner;
+    const uint8_t *x = (const uint8_t *)args->in[0], *updates = (const uint8_t *)args->in[2];
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t b, n, d, i;
+    if (p->scatter != 0) {
+        if (updates == NULL) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "no updates");
+        }
+        memcpy(y, x, p->batch * block * elem);
+    }
+    for (b = 0; b < p->batch; b++) {
+        for (n = 0; n < p->count; n++) {
+            const size_t row = b * p->count + n;
+            size_t at = 0, index;
+            for (d = 0; d < p->depth; d++) {
+                epctx_status status = epctx_npu__checked(
+                    epctx_npu__index((const uint8_t *)args->in[1], row * p->depth + d, 8),
+                    p->dims[d], &index, error);
+                if (status != EPCTX_OK) {
+                    return status;
+                }
+                at = at * p->dims[d] + index;
+            }
+            at = b * block + at * p->inner;
+            if (p->scatter == 0) {
+                memcpy(y + row * p->inner * elem, x + at * elem, p->inner * elem);
+            }
+            for (i = 0; i < p->inner && p->scatter != 0; i++) {
+                epctx_npu__join_one(p->join, p->type, y, at + i, updates, row * p->inner + i);
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- Quantize and Dequantize: a scale and a zero point for each of `channels` -- */
+
+typedef struct epctx_npu__quantize {
+    uint32_t type; /* of the integers */
+    uint32_t outer, channels, inner;
+} epctx_npu__quantize;
+
+static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
+    const uint64_t count = epctx_npu__mul3(p->outer, p->channels, p->inner);
+    needs->in[0] = epctx_npu__floats(count);
+    needs->in[1] = epctx_npu__floats(p->channels);
+    needs->in[2] = epctx_npu__items(p->channels, 1);
+    needs->out[0] = epctx_npu__items(count, 1);
+    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
+}
+
+static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu__args *args,
+                                            epctx_error *error)
+{
+    const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
+    const float low = p->type == EPCTX_ONNX_INT8 ? -128.0f : 0.0f, high = low + 255.0f;
+    const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
+    const uint8_t *zeros = (const uint8_t *)args->in[2];
+    uint8_t *y = (uint8_t *)args->out[0];
+    size_t o, c, i;
+    (void)error;
+    for (o = 0; o < p->outer; o++) {
+        for (c = 0; c < p->channels; c++) {
+            const float scale = scales[c];
+            const float zero =
+                zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
+            for (i = 0; i < p->inner; i++) {
+                float v = epctx_npu__round(x[i] / scale) + zero;
+                v = v > low ? v : low; /* NaN, too */
+                v = v < high ? v : high;
+                y[i] = (uint8_t)((int32_t)v & 0xff);
+            }
+            x += p->inner;
+            y += p->inner;
+        }
+    }
+    return EPCTX_OK;
+}
+
+static bool epctx_npu__check_dequantize(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
+    const uint64_t count = epctx_npu__mul3(p->outer, p->channels, p->inner);
+    const uint32_t elem = epctx_npu__elem_size(p->type);
+    needs->in[0] = epctx_npu__items(count, elem);
+    needs->in[1] = epctx_npu__floats(p->channels);
+    needs->in[2] = epctx_npu__items(p->channels, elem);
+    needs->out[0] = epctx_npu__floats(count);
+    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 ||
+           p->type == EPCTX_ONNX_INT32;
+}
+
+static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_npu__args *args,
+                                              epctx_error *error)
+{
+    const epctx_npu__quantize *p = (const epctx_npu__quantize *)params;
+    const uint8_t *x = (const uint8_t *)args->in[0], *zeros = (const uint8_t *)args->in[2];
+    const float *scales = (const float *)args->in[1];
+    const size_t elem = epctx_npu__elem_size(p->type);
+    float *y = (float *)args->out[0];
+    size_t o, c, i;
+    (void)error;
+    for (o = 0; o < p->outer; o++) {
+        for (c = 0; c < p->channels; c++) {
+            const float scale = scales[c];
+            const int64_t zero = zeros != NULL ? epctx_npu__load_int(zeros, c, p->type) : 0;
+            if (p->type == EPCTX_ONNX_INT8) {
+                const int32_t z = (int32_t)zero;
+                EPCTX_NPU__EACH(j, p->inner, const int32_t v = ((int32_t)x[j] ^ 128) - 128 - z;
+                                y[j] = (float)v * scale;);
+            } else if (p->type == EPCTX_ONNX_UINT8) {
+                const int32_t z = (int32_t)zero;
+                EPCTX_NPU__EACH(j, p->inner, y[j] = (float)((int32_t)x[j] - z) * scale;);
+            } else {
+                for (i = 0; i < p->inner; i++) {
+                    y[i] = (float)(epctx_npu__load_int(x, i, p->type) - zero) * scale;
+                }
+            }
+            x += p->inner * elem;
+            y += p->inner;
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* -- Resample: one axis of [outer][in][inner] by a table of taps; Resize -- */
+
+typedef struct epctx_npu__resample {
+    uint32_t outer, in, out, inner, taps;
+} epctx_npu__resample;
+
+/* in[1]: int32 positions, in[2]: float weights, [out][taps] each; a position outside counts as
+ * nothing. */
+static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__resample *p = (const epctx_npu__resample *)params;
+    needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->in, p->inner));
+    needs->in[1] = needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->out, p->taps));
+    needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->out, p->inner));
+    return p->taps >= 1;
+}
+
+static epctx_status epctx_npu__run_resample(const void *params, const epctx_npu__args *args,
+                                            epctx_error *error)
+{
+    const epctx_npu__resample *p = (const epctx_npu__resample *)params;
+    const uint8_t *positions = (const uint8_t *)args->in[1];
+    const float *weights = (const float *)args->in[2];
+    const float *x = (const float *)args->in[0];
+    float *y = (float *)args->out[0];
+    size_t o, n, t;
+    (void)error;
+    for (o = 0; o < p->outer; o++) {
+        for (n = 0; n < p->out; n++) {
+            bool first = true;
+            for (t = 0; t < p->taps; t++) {
+                const int64_t at = epctx_npu__index(positions, n * p->taps + t, 4);
+                const float w = weights[n * p->taps + t];
+                const float *from;
+                if (at < 0 || at >= (int64_t)p->in) {
+                    continue;
+                }
+                from = x + (size_t)at * p->inner;
+                if (first) {
+                    EPCTX_NPU__EACH(i, p->inner, y[i] = from[i] * w;);
+                } else {
+                    EPCTX_NPU__EACH(i, p->inner, y[i] += from[i] * w;);
+                }
+                first = false;
+            }
+            if (first) {
+                memset(y, 0, p->inner * sizeof *y);
+            }
+            y += p->inner;
+        }
+        x += (size_t)p->in * p->inner;
+    }
+    return EPCTX_OK;
+}
+
+/* -- Recurrent: RNN, GRU and LSTM over time; what the inputs give is computed before -- */
+
+typedef enum epctx_npu__cell {
+    EPCTX_NPU__CELL_RNN = 0,
+    EPCTX_NPU__CELL_GRU,
+    EPCTX_NPU__CELL_LSTM,
+    EPCTX_NPU__CELL_COUNT
+} epctx_npu__cell;
+
+typedef struct epctx_npu__recurrent {
+    uint32_t cell, reverse;
+    uint32_t late_reset; /* GRU: the reset gate scales what the matrix made (linear_before_reset) */
+    uint32_t time, batch, hidden;
+    epctx_npu__act f, g, h;
+} epctx_npu__recurrent;
+
+static uint32_t epctx_npu__gates(uint32_t cell)
+{
+    return cell == EPCTX_NPU__CELL_LSTM ? 4 : (cell == EPCTX_NPU__CELL_GRU ? 3 : 1);
+}
+
+static uint64_t epctx_npu__padded(uint64_t hidden)
+{
+    return (hidden + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS * EPCTX_NPU__COLUMNS;
+}
+
+/* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
+ * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
+ * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; working memory. */
+static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs)
+{
+    const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
+    const uint64_t state = epctx_npu__mul(p->batch, p->hidden);
+    uint32_t gates;
+    if (p->cell >= EPCTX_NPU__CELL_COUNT) {
+        return false;
+    }
+    gates = epctx_npu__gates(p->cell);
+    needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->time, state, gates));
+    needs->in[1] =
+        epctx_npu__floats(epctx_npu__packed(gates, p->hidden, p->hidden, EPCTX_NPU__COLUMNS));
+    needs->in[2] = epctx_npu__floats(p->hidden);
+    needs->in[3] = epctx_npu__floats(epctx_npu__mul(p->hidden, 3));
+    needs->in[4] = needs->in[5] = epctx_npu__floats(state);
+    needs->in[6] = epctx_npu__items(p->batch, 4);
+    needs->out[0] = epctx_npu__floats(epctx_npu__mul((uint64_t)p->time + 2, state));
+    needs->out[1] =
+        epctx_npu__floats(epctx_npu__mul(epctx_npu__padded(p->hidden), (uint64_t)gates + 1));
+    return epctx_npu__act_ok(&p->f) && epctx_npu__act_ok(&p->g) && epctx_npu__act_ok(&p->h);
+}
+
+/* y = weights * x for one gate; y has room for whole blocks. */
+static void epctx_npu__gate(const epctx_npu__recurrent *p, const float *weights, uint32_t gate,
+                            const float *x, float *y)
+{
+    const size_t padded = (size_t)epctx_npu__padded(p->hidden);
+    size_t n;
+    weights += gate * padded * p->hidden;
+    for (n = 0; n < p->hidden; n += EPCTX_NPU__COLUMNS) {
+        epctx_npu__tile_row(x, 1, weights + n * p->hidden, p->hidden, y + n);
+    }
+}
+
+static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *const *in,
+                                 const float *x, float *work, float *h, float *c)
+{
+    const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
+    float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
+    const float *peep = in[3];
+    size_t i;
+    for (i = 0; i < 4; i++) {
+        epctx_npu__gate(p, in[1], (uint32_t)i, h, work + i * padded);
+    }
+    EPCTX_NPU__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
+    for (i = 0; i < n && peep != NULL; i++) {
+        gi[i] += peep[i] * c[i];
+        gf[i] += peep[2 * n + i] * c[i];
+    }
+    epctx_npu__activate(gi, n, &p->f);
+    epctx_npu__activate(gf, n, &p->f);
+    epctx_npu__activate(gc, n, &p->g);
+    EPCTX_NPU__EACH(j, n, c[j] = gf[j] * c[j] + gi[j] * gc[j]; t[j] = c[j]; go[j] += x[n + j];);
+    for (i = 0; i < n && peep != NULL; i++) {
+        go[i] += peep[n + i] * c[i];
+    }
+    epctx_npu__activate(go, n, &p->f);
+    epctx_npu__activate(t, n, &p->h);
+    EPCTX_NPU__EACH(j, n, h[j] = go[j] * t[j];);
+}
+
+static void epctx_npu__cell_gru(const epctx_npu__recurrent *p, const float *const *in,
+                                const float *x, float *work, float *h)
+{
+    const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
+    float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
+    const float *bias = in[2];
+    epctx_npu__gate(p, in[1], 0, h, z);
+    epctx_npu__gate(p, in[1], 1, h, r);
+    EPCTX_NPU__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
+    epctx_npu__activate(z, n, &p->f);
+    epctx_npu__activate(r, n, &p->f);
+    if (p->late_reset != 0) {
+        epctx_npu__gate(p, in[1], 2, h, g);
+        EPCTX_NPU__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
+    } else {
+        EPCTX_NPU__EACH(j, n, t[j] = r[j] * h[j];);
+        epctx_npu__gate(p, in[1], 2, t, g);
+        EPCTX_NPU__EACH(j, n, g[j] += x[2 * n + j];);
+    }
+    epctx_npu__activate(g, n, &p->g);
+    EPCTX_NPU__EACH(j, n, h[j] = (1.0f - z[j]) * g[j] + z[j] * h[j];);
+}
+
+static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu__args *args,
+                                             epctx_error *error)
+{
+    const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
+    const size_t n = p->hidden, state = p->batch * n, gates = epctx_npu__gates(p->cell);
+    const float *const *in = (const float *const *)args->in;
+    float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
+    float *work = (float *)args->out[1];
+    size_t b, s;
+    memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
+    if (in[4] != NULL) {
+        memcpy(last, in[4], state * sizeof *last);
+    }
+    if (in[5] != NULL) {
+        memcpy(cells, in[5], state * sizeof *cells);
+    }
+    for (b = 0; b < p->batch; b++) {
+        const int64_t length =
+            in[6] != NULL ? epctx_npu__index((const uint8_t *)args->in[6], b, 4) : (int64_t)p->time;
+        float *h = last + b * n;
+        if (length < 0 || length > (int64_t)p->time) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "length %d: expected 0..%u", length,
+                              (uint64_t)p->time);
+        }
+        for (s = 0; s < (size_t)length; s++) {
+            const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
+            const float *x = in[0] + (t * p->batch + b) * gates * n;
+            if (p->cell == EPCTX_NPU__CELL_LSTM) {
+                epctx_npu__cell_lstm(p, in, x, work, h, cells + b * n);
+            } else if (p->cell == EPCTX_NPU__CELL_GRU) {
+                epctx_npu__cell_gru(p, in, x, work, h);
+            } else {
+                epctx_npu__gate(p, in[1], 0, h, work);
+                EPCTX_NPU__EACH(j, n, h[j] = work[j] + x[j];);
+                epctx_npu__activate(h, n, &p->f);
+            }
+            memcpy(y + (t * p->batch + b) * n, h, n * sizeof *y);
         }
     }
     return EPCTX_OK;
@@ -1947,7 +3097,17 @@ static epctx_status epctx_npu__run_cast(const void *params, const epctx_npu__arg
     X(REDUCE, "Reduce", 1, 1, 1, epctx_npu__reduce, reduce)                                        \
     X(SOFTMAX, "Softmax", 1, 1, 1, epctx_npu__softmax, softmax)                                    \
     X(GATHER, "Gather", 2, 1, 3, epctx_npu__gather_params, gather)                                 \
-    X(CAST, "Cast", 1, 1, 1, epctx_npu__cast, cast)
+    X(CAST, "Cast", 1, 1, 1, epctx_npu__cast, cast)                                                \
+    X(EXACT, "Exact", 2, 1, 3, epctx_npu__exact, exact)                                            \
+    X(WHERE, "Where", 3, 1, 7, epctx_npu__where, where)                                            \
+    X(NORM, "Norm", 3, 1, 1, epctx_npu__norm, norm)                                                \
+    X(ARG, "Arg", 1, 1, 1, epctx_npu__arg, arg)                                                    \
+    X(PICK, "Pick", 3, 1, 3, epctx_npu__pick, pick)                                                \
+    X(TUPLES, "Tuples", 3, 1, 3, epctx_npu__tuples, tuples)                                        \
+    X(QUANTIZE, "Quantize", 3, 1, 3, epctx_npu__quantize, quantize)                                \
+    X(DEQUANTIZE, "Dequantize", 3, 1, 3, epctx_npu__quantize, dequantize)                          \
+    X(RESAMPLE, "Resample", 3, 1, 7, epctx_npu__resample, resample)                                \
+    X(RECURRENT, "Recurrent", 7, 2, 3, epctx_npu__recurrent, recurrent)
 
 typedef enum epctx_npu__opcode {
 #define EPCTX_NPU__OP_ENUM(id, text, ins, outs, required, type, name) EPCTX_NPU__OP_##id,
@@ -2201,7 +3361,7 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
         if (size > c->weight_size || offset > c->weight_size - size ||
-            offset % EPCTX_NPU_ALIGN != 0 || (w[4] != 4 && w[4] != 8) || size % w[4] != 0) {
+            offset % EPCTX_NPU_ALIGN != 0 || !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u, %u bytes, does not fit its "
                               "section of %u bytes",
@@ -2550,6 +3710,19 @@ EPCTX_API epctx_status epctx_npu_check_weights(const epctx_npu_context *context,
     return EPCTX_OK;
 }
 
+EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t index,
+                                   epctx_span *bytes, uint32_t *elem)
+{
+    const uint32_t *w = context->weight_table + (size_t)index * EPCTX_NPU__WEIGHT_WORDS;
+    if (index >= context->weight_count) {
+        return false;
+    }
+    bytes->data = context->blob.data + context->weight_offset + epctx_npu__pair(w);
+    bytes->size = (size_t)epctx_npu__pair(w + 2);
+    *elem = w[4];
+    return true;
+}
+
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
@@ -2716,7 +3889,7 @@ EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *po
  * ============================================================================================== */
 
 #define EPCTX_NPU__NONE      UINT32_MAX
-#define EPCTX_NPU__MAX_OPSET 21
+#define EPCTX_NPU__MAX_OPSET 24
 
 #define EPCTX_NPU__TRY(call)                                                                       \
     do {                                                                                           \
@@ -2977,18 +4150,39 @@ static bool epctx_npu__foldable(const epctx_npu__step *s)
     switch (s->op) {
     case EPCTX_NPU__OP_MOVE:
     case EPCTX_NPU__OP_FILL:
-    case EPCTX_NPU__OP_BINARY:
     case EPCTX_NPU__OP_PACK:
     case EPCTX_NPU__OP_GATHER:
     case EPCTX_NPU__OP_CAST:
+    case EPCTX_NPU__OP_EXACT:
+    case EPCTX_NPU__OP_WHERE:
+    case EPCTX_NPU__OP_ARG:
+    case EPCTX_NPU__OP_PICK:
+    case EPCTX_NPU__OP_TUPLES:
+    case EPCTX_NPU__OP_DEQUANTIZE:
         return true;
+    case EPCTX_NPU__OP_BINARY:
+        return s->params.binary.kind < EPCTX_NPU__BINARY_POW;
+    case EPCTX_NPU__OP_REDUCE:
+        return s->params.reduce.type != EPCTX_ONNX_FLOAT ||
+               s->params.reduce.kind == EPCTX_NPU__REDUCE_MAX ||
+               s->params.reduce.kind == EPCTX_NPU__REDUCE_MIN;
     case EPCTX_NPU__OP_UNARY:
-        return s->params.unary.act.kind == EPCTX_NPU__ACT_RELU ||
-               s->params.unary.act.kind == EPCTX_NPU__ACT_CLIP ||
-               s->params.unary.act.kind == EPCTX_NPU__ACT_LEAKY ||
-               s->params.unary.act.kind == EPCTX_NPU__ACT_SQRT ||
-               s->params.unary.act.kind == EPCTX_NPU__ACT_ABS ||
-               s->params.unary.act.kind == EPCTX_NPU__ACT_NEG;
+        switch (s->params.unary.act.kind) {
+        case EPCTX_NPU__ACT_RELU:
+        case EPCTX_NPU__ACT_CLIP:
+        case EPCTX_NPU__ACT_LEAKY:
+        case EPCTX_NPU__ACT_SQRT:
+        case EPCTX_NPU__ACT_ABS:
+        case EPCTX_NPU__ACT_NEG:
+        case EPCTX_NPU__ACT_RECIPROCAL:
+        case EPCTX_NPU__ACT_SIGN:
+        case EPCTX_NPU__ACT_FLOOR:
+        case EPCTX_NPU__ACT_CEIL:
+        case EPCTX_NPU__ACT_ROUND:
+            return true;
+        default:
+            return false;
+        }
     default:
         return false;
     }
@@ -3036,11 +4230,14 @@ static bool epctx_npu__all_constant(const epctx_npu__compiler *c, const epctx_np
 static void epctx_npu__step_init(epctx_npu__step *s, epctx_npu__opcode op, uint32_t a, uint32_t b,
                                  uint32_t out)
 {
+    uint32_t i;
     memset(s, 0, sizeof *s);
     s->op = op;
+    for (i = 2; i < EPCTX_NPU__MAX_IN; i++) {
+        s->in[i] = EPCTX_NPU__NONE;
+    }
     s->in[0] = a;
     s->in[1] = b;
-    s->in[2] = EPCTX_NPU__NONE;
     s->out = out;
     s->temporary = EPCTX_NPU__NONE;
 }
@@ -3272,8 +4469,8 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     t = &c->tensors[*id];
     if (t->elem == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' has no fixed shape, or a type other than float32, int32 "
-                          "and int64",
+                          "input '%S' has no fixed shape, or a type other than float32, int8, "
+                          "uint8, int32, int64 and bool",
                           &node->inputs[i]);
     }
     return EPCTX_OK;
@@ -3473,6 +4670,176 @@ static float epctx_npu__f_div(float a, float b)
     return r;
 }
 
+/* -- one step each, for operators made of several -- */
+
+static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x, epctx_npu__act_kind kind,
+                                        float a, float b, uint32_t *y)
+{
+    epctx_npu__step s;
+    epctx_npu__shape shape = c->tensors[x].shape;
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, *y);
+    s.params.unary.count = (uint32_t)c->tensors[x].count;
+    s.params.unary.act.kind = (uint32_t)kind;
+    s.params.unary.act.a = a;
+    s.params.unary.act.b = b;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__emit_cast(epctx_npu__compiler *c, uint32_t x, int32_t to,
+                                         uint32_t *y)
+{
+    epctx_npu__step s;
+    epctx_npu__shape shape = c->tensors[x].shape;
+    *y = x;
+    if (c->tensors[x].elem == to) {
+        return EPCTX_OK;
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, to, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, *y);
+    s.params.cast.count = (uint32_t)c->tensors[x].count;
+    s.params.cast.from = (uint32_t)c->tensors[x].elem;
+    s.params.cast.to = (uint32_t)to;
+    return epctx_npu__emit(c, &s);
+}
+
+/* A constant scalar of any type that holds a small integer. */
+static epctx_status epctx_npu__scalar(epctx_npu__compiler *c, int32_t elem, int32_t value,
+                                      uint32_t *id)
+{
+    epctx_npu__shape shape = {0, {0}};
+    const float f = (float)value;
+    void *data;
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, elem, &shape, &data, id));
+    if (elem == EPCTX_ONNX_FLOAT) {
+        memcpy(data, &f, sizeof f);
+    } else {
+        epctx_npu__store_int((uint8_t *)data, 0, (uint32_t)elem, value);
+    }
+    return EPCTX_OK;
+}
+
+/* 0, 1, 2 ... n-1 laid along `axis` of a shape of `rank` dimensions. */
+static epctx_status epctx_npu__ramp(epctx_npu__compiler *c, int64_t n, uint32_t rank, uint32_t axis,
+                                    uint32_t *id)
+{
+    epctx_npu__shape shape = {0, {0}};
+    void *data;
+    int64_t i;
+    shape.rank = rank;
+    for (i = 0; i < (int64_t)rank; i++) {
+        shape.dims[i] = i == (int64_t)axis ? n : 1;
+    }
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, id));
+    for (i = 0; i < n; i++) {
+        memcpy((uint8_t *)data + i * 8, &i, 8);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__emit_exact(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
+                                          uint32_t a, uint32_t b, uint32_t *out)
+{
+    epctx_npu__step s;
+    epctx_npu__exact *p = &s.params.exact;
+    const int32_t type = c->tensors[a].elem;
+    int64_t strides[2][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape;
+    uint32_t i;
+    if (c->tensors[b].elem != type) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "inputs have types %s and %s",
+                          epctx_elem_name(type), epctx_elem_name(c->tensors[b].elem));
+    }
+    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(
+        c, (int32_t)epctx_npu__exact_type((uint32_t)kind, (uint32_t)type), &shape, out));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_EXACT, a, b, *out);
+    memset(strides, 0, sizeof strides);
+    memset(dims, 0, sizeof dims);
+    memcpy(dims, shape.dims, sizeof dims);
+    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[0]);
+    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[1]);
+    p->kind = (uint32_t)kind;
+    p->type = (uint32_t)type;
+    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 2);
+    for (i = 0; i < p->rank; i++) {
+        p->dims[i] = (uint32_t)dims[i];
+        p->a[i] = (int32_t)strides[0][i];
+        p->b[i] = (int32_t)strides[1][i];
+    }
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__emit_where(epctx_npu__compiler *c, uint32_t condition, uint32_t a,
+                                          uint32_t b, uint32_t *out)
+{
+    epctx_npu__step s;
+    epctx_npu__where *p = &s.params.where;
+    int64_t strides[3][EPCTX_NPU_MAX_RANK], dims[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape shape, both;
+    uint32_t i;
+    if (c->tensors[condition].elem != EPCTX_ONNX_BOOL || c->tensors[a].elem != c->tensors[b].elem) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected a boolean condition and two inputs of one type");
+    }
+    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &both));
+    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[condition].shape, &both, &shape));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[a].elem, &shape, out));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_WHERE, condition, a, *out);
+    s.in[2] = b;
+    memset(strides, 0, sizeof strides);
+    memset(dims, 0, sizeof dims);
+    memcpy(dims, shape.dims, sizeof dims);
+    epctx_npu__broadcast_strides(&c->tensors[condition].shape, &shape, strides[0]);
+    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, strides[1]);
+    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, strides[2]);
+    p->elem = epctx_npu__elem_size(c->tensors[a].elem);
+    p->rank = epctx_npu__collapse(dims, shape.rank, strides, 3);
+    for (i = 0; i < p->rank; i++) {
+        p->dims[i] = (uint32_t)dims[i];
+        p->condition[i] = (int32_t)strides[0][i];
+        p->a[i] = (int32_t)strides[1][i];
+        p->b[i] = (int32_t)strides[2][i];
+    }
+    return epctx_npu__emit(c, &s);
+}
+
+/* A kind for every type: floats by Binary, integers exactly. */
+static epctx_status epctx_npu__emit_any(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
+                                        uint32_t a, uint32_t b, uint32_t *out)
+{
+    epctx_npu__exact_kind exact;
+    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
+        return epctx_npu__emit_binary(c, kind, a, b, out);
+    }
+    switch (kind) {
+    case EPCTX_NPU__BINARY_ADD:
+        exact = EPCTX_NPU__EXACT_ADD;
+        break;
+    case EPCTX_NPU__BINARY_SUB:
+        exact = EPCTX_NPU__EXACT_SUB;
+        break;
+    case EPCTX_NPU__BINARY_MUL:
+        exact = EPCTX_NPU__EXACT_MUL;
+        break;
+    case EPCTX_NPU__BINARY_DIV:
+        exact = EPCTX_NPU__EXACT_DIV;
+        break;
+    case EPCTX_NPU__BINARY_MIN:
+        exact = EPCTX_NPU__EXACT_MIN;
+        break;
+    case EPCTX_NPU__BINARY_MAX:
+        exact = EPCTX_NPU__EXACT_MAX;
+        break;
+    case EPCTX_NPU__BINARY_FMOD:
+        exact = EPCTX_NPU__EXACT_FMOD;
+        break;
+    default:
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
+    }
+    return epctx_npu__emit_exact(c, exact, a, b, out);
+}
+
 /* ================================================================================================
  * >>compile: operators
  *
@@ -3504,14 +4871,29 @@ static epctx_status epctx_npu__lower_identity(epctx_npu__compiler *c)
     return epctx_npu__lower_alias(c, x, &shape);
 }
 
+/* Everything is kept when training_mode is false; the mask says so. */
 static epctx_status epctx_npu__lower_dropout(epctx_npu__compiler *c)
 {
-    uint32_t mode;
-    EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+    uint32_t x, mode, mask;
+    const void *training;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &mode));
-    if (mode != EPCTX_NPU__NONE ||
+    if (mode != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__want_constant(c, mode, "training_mode"));
+        EPCTX_NPU__TRY(epctx_npu__data(c, mode, &training));
+    }
+    if ((mode != EPCTX_NPU__NONE &&
+         (c->tensors[mode].elem != EPCTX_ONNX_BOOL || c->tensors[mode].count != 1 ||
+          *(const uint8_t *)training != 0)) ||
         (c->node->version < 7 && epctx_node_int(c->node, "is_test", 0) == 0)) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "training mode is not supported");
+    }
+    if (c->node->version < 12) {
+        EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+    } else if (c->node->output_count > 1) {
+        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_BOOL, &c->tensors[x].shape, &mask));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, mask, 1));
+        EPCTX_NPU__TRY(epctx_npu__output(c, 1, mask));
     }
     return epctx_npu__lower_identity(c);
 }
@@ -3661,7 +5043,8 @@ static epctx_status epctx_npu__lower_constant(epctx_npu__compiler *c)
         EPCTX_NPU__TRY(epctx_npu__import_tensor(c, a->t, &id));
         if (c->tensors[id].elem == 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "expected a constant of float32, int32 or int64, found %s",
+                              "expected a constant of float32, int8, uint8, int32, int64 or bool, "
+                              "found %s",
                               epctx_elem_name(a->t->elem_type));
         }
         return epctx_npu__output(c, 0, id);
@@ -3731,10 +5114,11 @@ static epctx_status epctx_npu__lower_constant_of_shape(epctx_npu__compiler *c)
         EPCTX_NPU__TRY(epctx_npu__import_tensor(c, value->t, &id));
         elem = c->tensors[id].elem;
         if (elem == 0 || c->tensors[id].count != 1) {
-            return epctx_npu__bad_attr(c, "value", "one float32, int32 or int64");
+            return epctx_npu__bad_attr(c, "value", "one element of a supported type");
         }
-        bits = epctx_npu__elem_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
-                                               : epctx_npu__get64(c->tensors[id].raw);
+        bits = epctx_npu__elem_size(elem) == 1   ? c->tensors[id].raw[0]
+               : epctx_npu__elem_size(elem) == 4 ? epctx_npu__get32(c->tensors[id].raw)
+                                                 : epctx_npu__get64(c->tensors[id].raw);
     }
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, elem, &shape, &id));
     EPCTX_NPU__TRY(epctx_npu__emit_fill(c, id, bits));
@@ -3796,13 +5180,33 @@ static bool epctx_npu__set_act(epctx_npu__step *s, const epctx_npu__act *act)
     return true;
 }
 
+/* Neg, Abs and Relu of integers. */
+static epctx_status epctx_npu__lower_int_act(epctx_npu__compiler *c, epctx_npu__act_kind kind,
+                                             uint32_t x)
+{
+    uint32_t zero, y;
+    if (kind != EPCTX_NPU__ACT_NEG && kind != EPCTX_NPU__ACT_ABS && kind != EPCTX_NPU__ACT_RELU) {
+        return epctx_npu__want_float(c, x);
+    }
+    EPCTX_NPU__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(
+        c, kind == EPCTX_NPU__ACT_RELU ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_SUB, zero, x, &y));
+    if (kind == EPCTX_NPU__ACT_ABS) {
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MAX, x, y, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
 static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c, epctx_npu__act_kind kind, float a,
                                          float b)
 {
     epctx_npu__act act;
-    epctx_npu__step s, *before;
+    epctx_npu__step *before;
     uint32_t x, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
+        return epctx_npu__lower_int_act(c, kind, x);
+    }
     act.kind = (uint32_t)kind;
     act.a = a;
     act.b = b;
@@ -3811,11 +5215,7 @@ static epctx_status epctx_npu__lower_act(epctx_npu__compiler *c, epctx_npu__act_
         c->stats.fused++;
         return epctx_npu__output(c, 0, x);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &c->tensors[x].shape, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_UNARY, x, EPCTX_NPU__NONE, y);
-    s.params.unary.count = (uint32_t)c->tensors[x].count;
-    s.params.unary.act = act;
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, kind, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -3833,6 +5233,26 @@ EPCTX_NPU__LOWER_ACT(log, LOG)
 EPCTX_NPU__LOWER_ACT(sqrt, SQRT)
 EPCTX_NPU__LOWER_ACT(abs, ABS)
 EPCTX_NPU__LOWER_ACT(neg, NEG)
+EPCTX_NPU__LOWER_ACT(reciprocal, RECIPROCAL)
+EPCTX_NPU__LOWER_ACT(erf, ERF)
+EPCTX_NPU__LOWER_ACT(mish, MISH)
+EPCTX_NPU__LOWER_ACT(softplus, SOFTPLUS)
+EPCTX_NPU__LOWER_ACT(softsign, SOFTSIGN)
+EPCTX_NPU__LOWER_ACT(sign, SIGN)
+EPCTX_NPU__LOWER_ACT(floor, FLOOR)
+EPCTX_NPU__LOWER_ACT(ceil, CEIL)
+EPCTX_NPU__LOWER_ACT(round, ROUND)
+EPCTX_NPU__LOWER_ACT(sin, SIN)
+EPCTX_NPU__LOWER_ACT(cos, COS)
+EPCTX_NPU__LOWER_ACT(tan, TAN)
+EPCTX_NPU__LOWER_ACT(asin, ASIN)
+EPCTX_NPU__LOWER_ACT(acos, ACOS)
+EPCTX_NPU__LOWER_ACT(atan, ATAN)
+EPCTX_NPU__LOWER_ACT(sinh, SINH)
+EPCTX_NPU__LOWER_ACT(cosh, COSH)
+EPCTX_NPU__LOWER_ACT(asinh, ASINH)
+EPCTX_NPU__LOWER_ACT(acosh, ACOSH)
+EPCTX_NPU__LOWER_ACT(atanh, ATANH)
 
 static epctx_status epctx_npu__lower_leaky_relu(epctx_npu__compiler *c)
 {
@@ -3844,6 +5264,47 @@ static epctx_status epctx_npu__lower_elu(epctx_npu__compiler *c)
 {
     return epctx_npu__lower_act(c, EPCTX_NPU__ACT_ELU, epctx_node_float(c->node, "alpha", 1.0f),
                                 0.0f);
+}
+
+static epctx_status epctx_npu__lower_celu(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CELU, epctx_node_float(c->node, "alpha", 1.0f),
+                                0.0f);
+}
+
+static epctx_status epctx_npu__lower_selu(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_SELU,
+                                epctx_node_float(c->node, "alpha", 1.67326319f),
+                                epctx_node_float(c->node, "gamma", 1.05070102f));
+}
+
+static epctx_status epctx_npu__lower_swish(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_SWISH, epctx_node_float(c->node, "alpha", 1.0f),
+                                0.0f);
+}
+
+static epctx_status epctx_npu__lower_threshold(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_THRESHOLD,
+                                epctx_node_float(c->node, "alpha", 1.0f), 0.0f);
+}
+
+static epctx_status epctx_npu__lower_shrink(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_act(c, EPCTX_NPU__ACT_SHRINK, epctx_node_float(c->node, "lambd", 0.5f),
+                                epctx_node_float(c->node, "bias", 0.0f));
+}
+
+static epctx_status epctx_npu__lower_gelu(epctx_npu__compiler *c)
+{
+    const epctx_attr *form = epctx_node_attr(c->node, "approximate");
+    return epctx_npu__lower_act(c,
+                                form != NULL && epctx_str_is(form->s, "tanh")
+                                    ? EPCTX_NPU__ACT_GELU_TANH
+                                    : EPCTX_NPU__ACT_GELU,
+                                0.0f, 0.0f);
 }
 
 static epctx_status epctx_npu__lower_hard_sigmoid(epctx_npu__compiler *c)
@@ -3858,12 +5319,28 @@ static epctx_status epctx_npu__lower_hard_swish(epctx_npu__compiler *c)
     return epctx_npu__lower_act(c, EPCTX_NPU__ACT_HARD_SWISH, 1.0f / 6.0f, 0.5f);
 }
 
+static epctx_status epctx_npu__clip_ints(epctx_npu__compiler *c, uint32_t x)
+{
+    uint32_t limit, y = x, i;
+    for (i = 0; i < 2; i++) {
+        EPCTX_NPU__TRY(epctx_npu__optional(c, i + 1, &limit));
+        if (limit != EPCTX_NPU__NONE) {
+            EPCTX_NPU__TRY(epctx_npu__emit_exact(
+                c, i == 0 ? EPCTX_NPU__EXACT_MAX : EPCTX_NPU__EXACT_MIN, y, limit, &y));
+        }
+    }
+    return y == x ? epctx_npu__lower_identity(c) : epctx_npu__output(c, 0, y);
+}
+
 static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
 {
     float limits[2] = {-FLT_MAX, FLT_MAX};
     uint32_t ids[2] = {EPCTX_NPU__NONE, EPCTX_NPU__NONE}, x, i;
     bool constant = true;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    if (c->tensors[x].elem != EPCTX_ONNX_FLOAT) {
+        return epctx_npu__clip_ints(c, x);
+    }
     if (c->node->version < 11) {
         limits[0] = epctx_node_float(c->node, "min", limits[0]);
         limits[1] = epctx_node_float(c->node, "max", limits[1]);
@@ -3892,80 +5369,6 @@ static epctx_status epctx_npu__lower_clip(epctx_npu__compiler *c)
         limits[0] = limits[1];
     }
     return epctx_npu__lower_act(c, EPCTX_NPU__ACT_CLIP, limits[0], limits[1]);
-}
-
-/* Integers are computed only while compiling: shapes. */
-static epctx_status epctx_npu__int_op(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
-                                      int64_t a, int64_t b, int64_t *out)
-{
-    const uint64_t x = (uint64_t)a, y = (uint64_t)b; /* wraps like the run-time operators do */
-    switch (kind) {
-    case EPCTX_NPU__BINARY_ADD:
-        *out = (int64_t)(x + y);
-        return EPCTX_OK;
-    case EPCTX_NPU__BINARY_SUB:
-        *out = (int64_t)(x - y);
-        return EPCTX_OK;
-    case EPCTX_NPU__BINARY_MUL:
-        *out = (int64_t)(x * y);
-        return EPCTX_OK;
-    case EPCTX_NPU__BINARY_MIN:
-        *out = a < b ? a : b;
-        return EPCTX_OK;
-    case EPCTX_NPU__BINARY_MAX:
-        *out = a > b ? a : b;
-        return EPCTX_OK;
-    case EPCTX_NPU__BINARY_DIV:
-        if (b == 0 || (a == INT64_MIN && b == -1)) {
-            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%d / %d", a, b);
-        }
-        *out = a / b;
-        return EPCTX_OK;
-    default:
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "integers are not supported");
-    }
-}
-
-static epctx_status epctx_npu__fold_ints(epctx_npu__compiler *c, epctx_npu__binary_kind kind,
-                                         uint32_t a, uint32_t b, uint32_t *out)
-{
-    int64_t sa[EPCTX_NPU_MAX_RANK], sb[EPCTX_NPU_MAX_RANK], at[EPCTX_NPU_MAX_RANK] = {0};
-    const void *da, *db;
-    epctx_npu__shape shape;
-    uint32_t elem = epctx_npu__elem_size(c->tensors[a].elem), i;
-    uint64_t n, count;
-    void *data;
-    EPCTX_NPU__TRY(epctx_npu__want_constant(c, a, "integer input"));
-    EPCTX_NPU__TRY(epctx_npu__want_constant(c, b, "integer input"));
-    EPCTX_NPU__TRY(epctx_npu__broadcast(c, &c->tensors[a].shape, &c->tensors[b].shape, &shape));
-    EPCTX_NPU__TRY(epctx_npu__data(c, a, &da));
-    EPCTX_NPU__TRY(epctx_npu__data(c, b, &db));
-    epctx_npu__broadcast_strides(&c->tensors[a].shape, &shape, sa);
-    epctx_npu__broadcast_strides(&c->tensors[b].shape, &shape, sb);
-    EPCTX_NPU__TRY(epctx_npu__add_constant(c, c->tensors[a].elem, &shape, &data, out));
-    count = c->tensors[*out].count;
-    for (n = 0; n < count; n++) {
-        int64_t pa = 0, pb = 0, result = 0;
-        int32_t narrow;
-        for (i = 0; i < shape.rank; i++) {
-            pa += at[i] * sa[i];
-            pb += at[i] * sb[i];
-        }
-        EPCTX_NPU__TRY(
-            epctx_npu__int_op(c, kind, epctx_npu__index((const uint8_t *)da, (size_t)pa, elem),
-                              epctx_npu__index((const uint8_t *)db, (size_t)pb, elem), &result));
-        if (elem == 8) {
-            memcpy((uint8_t *)data + n * 8, &result, 8);
-        } else {
-            narrow = (int32_t)(uint32_t)((uint64_t)result & UINT32_MAX);
-            memcpy((uint8_t *)data + n * 4, &narrow, 4);
-        }
-        for (i = shape.rank; i > 0 && ++at[i - 1] == shape.dims[i - 1]; i--) {
-            at[i - 1] = 0;
-        }
-    }
-    c->stats.folded++;
-    return EPCTX_OK;
 }
 
 /* Opsets before 7 broadcast only with attribute `broadcast`, the second input laid along `axis`. */
@@ -4047,15 +5450,7 @@ static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c, epctx_npu__b
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
     EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
     EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
-    if (c->tensors[a].elem != c->tensors[b].elem) {
-        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "inputs have types %s and %s",
-                          epctx_elem_name(c->tensors[a].elem), epctx_elem_name(c->tensors[b].elem));
-    }
-    if (c->tensors[a].elem != EPCTX_ONNX_FLOAT) {
-        EPCTX_NPU__TRY(epctx_npu__fold_ints(c, kind, a, b, &y));
-        return epctx_npu__output(c, 0, y);
-    }
-    if (kind == EPCTX_NPU__BINARY_ADD) {
+    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && kind == EPCTX_NPU__BINARY_ADD) {
         EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
         y = a;
         if (!done) {
@@ -4064,7 +5459,7 @@ static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c, epctx_npu__b
         }
     }
     if (!done) {
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, kind, a, b, &y));
+        EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, a, b, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -4107,13 +5502,13 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c, epctx_npu__bin
 {
     uint32_t y, b;
     size_t i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &y));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &y));
     if (c->node->input_count == 1) {
         return epctx_npu__lower_identity(c);
     }
     for (i = 1; i < c->node->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &b));
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, kind, y, b, &y));
+        EPCTX_NPU__TRY(epctx_npu__input(c, i, &b));
+        EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -4133,25 +5528,173 @@ static epctx_status epctx_npu__lower_max(epctx_npu__compiler *c)
     return epctx_npu__lower_many(c, EPCTX_NPU__BINARY_MAX);
 }
 
-static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
+static epctx_status epctx_npu__cast_to(epctx_npu__compiler *c, uint32_t x, int64_t to)
 {
-    const int64_t to = epctx_node_int(c->node, "to", 0);
-    epctx_npu__step s;
-    uint32_t x, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    uint32_t y;
     if (epctx_npu__elem_size(to) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute to: expected float32, int32 or int64, found %d", to);
+                          "attribute to: expected float32, int8, uint8, int32, int64 or bool, "
+                          "found %s",
+                          epctx_elem_name((int32_t)to));
     }
     if (to == c->tensors[x].elem) {
         return epctx_npu__lower_identity(c);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, (int32_t)to, &c->tensors[x].shape, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CAST, x, EPCTX_NPU__NONE, y);
-    s.params.cast.count = (uint32_t)c->tensors[x].count;
-    s.params.cast.from = (uint32_t)c->tensors[x].elem;
-    s.params.cast.to = (uint32_t)to;
-    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, (int32_t)to, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_cast(epctx_npu__compiler *c)
+{
+    uint32_t x;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    return epctx_npu__cast_to(c, x, epctx_node_int(c->node, "to", 0));
+}
+
+static epctx_status epctx_npu__lower_cast_like(epctx_npu__compiler *c)
+{
+    uint32_t x, like;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &like));
+    return epctx_npu__cast_to(c, x, c->tensors[like].elem);
+}
+
+/* -- comparisons, logic, selection -- */
+
+static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c, epctx_npu__exact_kind kind,
+                                           bool swap)
+{
+    uint32_t a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
+    if (!swap) {
+        EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, kind, a, b, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+#define EPCTX_NPU__LOWER_EXACT(name, kind, swap)                                                   \
+    static epctx_status epctx_npu__lower_##name(epctx_npu__compiler *c)                            \
+    {                                                                                              \
+        return epctx_npu__lower_exact(c, EPCTX_NPU__EXACT_##kind, swap);                           \
+    }
+
+EPCTX_NPU__LOWER_EXACT(equal, EQUAL, false)
+EPCTX_NPU__LOWER_EXACT(less, LESS, false)
+EPCTX_NPU__LOWER_EXACT(less_equal, LESS_EQUAL, false)
+EPCTX_NPU__LOWER_EXACT(greater, LESS, true)
+EPCTX_NPU__LOWER_EXACT(greater_equal, LESS_EQUAL, true)
+EPCTX_NPU__LOWER_EXACT(and, AND, false)
+EPCTX_NPU__LOWER_EXACT(or, OR, false)
+EPCTX_NPU__LOWER_EXACT(xor, XOR, false)
+
+static epctx_status epctx_npu__lower_bit_shift(epctx_npu__compiler *c)
+{
+    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
+    if (direction != NULL && epctx_str_is(direction->s, "RIGHT")) {
+        return epctx_npu__lower_exact(c, EPCTX_NPU__EXACT_RIGHT, false);
+    }
+    return epctx_npu__lower_exact(c, EPCTX_NPU__EXACT_LEFT, false);
+}
+
+static epctx_status epctx_npu__emit_not(epctx_npu__compiler *c, uint32_t x, uint32_t *y)
+{
+    uint32_t one;
+    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_BOOL, 1, &one));
+    return epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_XOR, x, one, y);
+}
+
+static epctx_status epctx_npu__lower_not(epctx_npu__compiler *c)
+{
+    uint32_t x, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__emit_not(c, x, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Only NaN differs from itself. */
+static epctx_status epctx_npu__lower_is_nan(epctx_npu__compiler *c)
+{
+    uint32_t x, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, x, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_not(c, y, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_is_inf(epctx_npu__compiler *c)
+{
+    const char *names[2] = {"detect_negative", "detect_positive"};
+    uint32_t x, y = EPCTX_NPU__NONE, i;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    for (i = 0; i < 2; i++) {
+        float *limit;
+        uint32_t id, part;
+        EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &limit, &id));
+        *limit = epctx_npu__float_of(i == 0 ? 0xff800000u : 0x7f800000u);
+        if (epctx_node_int(c->node, names[i], 1) == 0) {
+            *limit = epctx_npu__float_of(0x7fc00000u); /* equal to nothing */
+        }
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, x, id, &part));
+        if (i == 1) {
+            EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, y, part, &part));
+        }
+        y = part;
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_where(epctx_npu__compiler *c)
+{
+    uint32_t condition, a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &condition));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &a));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &b));
+    EPCTX_NPU__TRY(epctx_npu__emit_where(c, condition, a, b, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_mod(epctx_npu__compiler *c)
+{
+    uint32_t a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
+    if (epctx_node_int(c->node, "fmod", 0) != 0) {
+        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_FMOD, a, b, &y));
+    } else {
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_MOD, a, b, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+/* The usual constant exponents become cheaper steps. */
+static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
+{
+    uint32_t x, e, y;
+    float exponent;
+    int32_t type;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &e));
+    type = c->tensors[x].elem;
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, e, EPCTX_ONNX_FLOAT, &e));
+    if (c->tensors[e].constant && c->tensors[e].count == 1 && c->tensors[e].shape.rank <= 1 &&
+        type == EPCTX_ONNX_FLOAT && c->tensors[x].shape.rank >= c->tensors[e].shape.rank) {
+        EPCTX_NPU__TRY(epctx_npu__const_float(c, e, "exponent", &exponent));
+        if (exponent == 2.0f) {
+            EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &y));
+            return epctx_npu__output(c, 0, y);
+        }
+        if (exponent == 0.5f || exponent == -1.0f) {
+            EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT
+                                                                     : EPCTX_NPU__ACT_RECIPROCAL,
+                                               0.0f, 0.0f, &y));
+            return epctx_npu__output(c, 0, y);
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, x, e, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -4503,16 +6046,39 @@ static epctx_status epctx_npu__pad_shape(epctx_npu__compiler *c, epctx_npu__pad_
     return EPCTX_OK;
 }
 
+/* The bits of the constant that fills. */
+static epctx_status epctx_npu__pad_value(epctx_npu__compiler *c, uint32_t id, int32_t type,
+                                         uint64_t *bits)
+{
+    const void *data;
+    float f;
+    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, "constant_value"));
+    if (c->tensors[id].count != 1 || c->tensors[id].elem != type) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "constant_value '%S': expected one element of type %s",
+                          &c->tensors[id].name, epctx_elem_name(type));
+    }
+    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    if (type == EPCTX_ONNX_FLOAT) {
+        memcpy(&f, data, sizeof f);
+        *bits = epctx_npu__bits_of(f);
+    } else {
+        *bits = (uint64_t)epctx_npu__load_int((const uint8_t *)data, 0, (uint32_t)type);
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
 {
     const epctx_attr *attr = epctx_node_attr(c->node, "mode");
     epctx_npu__pad_mode mode = EPCTX_NPU__PAD_CONSTANT;
     int64_t pads[2 * EPCTX_NPU_MAX_RANK];
     epctx_npu__shape shape;
-    float value = epctx_node_float(c->node, "value", 0.0f);
+    float old = epctx_node_float(c->node, "value", 0.0f);
+    uint64_t value = epctx_npu__bits_of(old);
     bool none = true;
     uint32_t x, y, id, i;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
     if (attr != NULL && epctx_str_is(attr->s, "reflect")) {
         mode = EPCTX_NPU__PAD_REFLECT;
     } else if (attr != NULL && epctx_str_is(attr->s, "edge")) {
@@ -4526,10 +6092,10 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__pads(c, shape.rank, pads));
     EPCTX_NPU__TRY(epctx_npu__pad_shape(c, mode, pads, &shape));
     if (c->node->version >= 11) {
-        value = 0.0f;
+        value = 0;
         EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &id));
         if (id != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "constant_value", &value));
+            EPCTX_NPU__TRY(epctx_npu__pad_value(c, id, c->tensors[x].elem, &value));
         }
     }
     for (i = 0; i < 2 * shape.rank; i++) {
@@ -4538,9 +6104,9 @@ static epctx_status epctx_npu__lower_pad(epctx_npu__compiler *c)
     if (none) {
         return epctx_npu__lower_alias(c, x, &shape);
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     if (mode == EPCTX_NPU__PAD_CONSTANT) {
-        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, epctx_npu__bits_of(value)));
+        EPCTX_NPU__TRY(epctx_npu__emit_fill(c, y, value));
     }
     EPCTX_NPU__TRY(epctx_npu__pad_boxes(c, mode, x, y, pads));
     return epctx_npu__output(c, 0, y);
@@ -4596,6 +6162,400 @@ static epctx_status epctx_npu__lower_gather(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
     s.out = y;
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- more ways to move data -- */
+
+static epctx_status epctx_npu__lower_tile(epctx_npu__compiler *c)
+{
+    int64_t repeats[EPCTX_NPU_MAX_RANK], dense[EPCTX_NPU_MAX_RANK];
+    int64_t from[EPCTX_NPU_MAX_RANK] = {0}, to[EPCTX_NPU_MAX_RANK] = {0};
+    epctx_npu__shape in, shape, walk = {0, {0}}, source = {0, {0}}, target = {0, {0}};
+    uint32_t x, y, id, i;
+    size_t count;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "repeats", EPCTX_NPU_MAX_RANK, repeats, &count));
+    in = shape = c->tensors[x].shape;
+    if (count != in.rank) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u repeats for rank %u", (uint64_t)count,
+                          (uint64_t)in.rank);
+    }
+    /* [n] repeated r times is a walk over [r][n]; dimensions of one part take one place only */
+    for (i = 0; i < in.rank; i++) {
+        const bool both = repeats[i] != 1 && in.dims[i] != 1;
+        if (repeats[i] < 0 || repeats[i] > EPCTX_NPU__MAX_BYTES ||
+            walk.rank + (both ? 2u : 1u) > EPCTX_NPU_MAX_RANK) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%d repeats of dimension %u",
+                              repeats[i], (uint64_t)i);
+        }
+        shape.dims[i] = in.dims[i] * repeats[i];
+        if (both || in.dims[i] == 1) {
+            source.dims[walk.rank] = 1;
+            walk.dims[walk.rank++] = repeats[i];
+        }
+        if (both || in.dims[i] != 1) {
+            source.dims[walk.rank] = in.dims[i];
+            walk.dims[walk.rank++] = in.dims[i];
+        }
+    }
+    source.rank = walk.rank;
+    target = walk;
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    epctx_npu__dense(&source, dense);
+    epctx_npu__dense(&target, to);
+    for (i = 0; i < walk.rank; i++) {
+        from[i] = source.dims[i] == 1 ? 0 : dense[i];
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* The triangle is a constant mask. */
+static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
+{
+    const bool upper = epctx_node_int(c->node, "upper", 1) != 0;
+    epctx_npu__shape shape, mask = {2, {0}};
+    int64_t k[1] = {0}, i, j;
+    uint32_t x, y, id, zero;
+    size_t count;
+    uint8_t *bits;
+    void *data;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 1, &id));
+    if (id != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "k", 1, k, &count));
+    }
+    shape = c->tensors[x].shape;
+    if (shape.rank < 2) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank 2 or more");
+    }
+    mask.dims[0] = shape.dims[shape.rank - 2];
+    mask.dims[1] = shape.dims[shape.rank - 1];
+    k[0] = k[0] > EPCTX_NPU__MAX_BYTES    ? EPCTX_NPU__MAX_BYTES
+           : k[0] < -EPCTX_NPU__MAX_BYTES ? -EPCTX_NPU__MAX_BYTES
+                                          : k[0];
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_BOOL, &mask, &data, &id));
+    bits = (uint8_t *)data;
+    for (i = 0; i < mask.dims[0]; i++) {
+        for (j = 0; j < mask.dims[1]; j++) {
+            *bits++ = upper ? j - i >= k[0] : j - i <= k[0];
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__scalar(c, c->tensors[x].elem, 0, &zero));
+    EPCTX_NPU__TRY(epctx_npu__emit_where(c, id, x, zero, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
+{
+    epctx_npu__shape shape = {1, {0}};
+    int64_t v[3], n, i;
+    float f[3];
+    uint32_t ids[3], y, j;
+    size_t count;
+    void *data;
+    for (j = 0; j < 3; j++) {
+        EPCTX_NPU__TRY(epctx_npu__input(c, j, &ids[j]));
+        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+            EPCTX_NPU__TRY(epctx_npu__const_float(c, ids[j], "limit", &f[j]));
+        } else {
+            EPCTX_NPU__TRY(epctx_npu__const_ints(c, ids[j], "limit", 1, &v[j], &count));
+        }
+    }
+    if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+        const float span = epctx_npu__f_div(epctx_npu__f_add(f[1], -f[0]), f[2]);
+        n = span > 0.0f && span < 1e9f ? (int64_t)span : 0;
+        n += span > 0.0f && (float)n < span ? 1 : 0;
+    } else {
+        const int64_t top = INT64_MAX / 4;
+        if (v[2] == 0 || v[0] > top || v[0] < -top || v[1] > top || v[1] < -top || v[2] > top ||
+            v[2] < -top) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "limits %d, %d, %d", v[0], v[1],
+                              v[2]);
+        }
+        n = (v[1] - v[0] + v[2] - (v[2] > 0 ? 1 : -1)) / v[2];
+    }
+    shape.dims[0] = n > 0 ? n : 0;
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, c->tensors[ids[0]].elem, &shape, &data, &y));
+    for (i = 0; i < shape.dims[0]; i++) {
+        if (c->tensors[ids[0]].elem == EPCTX_ONNX_FLOAT) {
+            ((float *)data)[i] = epctx_npu__f_add(f[0], epctx_npu__f_mul((float)i, f[2]));
+        } else {
+            epctx_npu__store_int((uint8_t *)data, (size_t)i, (uint32_t)c->tensors[ids[0]].elem,
+                                 v[0] + i * v[2]);
+        }
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_eye_like(epctx_npu__compiler *c)
+{
+    const int64_t k = epctx_node_int(c->node, "k", 0);
+    epctx_npu__shape shape;
+    int32_t type;
+    uint32_t x, rows, columns, shift, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    shape = c->tensors[x].shape;
+    type = (int32_t)epctx_node_int(c->node, "dtype", c->tensors[x].elem);
+    if (shape.rank != 2 || k > 1000000 || k < -1000000 || epctx_npu__elem_size(type) == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected rank 2 and a usual type");
+    }
+    c->folding = true; /* nothing but the shape of the input matters */
+    EPCTX_NPU__TRY(epctx_npu__ramp(c, shape.dims[0], 2, 0, &rows));
+    EPCTX_NPU__TRY(epctx_npu__ramp(c, shape.dims[1], 2, 1, &columns));
+    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)k, &shift));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, rows, shift, &rows));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, rows, columns, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_size(epctx_npu__compiler *c)
+{
+    epctx_npu__shape shape = {0, {0}};
+    uint32_t x, y;
+    void *data;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT64, &shape, &data, &y));
+    memcpy(data, &c->tensors[x].count, 8);
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_space_to_depth(epctx_npu__compiler *c)
+{
+    static const uint8_t order[6] = {0, 3, 5, 1, 2, 4};
+    const int64_t b = epctx_node_int(c->node, "blocksize", 0);
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape split = {6, {0}}, walk = {6, {0}}, shape;
+    uint32_t x, y, i;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    shape = c->tensors[x].shape;
+    if (shape.rank != 4 || b < 1 || b > 32768 || shape.dims[2] % b != 0 || shape.dims[3] % b != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "expected rank 4 and a plane that blocksize %d divides", b);
+    }
+    split.dims[0] = shape.dims[0];
+    split.dims[1] = shape.dims[1];
+    split.dims[2] = shape.dims[2] / b;
+    split.dims[3] = split.dims[5] = b;
+    split.dims[4] = shape.dims[3] / b;
+    epctx_npu__dense(&split, dense);
+    for (i = 0; i < 6; i++) {
+        walk.dims[i] = split.dims[order[i]];
+        from[i] = dense[order[i]];
+    }
+    shape.dims[1] *= b * b;
+    shape.dims[2] /= b;
+    shape.dims[3] /= b;
+    epctx_npu__dense(&walk, to);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, &shape, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_move(c, x, y, &walk, 0, 0, from, to));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- indices from data -- */
+
+static epctx_status epctx_npu__want_indices(epctx_npu__compiler *c, uint32_t id, bool wide)
+{
+    const int32_t type = c->tensors[id].elem;
+    if (type != EPCTX_ONNX_INT64 && (wide || type != EPCTX_ONNX_INT32)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices '%S': expected %s, found %s",
+                          &c->tensors[id].name, wide ? "int64" : "int32 or int64",
+                          epctx_elem_name(type));
+    }
+    return EPCTX_OK;
+}
+
+/* Attribute reduction of the scattering operators. */
+static epctx_status epctx_npu__join_of(epctx_npu__compiler *c, uint32_t *join)
+{
+    static const char *const names[EPCTX_NPU__JOIN_COUNT] = {"none", "add", "mul", "min", "max"};
+    const epctx_attr *attr = epctx_node_attr(c->node, "reduction");
+    *join = EPCTX_NPU__JOIN_NONE;
+    while (attr != NULL && *join < EPCTX_NPU__JOIN_COUNT && !epctx_str_is(attr->s, names[*join])) {
+        ++*join;
+    }
+    return *join < EPCTX_NPU__JOIN_COUNT
+               ? EPCTX_OK
+               : epctx_npu__bad_attr(c, "reduction", "none, add, mul, min or max");
+}
+
+static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
+                                         uint32_t updates, int64_t axis, uint32_t join,
+                                         uint32_t *y)
+{
+    const epctx_npu__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
+    const bool scatter = updates != EPCTX_NPU__NONE;
+    epctx_npu__step s;
+    epctx_npu__pick *p = &s.params.pick;
+    uint32_t at, i;
+    EPCTX_NPU__TRY(epctx_npu__want_indices(c, indices, false));
+    EPCTX_NPU__TRY(epctx_npu__axis(c, axis, xs.rank, 0, &at));
+    if (is.rank != xs.rank || (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
+                                           c->tensors[updates].elem != c->tensors[x].elem))) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "data, indices and updates differ in rank, shape or type");
+    }
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_PICK, x, indices, 0);
+    s.in[2] = updates;
+    p->type = (uint32_t)c->tensors[x].elem;
+    p->index_elem = epctx_npu__elem_size(c->tensors[indices].elem);
+    p->scatter = scatter;
+    p->join = join;
+    p->rank = xs.rank;
+    p->axis = at;
+    for (i = 0; i < xs.rank; i++) {
+        if (i != at && is.dims[i] > xs.dims[i]) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices reach past dimension %u",
+                              (uint64_t)i);
+        }
+        p->dims[i] = (uint32_t)is.dims[i];
+        p->data_dims[i] = (uint32_t)xs.dims[i];
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &is, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_gather_elements(epctx_npu__compiler *c)
+{
+    uint32_t x, indices, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, indices, EPCTX_NPU__NONE,
+                                        epctx_node_int(c->node, "axis", 0), 0, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c)
+{
+    uint32_t x, indices, updates, join, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
+    EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
+    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0),
+                                        join, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__emit_tuples(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
+                                           uint32_t updates, uint32_t batch_dims, uint32_t join,
+                                           uint32_t *y)
+{
+    const epctx_npu__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
+    const bool scatter = updates != EPCTX_NPU__NONE;
+    const int64_t depth = is.rank > 0 ? is.dims[is.rank - 1] : 0;
+    epctx_npu__shape rows;
+    epctx_npu__step s;
+    epctx_npu__tuples *p = &s.params.tuples;
+    uint32_t i;
+    EPCTX_NPU__TRY(epctx_npu__want_indices(c, indices, true));
+    if (depth < 1 || batch_dims + depth > xs.rank || batch_dims >= is.rank ||
+        is.rank - 1 + xs.rank - batch_dims - (uint32_t)depth > EPCTX_NPU_MAX_RANK ||
+        c->tensors[x].count == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "indices of depth %d into rank %u", depth,
+                          (uint64_t)xs.rank);
+    }
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_TUPLES, x, indices, 0);
+    s.in[2] = updates;
+    p->type = (uint32_t)c->tensors[x].elem;
+    p->scatter = scatter;
+    p->join = join;
+    p->batch = (uint32_t)epctx_npu__product(&is, 0, batch_dims);
+    p->count = (uint32_t)epctx_npu__product(&is, batch_dims, is.rank - 1);
+    p->depth = (uint32_t)depth;
+    p->inner = (uint32_t)epctx_npu__product(&xs, batch_dims + (uint32_t)depth, xs.rank);
+    rows = is;
+    rows.rank = is.rank - 1;
+    for (i = 0; i < xs.rank; i++) {
+        if (i < batch_dims && xs.dims[i] != is.dims[i]) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "batch dimension %u differs", (uint64_t)i);
+        }
+        if (i >= batch_dims && i < batch_dims + depth) {
+            p->dims[i - batch_dims] = (uint32_t)xs.dims[i];
+        } else if (i >= batch_dims) {
+            rows.dims[rows.rank++] = xs.dims[i];
+        }
+    }
+    if (scatter && (!epctx_npu__same_shape(&rows, &c->tensors[updates].shape) ||
+                    c->tensors[updates].elem != c->tensors[x].elem)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "updates have another type or shape");
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, scatter ? &xs : &rows, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_gather_nd(epctx_npu__compiler *c)
+{
+    const int64_t batch_dims = epctx_node_int(c->node, "batch_dims", 0);
+    uint32_t x, indices, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    if (batch_dims < 0 || batch_dims >= EPCTX_NPU_MAX_RANK) {
+        return epctx_npu__bad_attr(c, "batch_dims", "a number below the rank");
+    }
+    EPCTX_NPU__TRY(
+        epctx_npu__emit_tuples(c, x, indices, EPCTX_NPU__NONE, (uint32_t)batch_dims, 0, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_scatter_nd(epctx_npu__compiler *c)
+{
+    uint32_t x, indices, updates, join, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
+    EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
+    EPCTX_NPU__TRY(epctx_npu__emit_tuples(c, x, indices, updates, 0, join, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Equal to a ramp, then one of two values. */
+static epctx_status epctx_npu__lower_one_hot(epctx_npu__compiler *c)
+{
+    epctx_npu__shape shape = {0, {0}}, part = {0, {0}};
+    const epctx_npu__shape *in;
+    int64_t depth[1];
+    float number;
+    uint32_t indices, id, values, on, off, ramp, size, axis, i, y;
+    size_t count;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &indices));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &id));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 2, &values));
+    if (c->tensors[id].elem == EPCTX_ONNX_FLOAT) {
+        EPCTX_NPU__TRY(epctx_npu__const_float(c, id, "depth", &number));
+        depth[0] = number >= 1.0f && number < 1e9f ? (int64_t)number : 0;
+    } else {
+        EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "depth", 1, depth, &count));
+    }
+    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1),
+                                   c->tensors[indices].shape.rank + 1, 0, &axis));
+    if (depth[0] < 1 || depth[0] > EPCTX_NPU__MAX_BYTES / 8 || c->tensors[values].count != 2 ||
+        c->tensors[indices].shape.rank + 1 > EPCTX_NPU_MAX_RANK) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "depth %d, %u values", depth[0],
+                          c->tensors[values].count);
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, indices, EPCTX_ONNX_INT64, &indices));
+    in = &c->tensors[indices].shape;
+    for (i = 0; i < in->rank + 1; i++) {
+        shape.dims[i] = i == axis ? 1 : in->dims[i < axis ? i : i - 1];
+    }
+    shape.rank = in->rank + 1;
+    EPCTX_NPU__TRY(epctx_npu__alias(c, indices, &shape, 0, &indices));
+    EPCTX_NPU__TRY(epctx_npu__ramp(c, depth[0], shape.rank, axis, &ramp));
+    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)depth[0], &size));
+    /* -1 is the last one; what lies outside stays off */
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, indices, size, &on));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, on, ramp, &on));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, indices, ramp, &off));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_OR, on, off, &id));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, values, &part, 1, &on));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, values, &part, 0, &off));
+    EPCTX_NPU__TRY(epctx_npu__emit_where(c, id, on, off, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -4805,30 +6765,27 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     return epctx_npu__emit_packed(c, s, &pack);
 }
 
-static epctx_status epctx_npu__conv_bias(epctx_npu__compiler *c, int64_t channels, uint32_t *bias)
+static epctx_status epctx_npu__check_bias(epctx_npu__compiler *c, int64_t channels, uint32_t bias)
 {
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, bias));
-    if (*bias == EPCTX_NPU__NONE) {
+    if (bias == EPCTX_NPU__NONE) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__want_float(c, *bias));
-    if (c->tensors[*bias].count != (uint64_t)channels) {
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, bias));
+    if (c->tensors[bias].count != (uint64_t)channels) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "bias '%S': expected %d elements, found %u",
-                          &c->tensors[*bias].name, channels, c->tensors[*bias].count);
+                          &c->tensors[bias].name, channels, c->tensors[bias].count);
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
+static epctx_status epctx_npu__conv_of(epctx_npu__compiler *c, uint32_t x, uint32_t w,
+                                       uint32_t bias, uint32_t *y)
 {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
     epctx_npu__shape xs, ws, ys;
     epctx_npu__window window;
     epctx_npu__step s;
     int64_t kernel[2] = {1, 1};
-    uint32_t x, w, bias, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &w));
     EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
     xs = c->tensors[x].shape;
     ws = c->tensors[w].shape;
@@ -4847,11 +6804,11 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
     if (kernel[0] != ws.dims[2] || (xs.rank == 4 && kernel[1] != ws.dims[3])) {
         return epctx_npu__bad_attr(c, "kernel_shape", "the shape of the weights");
     }
-    EPCTX_NPU__TRY(epctx_npu__conv_bias(c, ws.dims[0], &bias));
+    EPCTX_NPU__TRY(epctx_npu__check_bias(c, ws.dims[0], bias));
     EPCTX_NPU__TRY(epctx_npu__window_of(c, &xs, kernel, &window));
     ys = epctx_npu__image(&xs, ws.dims[0], &window);
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, w, y);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, w, *y);
     s.in[2] = bias;
     if (ws.dims[1] == 1 && groups > 1) {
         s.op = EPCTX_NPU__OP_DEPTHWISE;
@@ -4859,14 +6816,205 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
         s.params.depthwise.channels = (uint32_t)groups;
         s.params.depthwise.multiplier = (uint32_t)(ws.dims[0] / groups);
         s.params.depthwise.window = window;
-        EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
-    } else {
-        s.params.conv.batch = (uint32_t)xs.dims[0];
-        s.params.conv.groups = (uint32_t)groups;
-        s.params.conv.in_channels = (uint32_t)ws.dims[1];
-        s.params.conv.out_channels = (uint32_t)(ws.dims[0] / groups);
-        EPCTX_NPU__TRY(epctx_npu__emit_conv(c, &s, &window));
+        return epctx_npu__emit(c, &s);
     }
+    s.params.conv.batch = (uint32_t)xs.dims[0];
+    s.params.conv.groups = (uint32_t)groups;
+    s.params.conv.in_channels = (uint32_t)ws.dims[1];
+    s.params.conv.out_channels = (uint32_t)(ws.dims[0] / groups);
+    return epctx_npu__emit_conv(c, &s, &window);
+}
+
+static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
+{
+    uint32_t x, w, bias, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- ConvTranspose: a convolution with turned weights over the input spread out by the strides -- */
+
+/* Output extent of one axis, and its padding: of the result, negative where it grows. */
+static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
+                                               int64_t stride, int64_t dilation, int64_t extra,
+                                               int64_t wanted, const epctx_str *auto_pad,
+                                               int64_t *before, int64_t *after, int64_t *out)
+{
+    const int64_t top = INT32_MAX / 8;
+    int64_t reach, full, total;
+    if (kernel < 1 || stride < 1 || dilation < 1 || kernel > 4096 || stride > 4096 ||
+        dilation > 4096 || in > top / 4096 || extra < 0 || extra > 4096 || *before < 0 ||
+        *after < 0 || *before > top || *after > top || wanted < 0 || wanted > top) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "kernel %d, stride %d, dilation %d",
+                          kernel, stride, dilation);
+    }
+    reach = (kernel - 1) * dilation + 1;
+    full = (in - 1) * stride + reach + extra;
+    if (wanted > 0 || epctx_str_is(*auto_pad, "SAME_UPPER") ||
+        epctx_str_is(*auto_pad, "SAME_LOWER")) {
+        *out = wanted > 0 ? wanted : in * stride;
+        total = full - *out;
+        *before = epctx_str_is(*auto_pad, "SAME_UPPER") ? total / 2 : total - total / 2;
+        *before = total < 0 ? 0 : *before; /* what is missing is added behind */
+        *after = total - *before;
+    } else if (epctx_str_is(*auto_pad, "VALID")) {
+        *before = *after = 0;
+    }
+    *out = full - *before - *after;
+    *after -= extra;
+    if (*out < 1 || *before > reach - 1 || *after > reach - 1) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "pads %d and %d for a kernel that reaches %d elements", *before, *after,
+                          reach);
+    }
+    return EPCTX_OK;
+}
+
+/* One convolution of a transposed one: sizes of two spatial axes. */
+typedef struct epctx_npu__transposed {
+    int64_t groups, channels, outputs; /* of one group */
+    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], before[2], after[2];
+} epctx_npu__transposed;
+
+/* Weights [group][channel][output][ky][kx] to [group][output][channel][ky][kx], both turned. */
+static epctx_status epctx_npu__turn_weights(epctx_npu__compiler *c, const epctx_npu__transposed *p,
+                                            uint32_t w, uint32_t *turned)
+{
+    const bool folding = c->folding;
+    epctx_npu__shape in = {5, {0}}, out = {5, {0}};
+    int64_t dense[EPCTX_NPU_MAX_RANK], from[5], to[EPCTX_NPU_MAX_RANK];
+    epctx_status status;
+    in.dims[0] = out.dims[0] = p->groups;
+    in.dims[1] = out.dims[2] = p->channels;
+    in.dims[2] = out.dims[1] = p->outputs;
+    in.dims[3] = out.dims[3] = p->kernel[0];
+    in.dims[4] = out.dims[4] = p->kernel[1];
+    epctx_npu__dense(&in, dense);
+    epctx_npu__dense(&out, to);
+    from[0] = dense[0];
+    from[1] = dense[2];
+    from[2] = dense[1];
+    from[3] = -dense[3];
+    from[4] = -dense[4];
+    c->folding = c->tensors[w].constant;
+    status = epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, turned);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__emit_move(c, w, *turned, &out,
+                                      (uint64_t)(p->kernel[0] * p->kernel[1] - 1), 0, from, to);
+    }
+    c->folding = folding;
+    return status;
+}
+
+/* Zeros between the elements of the input. */
+static epctx_status epctx_npu__spread(epctx_npu__compiler *c, const epctx_npu__transposed *p,
+                                      uint32_t x, int64_t planes, uint32_t *y)
+{
+    epctx_npu__shape in = {3, {0}}, out = {3, {0}};
+    int64_t from[EPCTX_NPU_MAX_RANK], to[EPCTX_NPU_MAX_RANK];
+    uint32_t i;
+    *y = x;
+    if (p->stride[0] == 1 && p->stride[1] == 1) {
+        return EPCTX_OK;
+    }
+    in.dims[0] = out.dims[0] = planes;
+    for (i = 0; i < 2; i++) {
+        in.dims[i + 1] = p->in[i];
+        out.dims[i + 1] = (p->in[i] - 1) * p->stride[i] + 1;
+    }
+    epctx_npu__dense(&in, from);
+    epctx_npu__dense(&out, to);
+    to[1] *= p->stride[0];
+    to[2] *= p->stride[1];
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &out, y));
+    EPCTX_NPU__TRY(epctx_npu__emit_fill(c, *y, 0));
+    return epctx_npu__emit_move(c, x, *y, &in, 0, 0, from, to);
+}
+
+static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx_npu__shape *xs,
+                                             const epctx_npu__shape *ws, epctx_npu__transposed *p)
+{
+    const epctx_attr *mode = epctx_node_attr(c->node, "auto_pad");
+    const uint32_t spatial = xs->rank - 2, shift = 2 - spatial;
+    epctx_str auto_pad = mode != NULL ? mode->s : epctx_str_of(NULL);
+    int64_t pads[4] = {0, 0, 0, 0}, extra[2] = {0, 0}, wanted[2] = {0, 0};
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        p->in[i] = p->kernel[i] = p->stride[i] = p->dilation[i] = p->out[i] = 1;
+        p->before[i] = p->after[i] = 0;
+    }
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "strides", spatial, 1, p->stride + shift));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "dilations", spatial, 1, p->dilation + shift));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "pads", (size_t)2 * spatial, 0, pads));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "output_padding", spatial, 0, extra + shift));
+    EPCTX_NPU__TRY(epctx_npu__ints(c, "output_shape", spatial, 0, wanted + shift));
+    for (i = shift; i < 2; i++) {
+        p->in[i] = xs->dims[2 + i - shift];
+        p->kernel[i] = ws->dims[2 + i - shift];
+        p->before[i] = pads[i - shift];
+        p->after[i] = pads[spatial + i - shift];
+        EPCTX_NPU__TRY(epctx_npu__transposed_axis(
+            c, p->in[i], p->kernel[i], p->stride[i], p->dilation[i], extra[i], wanted[i],
+            &auto_pad, &p->before[i], &p->after[i], &p->out[i]));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__lower_conv_transpose(epctx_npu__compiler *c)
+{
+    epctx_npu__shape xs, ws, ys;
+    epctx_npu__transposed p;
+    epctx_npu__window w;
+    epctx_npu__step s;
+    uint32_t x, weights, bias, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &weights));
+    EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
+    xs = c->tensors[x].shape;
+    ws = c->tensors[weights].shape;
+    p.groups = epctx_node_int(c->node, "group", 1);
+    if (ws.rank != xs.rank || p.groups < 1 || xs.dims[1] % p.groups != 0 ||
+        ws.dims[0] != xs.dims[1] || c->tensors[weights].count == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "weights '%S' do not fit %d channels",
+                          &c->tensors[weights].name, xs.dims[1]);
+    }
+    p.channels = xs.dims[1] / p.groups;
+    p.outputs = ws.dims[1];
+    EPCTX_NPU__TRY(epctx_npu__transposed_of(c, &xs, &ws, &p));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &bias));
+    EPCTX_NPU__TRY(epctx_npu__check_bias(c, p.outputs * p.groups, bias));
+    EPCTX_NPU__TRY(epctx_npu__turn_weights(c, &p, weights, &weights));
+    EPCTX_NPU__TRY(epctx_npu__spread(c, &p, x, xs.dims[0] * xs.dims[1], &x));
+    memset(&w, 0, sizeof w);
+    w.in_h = (uint32_t)((p.in[0] - 1) * p.stride[0] + 1);
+    w.in_w = (uint32_t)((p.in[1] - 1) * p.stride[1] + 1);
+    w.out_h = (uint32_t)p.out[0];
+    w.out_w = (uint32_t)p.out[1];
+    w.kernel_h = (uint32_t)p.kernel[0];
+    w.kernel_w = (uint32_t)p.kernel[1];
+    w.stride_h = w.stride_w = 1;
+    w.dilation_h = (uint32_t)p.dilation[0];
+    w.dilation_w = (uint32_t)p.dilation[1];
+    w.top = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.before[0]);
+    w.left = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.before[1]);
+    w.bottom = (uint32_t)((p.kernel[0] - 1) * p.dilation[0] - p.after[0]);
+    w.right = (uint32_t)((p.kernel[1] - 1) * p.dilation[1] - p.after[1]);
+    if (!epctx_npu__window_ok(&w)) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "window %dx%d", p.kernel[0],
+                          p.kernel[1]);
+    }
+    ys = epctx_npu__image(&xs, p.outputs * p.groups, &w);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_CONV, x, weights, y);
+    s.in[2] = bias;
+    s.params.conv.batch = (uint32_t)xs.dims[0];
+    s.params.conv.groups = (uint32_t)p.groups;
+    s.params.conv.in_channels = (uint32_t)p.channels;
+    s.params.conv.out_channels = (uint32_t)p.outputs;
+    EPCTX_NPU__TRY(epctx_npu__emit_conv(c, &s, &w));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -4915,9 +7063,10 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
                                            uint32_t *y)
 {
     epctx_npu__step s;
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, shape, y));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, c->tensors[x].elem, shape, y));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_REDUCE, x, EPCTX_NPU__NONE, *y);
     s.params.reduce.kind = (uint32_t)kind;
+    s.params.reduce.type = (uint32_t)c->tensors[x].elem;
     s.params.reduce.outer = (uint32_t)outer;
     s.params.reduce.count = (uint32_t)count;
     s.params.reduce.inner = (uint32_t)inner;
@@ -4926,25 +7075,11 @@ static epctx_status epctx_npu__emit_reduce(epctx_npu__compiler *c, epctx_npu__re
 
 /* Reduced axes that are neighbours take one pass; others one pass each (a mean of means over equal
  * parts is the mean). */
-static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c, epctx_npu__reduce_kind kind)
+static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__reduce_kind kind,
+                                           uint32_t x, const bool *marked, bool keep, uint32_t *y)
 {
-    const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
-    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
-    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found;
-    epctx_npu__shape shape, last = {0, {0}};
-    uint32_t x, i, end;
-    size_t count;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 1, since, axes, &count, &found));
-    shape = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, count, shape.rank, marked));
-    if (count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0) {
-        return epctx_npu__lower_identity(c);
-    }
-    for (i = 0; i < shape.rank && count == 0; i++) {
-        marked[i] = true;
-    }
+    epctx_npu__shape shape = c->tensors[x].shape, last = {0, {0}};
+    uint32_t i, end;
     for (end = shape.rank; end > 0;) {
         uint32_t first;
         uint64_t outer, n, inner;
@@ -4968,7 +7103,39 @@ static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c, epctx_npu__r
             last.dims[last.rank++] = shape.dims[i];
         }
     }
-    return epctx_npu__lower_alias(c, x, &last);
+    return epctx_npu__alias(c, x, &last, 0, y);
+}
+
+/* The axes of a reduction; `noop` when there are none and that means the identity. */
+static epctx_status epctx_npu__reduce_axes(epctx_npu__compiler *c, uint32_t x, int64_t since,
+                                           bool *marked, bool *noop)
+{
+    int64_t axes[2 * EPCTX_NPU_MAX_RANK];
+    const uint32_t rank = c->tensors[x].shape.rank;
+    size_t count;
+    uint32_t i;
+    bool found;
+    EPCTX_NPU__TRY(epctx_npu__ints_of(c, "axes", 1, since, axes, &count, &found));
+    *noop = count == 0 && epctx_node_int(c->node, "noop_with_empty_axes", 0) != 0;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        marked[i] = count == 0 && !*noop && i < rank;
+    }
+    return epctx_npu__mark_axes(c, axes, count, rank, marked);
+}
+
+static epctx_status epctx_npu__lower_reduce(epctx_npu__compiler *c, epctx_npu__reduce_kind kind)
+{
+    const int64_t since = kind == EPCTX_NPU__REDUCE_SUM ? 13 : 18;
+    const bool keep = epctx_node_int(c->node, "keepdims", 1) != 0;
+    bool marked[EPCTX_NPU_MAX_RANK], noop;
+    uint32_t x, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__reduce_axes(c, x, since, marked, &noop));
+    if (noop) {
+        return epctx_npu__lower_identity(c);
+    }
+    EPCTX_NPU__TRY(epctx_npu__reduce_over(c, kind, x, marked, keep, &y));
+    return epctx_npu__output(c, 0, y);
 }
 
 #define EPCTX_NPU__LOWER_REDUCE(name, kind)                                                        \
@@ -4981,6 +7148,192 @@ EPCTX_NPU__LOWER_REDUCE(sum, SUM)
 EPCTX_NPU__LOWER_REDUCE(mean, MEAN)
 EPCTX_NPU__LOWER_REDUCE(max, MAX)
 EPCTX_NPU__LOWER_REDUCE(min, MIN)
+EPCTX_NPU__LOWER_REDUCE(prod, PROD)
+
+/* -- reductions made of several steps -- */
+
+typedef enum epctx_npu__reduce_form {
+    EPCTX_NPU__FORM_L1 = 0,
+    EPCTX_NPU__FORM_L2,
+    EPCTX_NPU__FORM_SQUARE,
+    EPCTX_NPU__FORM_LOG,
+    EPCTX_NPU__FORM_LOG_EXP
+} epctx_npu__reduce_form;
+
+static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c, epctx_npu__reduce_form form)
+{
+    bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
+    uint32_t x, y, top = EPCTX_NPU__NONE, zero;
+    int32_t type;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__reduce_axes(c, x, 18, marked, &noop));
+    type = c->tensors[x].elem;
+    switch (form) {
+    case EPCTX_NPU__FORM_L1:
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, type, 0, &zero));
+        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_SUB, zero, x, &y));
+        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MAX, x, y, &x));
+        break;
+    case EPCTX_NPU__FORM_L2:
+    case EPCTX_NPU__FORM_SQUARE:
+        EPCTX_NPU__TRY(epctx_npu__emit_any(c, EPCTX_NPU__BINARY_MUL, x, x, &x));
+        break;
+    case EPCTX_NPU__FORM_LOG:
+        break;
+    default: /* minus the largest: no exponential overflows */
+        EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
+        EPCTX_NPU__TRY(
+            epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, top, &x));
+        EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_EXP, 0.0f, 0.0f, &x));
+        break;
+    }
+    keep = epctx_node_int(c->node, "keepdims", 1) != 0;
+    EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_SUM, x, marked, keep, &y));
+    if (form == EPCTX_NPU__FORM_L2) {
+        EPCTX_NPU__TRY(epctx_npu__want_float(c, y));
+        EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &y));
+    }
+    if (form >= EPCTX_NPU__FORM_LOG) {
+        EPCTX_NPU__TRY(epctx_npu__want_float(c, y));
+        EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_LOG, 0.0f, 0.0f, &y));
+    }
+    if (form == EPCTX_NPU__FORM_LOG_EXP) {
+        EPCTX_NPU__TRY(epctx_npu__alias(c, top, &c->tensors[y].shape, 0, &top));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, top, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+#define EPCTX_NPU__LOWER_FORM(name, form)                                                          \
+    static epctx_status epctx_npu__lower_reduce_##name(epctx_npu__compiler *c)                     \
+    {                                                                                              \
+        return epctx_npu__lower_reduce_form(c, EPCTX_NPU__FORM_##form);                            \
+    }
+
+EPCTX_NPU__LOWER_FORM(l1, L1)
+EPCTX_NPU__LOWER_FORM(l2, L2)
+EPCTX_NPU__LOWER_FORM(square, SQUARE)
+EPCTX_NPU__LOWER_FORM(log, LOG)
+EPCTX_NPU__LOWER_FORM(log_exp, LOG_EXP)
+
+static epctx_status epctx_npu__emit_arg(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                        bool smallest, bool last, uint32_t *y)
+{
+    epctx_npu__shape shape = c->tensors[x].shape;
+    epctx_npu__step s;
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_ARG, x, EPCTX_NPU__NONE, 0);
+    s.params.arg.smallest = smallest;
+    s.params.arg.last = last;
+    s.params.arg.type = (uint32_t)c->tensors[x].elem;
+    s.params.arg.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
+    s.params.arg.count = (uint32_t)shape.dims[axis];
+    s.params.arg.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
+    shape.dims[axis] = 1;
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_INT64, &shape, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_arg(epctx_npu__compiler *c, bool smallest)
+{
+    const bool last = epctx_node_int(c->node, "select_last_index", 0) != 0;
+    epctx_npu__shape shape;
+    uint32_t x, y, axis, i;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", 0), c->tensors[x].shape.rank, 0, &axis));
+    EPCTX_NPU__TRY(epctx_npu__emit_arg(c, x, axis, smallest, last, &y));
+    if (epctx_node_int(c->node, "keepdims", 1) == 0) {
+        shape = c->tensors[y].shape;
+        for (i = axis; i + 1 < shape.rank; i++) {
+            shape.dims[i] = shape.dims[i + 1];
+        }
+        shape.rank--;
+        return epctx_npu__lower_alias(c, y, &shape);
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_arg_max(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_arg(c, false);
+}
+
+static epctx_status epctx_npu__lower_arg_min(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_arg(c, true);
+}
+
+/* 1 where the first largest stands, else 0. */
+static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
+{
+    const bool old = c->node->version < 13;
+    epctx_npu__shape shape, flat;
+    uint32_t x, y, axis, ramp;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    shape = flat = c->tensors[x].shape;
+    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank, 0,
+                                   &axis));
+    if (old) {
+        flat.rank = 2;
+        flat.dims[0] = (int64_t)epctx_npu__product(&shape, 0, axis);
+        flat.dims[1] = (int64_t)epctx_npu__product(&shape, axis, shape.rank);
+        axis = 1;
+        EPCTX_NPU__TRY(epctx_npu__alias(c, x, &flat, 0, &x));
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_arg(c, x, axis, false, false, &y));
+    EPCTX_NPU__TRY(epctx_npu__ramp(c, flat.dims[axis], flat.rank, axis, &ramp));
+    EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, y, ramp, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_FLOAT, &y));
+    return epctx_npu__lower_alias(c, y, &shape);
+}
+
+/* Mean of several tensors. */
+static epctx_status epctx_npu__lower_mean(epctx_npu__compiler *c)
+{
+    uint32_t y, b, id;
+    float *factor;
+    size_t i;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &y));
+    for (i = 1; i < c->node->input_count; i++) {
+        EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &b));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, b, &y));
+    }
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &factor, &id));
+    *factor = (float)c->node->input_count;
+    c->tensors[id].shape.rank = 0;
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, id, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* (x - mean) / (sqrt(mean square of that) + 1e-9) */
+static epctx_status epctx_npu__lower_mean_variance(epctx_npu__compiler *c)
+{
+    const epctx_attr *attr = epctx_node_attr(c->node, "axes");
+    static const int64_t usual[3] = {0, 2, 3};
+    bool marked[EPCTX_NPU_MAX_RANK] = {false};
+    uint32_t x, mean, square, id;
+    float *tiny;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    if (attr != NULL && attr->type != EPCTX_ATTR_INTS) {
+        return epctx_npu__bad_attr(c, "axes", "a list of integers");
+    }
+    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, attr != NULL ? attr->ints : usual,
+                                        attr != NULL ? attr->count : 3, c->tensors[x].shape.rank,
+                                        marked));
+    EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, x, marked, true, &mean));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &x));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &square));
+    EPCTX_NPU__TRY(
+        epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MEAN, square, marked, true, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &tiny, &id));
+    *tiny = 1e-9f;
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, square, id, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, square, &x));
+    return epctx_npu__output(c, 0, x);
+}
 
 static epctx_status epctx_npu__lower_global_pool(epctx_npu__compiler *c,
                                                  epctx_npu__reduce_kind kind)
@@ -5168,14 +7521,12 @@ static epctx_status epctx_npu__matmul_expand(epctx_npu__compiler *c, uint32_t *i
     return epctx_npu__expand_to(c, *id, &shape, id);
 }
 
-static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
+static epctx_status epctx_npu__matmul_of(epctx_npu__compiler *c, uint32_t a, uint32_t b,
+                                         uint32_t *y)
 {
     epctx_npu__shape as, bs, a_batch, b_batch, batch, ys;
     epctx_npu__gemm p;
-    uint32_t a, b, y;
     bool row, column;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &b));
     as = c->tensors[a].shape;
     bs = c->tensors[b].shape;
     row = as.rank == 1; /* vectors become matrices, and the result loses that dimension again */
@@ -5228,8 +7579,16 @@ static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
     if (!column) {
         ys.dims[ys.rank++] = bs.dims[bs.rank - 1];
     }
-    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, y));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, y));
+    return epctx_npu__emit_gemm(c, &p, a, b, false, EPCTX_NPU__NONE, *y);
+}
+
+static epctx_status epctx_npu__lower_matmul(epctx_npu__compiler *c)
+{
+    uint32_t a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -5382,6 +7741,1208 @@ static epctx_status epctx_npu__lower_batch_norm(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
+/* -- normalisations -- */
+
+typedef struct epctx_npu__norm_shape {
+    uint64_t rows, count, inner, channels;
+    bool centred;
+} epctx_npu__norm_shape;
+
+static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uint32_t scale,
+                                         uint32_t shift, const epctx_npu__norm_shape *n,
+                                         float epsilon, uint32_t *y)
+{
+    epctx_npu__shape shape = c->tensors[x].shape;
+    epctx_npu__step s;
+    uint32_t ids[2], i;
+    ids[0] = scale;
+    ids[1] = shift;
+    for (i = 0; i < 2; i++) {
+        if (ids[i] == EPCTX_NPU__NONE) {
+            continue;
+        }
+        EPCTX_NPU__TRY(epctx_npu__want_float(c, ids[i]));
+        if (c->tensors[ids[i]].count != n->channels) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "scale and bias: expected %u elements, found %u", n->channels,
+                              c->tensors[ids[i]].count);
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_NORM, x, scale, *y);
+    s.in[2] = shift;
+    s.params.norm.rows = (uint32_t)n->rows;
+    s.params.norm.count = (uint32_t)n->count;
+    s.params.norm.centred = n->centred;
+    s.params.norm.inner = (uint32_t)n->inner;
+    s.params.norm.channels = (uint32_t)n->channels;
+    s.params.norm.epsilon = epsilon;
+    return epctx_npu__emit(c, &s);
+}
+
+/* The mean and the inverse deviation that LayerNormalization also gives, when they are asked for. */
+static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                            float epsilon)
+{
+    epctx_npu__shape shape = c->tensors[x].shape;
+    const uint64_t outer = epctx_npu__product(&shape, 0, axis);
+    const uint64_t count = epctx_npu__product(&shape, axis, shape.rank);
+    uint32_t mean, square, id, i;
+    bool wanted = false;
+    float *value;
+    for (i = 1; i < c->node->output_count; i++) {
+        wanted = wanted || (c->node->outputs[i].size > 0 &&
+                            epctx_map_get(&c->uses, c->node->outputs[i]) != EPCTX_MAP_NONE);
+    }
+    if (!wanted) {
+        return EPCTX_OK;
+    }
+    for (i = axis; i < shape.rank; i++) {
+        shape.dims[i] = 1;
+    }
+    EPCTX_NPU__TRY(
+        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, x, outer, count, 1, &shape, &mean));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, mean, &id));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, id, id, &id));
+    EPCTX_NPU__TRY(
+        epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MEAN, id, outer, count, 1, &shape, &square));
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &value, &id));
+    *value = epsilon;
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, square, id, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_SQRT, 0.0f, 0.0f, &square));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, square, EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f, &square));
+    EPCTX_NPU__TRY(epctx_npu__output(c, 1, mean));
+    return epctx_npu__output(c, 2, square);
+}
+
+static epctx_status epctx_npu__lower_layer_norm_of(epctx_npu__compiler *c, bool centred)
+{
+    const float epsilon = epctx_node_float(c->node, "epsilon", 1e-5f);
+    epctx_npu__norm_shape n;
+    uint32_t x, scale, shift = EPCTX_NPU__NONE, y, axis;
+    const epctx_npu__shape *shape;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &scale));
+    if (centred) {
+        EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &shift));
+    } else {
+        EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
+    }
+    shape = &c->tensors[x].shape;
+    EPCTX_NPU__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
+    n.rows = epctx_npu__product(shape, 0, axis);
+    n.count = n.channels = epctx_npu__product(shape, axis, shape->rank);
+    n.inner = 1;
+    n.centred = centred;
+    EPCTX_NPU__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n, epsilon, &y));
+    EPCTX_NPU__TRY(epctx_npu__output(c, 0, y));
+    return centred ? epctx_npu__norm_outputs(c, x, axis, epsilon) : EPCTX_OK;
+}
+
+static epctx_status epctx_npu__lower_layer_norm(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_layer_norm_of(c, true);
+}
+
+static epctx_status epctx_npu__lower_rms_norm(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_layer_norm_of(c, false);
+}
+
+/* One row per sample and channel, or group of channels. */
+static epctx_status epctx_npu__lower_channel_norm(epctx_npu__compiler *c, bool grouped)
+{
+    const int64_t groups = epctx_node_int(c->node, "num_groups", 1);
+    epctx_npu__norm_shape n;
+    uint64_t plane, channels;
+    uint32_t x, scale, shift, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 2, &shift));
+    if (c->tensors[x].shape.rank < 3 || groups < 1 || c->tensors[x].shape.dims[1] % groups != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected rank >= 3, and whole groups");
+    }
+    channels = (uint64_t)c->tensors[x].shape.dims[1];
+    plane = epctx_npu__product(&c->tensors[x].shape, 2, c->tensors[x].shape.rank);
+    n.rows = (uint64_t)c->tensors[x].shape.dims[0] * (grouped ? (uint64_t)groups : channels);
+    n.count = plane * (grouped ? channels / (uint64_t)groups : 1);
+    n.channels = grouped && c->node->version < 21 ? (uint64_t)groups : channels;
+    n.inner = grouped && c->node->version < 21 ? n.count : plane;
+    n.centred = true;
+    EPCTX_NPU__TRY(epctx_npu__emit_rows(c, x, scale, shift, &n,
+                                        epctx_node_float(c->node, "epsilon", 1e-5f), &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_instance_norm(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_channel_norm(c, false);
+}
+
+static epctx_status epctx_npu__lower_group_norm(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_channel_norm(c, true);
+}
+
+/* x / (bias + alpha * mean of the squares of near channels) ^ beta; the mean is a pool over a plane
+ * whose rows are the channels. */
+static epctx_status epctx_npu__lower_lrn(epctx_npu__compiler *c)
+{
+    const int64_t size = epctx_node_int(c->node, "size", 0);
+    epctx_npu__shape shape;
+    epctx_npu__step s;
+    epctx_npu__window *w = &s.params.pool.window;
+    uint32_t x, y, id, i;
+    float *values[3];
+    uint32_t ids[3];
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    shape = c->tensors[x].shape;
+    if (shape.rank < 3 || size < 1 || size > 4096) {
+        return epctx_npu__bad_attr(c, "size", "a number of channels");
+    }
+    for (i = 0; i < 3; i++) {
+        EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &values[i], &ids[i]));
+    }
+    *values[0] = epctx_node_float(c->node, "alpha", 1e-4f);
+    *values[1] = epctx_node_float(c->node, "bias", 1.0f);
+    *values[2] = epctx_node_float(c->node, "beta", 0.75f);
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, x, x, &id));
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, id, EPCTX_NPU__NONE, y);
+    s.params.pool.planes = (uint32_t)shape.dims[0];
+    s.params.pool.average = s.params.pool.count_padding = 1;
+    w->in_h = w->out_h = (uint32_t)shape.dims[1];
+    w->in_w = w->out_w = (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
+    w->kernel_h = (uint32_t)size;
+    w->kernel_w = w->stride_h = w->stride_w = w->dilation_h = w->dilation_w = 1;
+    w->top = (uint32_t)(size - 1) / 2;
+    w->bottom = (uint32_t)(size - 1) - w->top;
+    if (!epctx_npu__window_ok(w)) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a window of %d channels", size);
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, ids[0], &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, y, ids[1], &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_POW, y, ids[2], &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, x, y, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* -- quantisation -- */
+
+/* Scale and zero point of one tensor, or of every channel of an axis. */
+static epctx_status epctx_npu__emit_quantize(epctx_npu__compiler *c, epctx_npu__opcode op,
+                                             uint32_t x, uint32_t scale, uint32_t zero,
+                                             int64_t axis_or, int32_t type, uint32_t *y)
+{
+    const bool to_float = op == EPCTX_NPU__OP_DEQUANTIZE;
+    epctx_npu__shape shape = c->tensors[x].shape;
+    const uint64_t channels = c->tensors[scale].count;
+    epctx_npu__quantize p;
+    epctx_npu__step s;
+    uint32_t axis = 0;
+    memset(&p, 0, sizeof p);
+    p.type = (uint32_t)type;
+    p.outer = p.channels = 1;
+    p.inner = (uint32_t)c->tensors[x].count;
+    if (channels != 1) {
+        EPCTX_NPU__TRY(epctx_npu__axis(c, axis_or, shape.rank, 0, &axis));
+        if (channels != (uint64_t)shape.dims[axis] || c->tensors[scale].shape.rank != 1) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "expected one scale, or one for each of %d channels, found %u",
+                              shape.dims[axis], channels);
+        }
+        p.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
+        p.channels = (uint32_t)channels;
+        p.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
+    }
+    if (type != EPCTX_ONNX_INT8 && type != EPCTX_ONNX_UINT8 &&
+        !(to_float && type == EPCTX_ONNX_INT32)) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "expected int8 or uint8, found %s",
+                          epctx_elem_name(type));
+    }
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, scale));
+    if (zero != EPCTX_NPU__NONE &&
+        (c->tensors[zero].elem != type || c->tensors[zero].count != channels)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "the zero point differs in type or size from its tensor or scale");
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, to_float ? EPCTX_ONNX_FLOAT : type, &shape, y));
+    epctx_npu__step_init(&s, op, x, scale, *y);
+    s.in[2] = zero;
+    s.params.quantize = p;
+    return epctx_npu__emit(c, &s);
+}
+
+static epctx_status epctx_npu__lower_dequantize(epctx_npu__compiler *c)
+{
+    uint32_t x, scale, zero, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &zero));
+    if (epctx_node_int(c->node, "block_size", 0) != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, scale, zero,
+                                            epctx_node_int(c->node, "axis", 1), c->tensors[x].elem,
+                                            &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_quantize(epctx_npu__compiler *c)
+{
+    uint32_t x, scale, zero, y;
+    int32_t type = (int32_t)epctx_node_int(c->node, "output_dtype", EPCTX_ONNX_UINT8);
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &scale));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &zero));
+    if (epctx_node_int(c->node, "block_size", 0) != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "blocks are not supported");
+    }
+    type = zero != EPCTX_NPU__NONE ? c->tensors[zero].elem : (type == 0 ? EPCTX_ONNX_UINT8 : type);
+    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero,
+                                            epctx_node_int(c->node, "axis", 1), type, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Three outputs: the numbers, their scale and their zero point, from the range of the input. */
+static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
+{
+    epctx_npu__shape shape = {0, {0}};
+    uint32_t x, zero, low, high, scale, id, point, y;
+    float *full;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+    EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MIN, x, 1, c->tensors[x].count, 1,
+                                          &shape, &low));
+    EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_MAX, x, 1, c->tensors[x].count, 1,
+                                          &shape, &high));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MIN, low, zero, &low));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MAX, high, zero, &high));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, high, low, &scale));
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &full, &id));
+    *full = 255.0f;
+    EPCTX_NPU__TRY(epctx_npu__alias(c, id, &shape, 0, &id));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, scale, id, &scale));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, low, scale, &point));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &point));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_ROUND, 0.0f, 0.0f, &point));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, point, EPCTX_NPU__ACT_CLIP, 0.0f, 255.0f, &point));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, point, EPCTX_ONNX_UINT8, &point));
+    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, point, 0,
+                                            EPCTX_ONNX_UINT8, &y));
+    EPCTX_NPU__TRY(epctx_npu__output(c, 0, y));
+    EPCTX_NPU__TRY(epctx_npu__output(c, 1, scale));
+    return epctx_npu__output(c, 2, point);
+}
+
+/* -- integer arithmetic by way of floats, exact below 2^24 -- */
+
+/* A tensor of int8 or uint8 minus its zero point, as floats. */
+static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint32_t zero,
+                                        int64_t axis, uint32_t *y)
+{
+    epctx_npu__shape shape = {1, {1}};
+    uint32_t one;
+    uint64_t channels = zero != EPCTX_NPU__NONE ? c->tensors[zero].count : 1, i;
+    float *data;
+    const bool folding = c->folding;
+    epctx_status status;
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &data, &one));
+    for (i = 0; i < channels; i++) {
+        data[i] = 1.0f;
+    }
+    shape.dims[0] = (int64_t)channels;
+    if (zero != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
+    }
+    c->folding = c->tensors[x].constant &&
+                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
+                                      c->tensors[x].elem, y);
+    c->folding = folding;
+    return status;
+}
+
+/* Sums of products of bytes: beyond this many they could leave what floats hold exactly. */
+static epctx_status epctx_npu__exact_depth(epctx_npu__compiler *c, uint64_t depth)
+{
+    const uint64_t most = (1u << 24) / (255u * 255u);
+    return depth <= most ? EPCTX_OK
+                         : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                                      "sums of %u products, expected at most %u", depth, most);
+}
+
+static epctx_status epctx_npu__lower_conv_integer(epctx_npu__compiler *c)
+{
+    uint32_t x, w, xz, wz, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &xz));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &wz));
+    EPCTX_NPU__TRY(epctx_npu__exact_depth(
+        c, epctx_npu__product(&c->tensors[w].shape, 1, c->tensors[w].shape.rank)));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, x, xz, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, w, wz, 0, &w));
+    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, EPCTX_NPU__NONE, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_INT32, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_matmul_integer(epctx_npu__compiler *c)
+{
+    const epctx_npu__shape *as;
+    uint32_t a, b, az, bz, y;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &az));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &bz));
+    as = &c->tensors[a].shape;
+    EPCTX_NPU__TRY(
+        epctx_npu__exact_depth(c, as->rank > 0 ? (uint64_t)as->dims[as->rank - 1] : 1));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, a, az, -2, &a));
+    EPCTX_NPU__TRY(epctx_npu__unbiased(c, b, bz, -1, &b));
+    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_INT32, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+/* Inputs `i`, `i`+1 and `i`+2: numbers, scale, zero point; as floats. */
+static epctx_status epctx_npu__dequantized(epctx_npu__compiler *c, size_t i, int64_t axis,
+                                           uint32_t *scale, uint32_t *y)
+{
+    const bool folding = c->folding;
+    epctx_status status;
+    uint32_t x, zero;
+    EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, i + 1, scale));
+    EPCTX_NPU__TRY(epctx_npu__input(c, i + 2, &zero));
+    c->folding = c->tensors[x].constant && c->tensors[*scale].constant &&
+                 c->tensors[zero].constant;
+    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, *scale, zero, axis,
+                                      c->tensors[x].elem, y);
+    c->folding = folding;
+    return status;
+}
+
+static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t x, size_t i)
+{
+    uint32_t scale, zero, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &scale));
+    EPCTX_NPU__TRY(epctx_npu__input(c, i + 1, &zero));
+    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero, 1,
+                                            c->tensors[zero].elem, &y));
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_qlinear_matmul(epctx_npu__compiler *c)
+{
+    uint32_t a, b, scale, y;
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 0, -2, &scale, &a));
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 3, -1, &scale, &b));
+    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
+    return epctx_npu__requantized(c, y, 6);
+}
+
+static epctx_status epctx_npu__lower_qlinear_conv(epctx_npu__compiler *c)
+{
+    const bool folding = c->folding;
+    uint32_t x, w, bias, x_scale, w_scale, y;
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 0, 1, &x_scale, &x));
+    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 3, 0, &w_scale, &w));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 8, &bias));
+    if (bias != EPCTX_NPU__NONE) { /* its scale is the product of the two */
+        epctx_npu__shape flat = {1, {1}};
+        c->folding = c->tensors[x_scale].constant && c->tensors[w_scale].constant;
+        flat.dims[0] = (int64_t)c->tensors[w_scale].count;
+        EPCTX_NPU__TRY(epctx_npu__alias(c, w_scale, &flat, 0, &w_scale));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w_scale, x_scale, &y));
+        c->folding = c->tensors[y].constant && c->tensors[bias].constant;
+        EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, bias, y,
+                                                EPCTX_NPU__NONE, 0, c->tensors[bias].elem, &bias));
+        c->folding = folding;
+    }
+    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
+    return epctx_npu__requantized(c, y, 6);
+}
+
+/* -- losses: minus the chosen element, weighted; for models exported with them -- */
+
+static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uint32_t target,
+                                         uint32_t weight)
+{
+    const epctx_attr *reduction = epctx_node_attr(c->node, "reduction");
+    const epctx_attr *ignore = epctx_node_attr(c->node, "ignore_index");
+    const epctx_npu__shape xs = c->tensors[x].shape, ts = c->tensors[target].shape;
+    epctx_npu__shape column = ts, scalar = {0, {0}};
+    uint32_t ignored = EPCTX_NPU__NONE, id, zero, w = EPCTX_NPU__NONE, y, i;
+    float *ones;
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
+    EPCTX_NPU__TRY(epctx_npu__want_indices(c, target, false));
+    if (xs.rank < 2 || ts.rank + 1 != xs.rank) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "scores of rank %u, targets of rank %u",
+                          (uint64_t)xs.rank, (uint64_t)ts.rank);
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, target, EPCTX_ONNX_INT64, &target));
+    if (ignore != NULL) {
+        if (ignore->i > 1000000 || ignore->i < -1000000) {
+            return epctx_npu__bad_attr(c, "ignore_index", "a small number");
+        }
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, (int32_t)ignore->i, &id));
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_INT64, 0, &zero));
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_EQUAL, target, id, &ignored));
+        EPCTX_NPU__TRY(epctx_npu__emit_where(c, ignored, zero, target, &target));
+    }
+    column.rank = xs.rank;
+    column.dims[0] = ts.dims[0];
+    column.dims[1] = 1;
+    for (i = 2; i < column.rank; i++) {
+        column.dims[i] = ts.dims[i - 1];
+    }
+    EPCTX_NPU__TRY(epctx_npu__alias(c, target, &column, 0, &id));
+    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, id, EPCTX_NPU__NONE, 1, 0, &y));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, y, &ts, 0, &y));
+    EPCTX_NPU__TRY(epctx_npu__emit_act(c, y, EPCTX_NPU__ACT_NEG, 0.0f, 0.0f, &y));
+    if (weight != EPCTX_NPU__NONE) {
+        epctx_npu__shape flat = {1, {0}};
+        EPCTX_NPU__TRY(epctx_npu__want_float(c, weight));
+        flat.dims[0] = (int64_t)c->tensors[target].count;
+        EPCTX_NPU__TRY(epctx_npu__alias(c, target, &flat, 0, &id));
+        EPCTX_NPU__TRY(epctx_npu__emit_pick(c, weight, id, EPCTX_NPU__NONE, 0, 0, &w));
+        EPCTX_NPU__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
+    } else if (ignored != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__add_floats(c, c->tensors[target].count, &ones, &w));
+        for (i = 0; i < c->tensors[target].count; i++) {
+            ones[i] = 1.0f;
+        }
+        EPCTX_NPU__TRY(epctx_npu__alias(c, w, &ts, 0, &w));
+    }
+    if (ignored != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, EPCTX_ONNX_FLOAT, 0, &zero));
+        EPCTX_NPU__TRY(epctx_npu__emit_where(c, ignored, zero, w, &w));
+    }
+    if (w != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, y, w, &y));
+    }
+    if (reduction != NULL && epctx_str_is(reduction->s, "none")) {
+        return epctx_npu__output(c, 0, y);
+    }
+    EPCTX_NPU__TRY(epctx_npu__emit_reduce(
+        c, w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
+               ? EPCTX_NPU__REDUCE_MEAN
+               : EPCTX_NPU__REDUCE_SUM,
+        y, 1, c->tensors[y].count, 1, &scalar, &y));
+    if (w != EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))) {
+        EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count,
+                                              1, &scalar, &w));
+        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, y, w, &y));
+    }
+    return epctx_npu__output(c, 0, y);
+}
+
+static epctx_status epctx_npu__lower_likelihood(epctx_npu__compiler *c)
+{
+    uint32_t x, target, weight;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &target));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &weight));
+    return epctx_npu__emit_loss(c, x, target, weight);
+}
+
+static epctx_status epctx_npu__lower_cross_entropy(epctx_npu__compiler *c)
+{
+    epctx_npu__step s;
+    epctx_npu__shape shape;
+    uint32_t x, target, weight, y;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &target));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &weight));
+    shape = c->tensors[x].shape;
+    if (shape.rank < 2) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "expected scores of rank 2 or more");
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &y));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_SOFTMAX, x, EPCTX_NPU__NONE, y);
+    s.params.softmax.log = 1;
+    s.params.softmax.outer = (uint32_t)shape.dims[0];
+    s.params.softmax.count = (uint32_t)shape.dims[1];
+    s.params.softmax.inner = (uint32_t)epctx_npu__product(&shape, 2, shape.rank);
+    EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX_NPU__TRY(epctx_npu__output(c, 1, y));
+    return epctx_npu__emit_loss(c, y, target, weight);
+}
+
+/* -- recurrent networks -- */
+
+/* A box of one index of an axis; the axis stays, with one element. */
+static epctx_status epctx_npu__take_one(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                        int64_t index, int64_t count, uint32_t *y)
+{
+    int64_t start[EPCTX_NPU_MAX_RANK] = {0}, step[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape box = c->tensors[x].shape;
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        step[i] = 1;
+    }
+    start[axis] = index;
+    box.dims[axis] = count;
+    return epctx_npu__take_box(c, x, &box, start, step, y);
+}
+
+/* What the operators RNN, GRU and LSTM have in common. */
+typedef struct epctx_npu__rnn {
+    epctx_npu__recurrent p;
+    uint32_t x, w, r, b, lengths, first, cell, peep; /* tensors */
+    uint32_t directions, gates, inputs;
+    bool batch_first;
+    uint32_t results[2]; /* of each direction */
+} epctx_npu__rnn;
+
+static epctx_status epctx_npu__rnn_act(epctx_npu__compiler *c, epctx_str name, epctx_npu__act *act)
+{
+    memset(act, 0, sizeof *act);
+    if (epctx_str_is(name, "Sigmoid")) {
+        act->kind = EPCTX_NPU__ACT_SIGMOID;
+    } else if (epctx_str_is(name, "Tanh")) {
+        act->kind = EPCTX_NPU__ACT_TANH;
+    } else if (epctx_str_is(name, "Relu")) {
+        act->kind = EPCTX_NPU__ACT_RELU;
+    } else {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "attribute activations: expected Sigmoid, Tanh or Relu, found '%S'",
+                          &name);
+    }
+    return EPCTX_OK;
+}
+
+/* The activations of direction `d`. */
+static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d)
+{
+    static const char *const usual[3] = {"Sigmoid", "Tanh", "Tanh"};
+    const epctx_attr *attr = epctx_node_attr(c->node, "activations");
+    const uint32_t count = n->p.cell + 1; /* RNN has one, GRU two, LSTM three */
+    epctx_npu__act acts[3];
+    uint32_t i;
+    memset(acts, 0, sizeof acts);
+    if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions)) {
+        return epctx_npu__bad_attr(c, "activations", "one list of names per direction");
+    }
+    for (i = 0; i < count; i++) {
+        epctx_str name = epctx_str_of(count == 1 ? "Tanh" : usual[i]);
+        EPCTX_NPU__TRY(
+            epctx_npu__rnn_act(c, attr != NULL ? attr->strings[d * count + i] : name, &acts[i]));
+    }
+    n->p.f = acts[0];
+    n->p.g = acts[1];
+    n->p.h = acts[2];
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__rnn_shape(epctx_npu__compiler *c, uint32_t id, uint32_t rank,
+                                         int64_t d0, int64_t d1, int64_t d2)
+{
+    const epctx_npu__shape *s;
+    if (id == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    s = &c->tensors[id].shape;
+    if (s->rank != rank || s->dims[0] != d0 || s->dims[1] != d1 || (rank > 2 && s->dims[2] != d2)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input '%S': expected shape [%d, %d, %d]",
+                          &c->tensors[id].name, d0, d1, d2);
+    }
+    return epctx_npu__want_float(c, id);
+}
+
+static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn *n)
+{
+    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
+    const epctx_npu__shape *xs;
+    int64_t d, batch, hidden, gates = n->gates;
+    uint32_t *const optional[6] = {&n->b, &n->lengths, &n->first, &n->cell, &n->peep, NULL};
+    uint32_t i;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &n->x));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &n->w));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 2, &n->r));
+    for (i = 0; optional[i] != NULL; i++) {
+        EPCTX_NPU__TRY(epctx_npu__optional(c, i + 3, optional[i]));
+    }
+    n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
+    n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
+    hidden = epctx_node_int(c->node, "hidden_size", c->tensors[n->r].shape.rank == 3
+                                                        ? c->tensors[n->r].shape.dims[2]
+                                                        : 0);
+    if (c->tensors[n->x].shape.rank != 3 || hidden < 1 || hidden > 65536 ||
+        epctx_node_attr(c->node, "clip") != NULL ||
+        epctx_node_attr(c->node, "activation_alpha") != NULL ||
+        epctx_node_int(c->node, "input_forget", 0) != 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "expected X of rank 3 and no clip, activation_alpha or input_forget");
+    }
+    if (n->batch_first) {
+        epctx_npu__shape shape = c->tensors[n->x].shape, walk;
+        int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[EPCTX_NPU_MAX_RANK];
+        uint32_t y;
+        epctx_npu__dense(&shape, dense);
+        walk = shape;
+        walk.dims[0] = shape.dims[1];
+        walk.dims[1] = shape.dims[0];
+        from[0] = dense[1];
+        from[1] = dense[0];
+        from[2] = 1;
+        epctx_npu__dense(&walk, to);
+        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &walk, &y));
+        EPCTX_NPU__TRY(epctx_npu__emit_move(c, n->x, y, &walk, 0, 0, from, to));
+        n->x = y;
+    }
+    xs = &c->tensors[n->x].shape;
+    d = n->directions;
+    batch = xs->dims[1];
+    n->p.time = (uint32_t)xs->dims[0];
+    n->p.batch = (uint32_t)batch;
+    n->p.hidden = (uint32_t)hidden;
+    n->inputs = (uint32_t)xs->dims[2];
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->w, 3, d, gates * hidden, xs->dims[2]));
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->r, 3, d, gates * hidden, hidden));
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->b, 2, d, 2 * gates * hidden, 0));
+    EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
+    for (i = 0; i < 2; i++) {
+        EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, i == 0 ? n->first : n->cell, 3,
+                                            n->batch_first ? batch : d,
+                                            n->batch_first ? d : batch, hidden));
+    }
+    if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
+                                          c->tensors[n->lengths].count != (uint64_t)batch)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "sequence_lens: expected %d of int32", batch);
+    }
+    return EPCTX_OK;
+}
+
+/* The bias of direction `d`: both halves added, but for the last gate of a GRU that resets late. */
+static epctx_status epctx_npu__rnn_bias(epctx_npu__compiler *c, const epctx_npu__rnn *n, int64_t d,
+                                        uint32_t *bias, uint32_t *late)
+{
+    const uint64_t size = (uint64_t)n->gates * n->p.hidden, hidden = n->p.hidden;
+    const int64_t one[1] = {1};
+    epctx_npu__shape flat = {1, {0}};
+    uint32_t row, input, state, sum;
+    *bias = *late = EPCTX_NPU__NONE;
+    if (n->b == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->b, 0, d, 1, &row));
+    flat.dims[0] = (int64_t)size;
+    EPCTX_NPU__TRY(epctx_npu__alias(c, row, &flat, 0, &input));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, row, &flat, size, &state));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_ADD, input, state, &sum));
+    *bias = sum;
+    if (n->p.late_reset != 0) {
+        EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &flat, bias));
+        flat.dims[0] = (int64_t)(2 * hidden);
+        EPCTX_NPU__TRY(epctx_npu__emit_move(c, sum, *bias, &flat, 0, 0, one, one));
+        flat.dims[0] = (int64_t)hidden;
+        EPCTX_NPU__TRY(
+            epctx_npu__emit_move(c, input, *bias, &flat, 2 * hidden, 2 * hidden, one, one));
+        EPCTX_NPU__TRY(epctx_npu__alias(c, state, &flat, 2 * hidden, late));
+    }
+    return EPCTX_OK;
+}
+
+/* First state or cell of direction `d`, [batch][hidden]. */
+static epctx_status epctx_npu__rnn_first(epctx_npu__compiler *c, const epctx_npu__rnn *n,
+                                         uint32_t id, int64_t d, uint32_t *out)
+{
+    *out = EPCTX_NPU__NONE;
+    return id == EPCTX_NPU__NONE ? EPCTX_OK
+                                 : epctx_npu__take_one(c, id, n->batch_first ? 1 : 0, d, 1, out);
+}
+
+static epctx_status epctx_npu__rnn_direction(epctx_npu__compiler *c, epctx_npu__rnn *n, uint32_t d)
+{
+    const uint32_t rows = n->gates * n->p.hidden;
+    const uint64_t state = (uint64_t)n->p.batch * n->p.hidden;
+    const bool folding = c->folding;
+    epctx_npu__shape shape = {2, {0}};
+    epctx_npu__gemm gemm;
+    epctx_npu__pack pack;
+    epctx_npu__step s;
+    uint32_t w, r, bias, late, gates, x;
+    EPCTX_NPU__TRY(epctx_npu__rnn_acts(c, n, d));
+    c->folding = n->b != EPCTX_NPU__NONE && c->tensors[n->b].constant;
+    EPCTX_NPU__TRY(epctx_npu__rnn_bias(c, n, d, &bias, &late));
+    c->folding = folding;
+    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->w, 0, d, 1, &w));
+    EPCTX_NPU__TRY(epctx_npu__take_one(c, n->r, 0, d, 1, &r));
+    memset(&gemm, 0, sizeof gemm);
+    gemm.batch = gemm.b_shared = 1;
+    gemm.m = n->p.time * n->p.batch;
+    gemm.n = rows;
+    gemm.k = gemm.a_row = n->inputs;
+    gemm.a_step = 1;
+    gemm.alpha = 1.0f;
+    shape.dims[0] = gemm.m;
+    shape.dims[1] = rows;
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &gates));
+    EPCTX_NPU__TRY(epctx_npu__emit_gemm(c, &gemm, n->x, w, true, bias, gates));
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_RECURRENT, gates, r, 0);
+    s.in[2] = late;
+    s.in[3] = EPCTX_NPU__NONE;
+    if (n->peep != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__take_one(c, n->peep, 0, d, 1, &s.in[3]));
+    }
+    EPCTX_NPU__TRY(epctx_npu__rnn_first(c, n, n->first, d, &s.in[4]));
+    EPCTX_NPU__TRY(epctx_npu__rnn_first(c, n, n->cell, d, &s.in[5]));
+    s.in[6] = n->lengths;
+    s.params.recurrent = n->p;
+    s.params.recurrent.reverse = n->p.reverse != 0 || d == 1;
+    EPCTX_NPU__TRY(epctx_npu__add_buffer(
+        c, epctx_npu__mul(epctx_npu__padded(n->p.hidden), (uint64_t)n->gates + 1) * 4,
+        &s.temporary));
+    shape.rank = 1;
+    shape.dims[0] = (int64_t)(((uint64_t)n->p.time + 2) * state);
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, &x));
+    s.out = n->results[d] = x;
+    pack.batch = n->gates;
+    pack.rows = pack.depth = pack.row_stride = n->p.hidden;
+    pack.block = c->arch->columns;
+    pack.batch_stride = n->p.hidden * n->p.hidden;
+    pack.depth_stride = 1;
+    return epctx_npu__emit_packed(c, &s, &pack);
+}
+
+/* Output `i` out of what the directions left: element `start` on, `steps` of them. */
+static epctx_status epctx_npu__rnn_output(epctx_npu__compiler *c, const epctx_npu__rnn *n, size_t i,
+                                          uint64_t start, uint32_t steps)
+{
+    const uint32_t d = n->directions, batch = n->p.batch, hidden = n->p.hidden, t = i == 0 ? 0 : 1;
+    epctx_npu__shape shape = {4, {0}}, walk = {3, {0}}, all;
+    int64_t dense[EPCTX_NPU_MAX_RANK] = {0}, from[3], to[3];
+    uint32_t y, j;
+    const uint32_t at[4] = {n->batch_first ? 1u : 0u, n->batch_first ? 2u : 1u,
+                            n->batch_first ? 0u : 2u, 3u}; /* of time, direction, batch, hidden */
+    if (i >= c->node->output_count || c->node->outputs[i].size == 0) {
+        return EPCTX_OK;
+    }
+    shape.dims[at[0]] = walk.dims[0] = steps;
+    shape.dims[at[1]] = d;
+    shape.dims[at[2]] = walk.dims[1] = batch;
+    shape.dims[3] = walk.dims[2] = hidden;
+    epctx_npu__dense(&shape, dense);
+    epctx_npu__dense(&walk, from);
+    to[0] = dense[at[0]];
+    to[1] = dense[at[2]];
+    to[2] = 1;
+    all = shape;
+    if (t != 0) { /* no dimension of time */
+        for (all.rank = 0, j = 0; j < 4; j++) {
+            if (j != at[0]) {
+                all.dims[all.rank++] = shape.dims[j];
+            }
+        }
+    }
+    if (d == 1 && (!n->batch_first || batch == 1 || steps == 1)) {
+        EPCTX_NPU__TRY(epctx_npu__alias(c, n->results[0], &all, start, &y));
+        return epctx_npu__output(c, i, y);
+    }
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &all, &y));
+    for (j = 0; j < d; j++) {
+        EPCTX_NPU__TRY(epctx_npu__emit_move(c, n->results[j], y, &walk, start,
+                                            j * (uint64_t)dense[at[1]], from, to));
+    }
+    return epctx_npu__output(c, i, y);
+}
+
+static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c, epctx_npu__cell cell)
+{
+    const epctx_attr *direction = epctx_node_attr(c->node, "direction");
+    epctx_npu__rnn n;
+    uint64_t state;
+    uint32_t d;
+    memset(&n, 0, sizeof n);
+    n.p.cell = (uint32_t)cell;
+    n.gates = epctx_npu__gates(n.p.cell);
+    n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
+    n.p.late_reset = cell == EPCTX_NPU__CELL_GRU &&
+                     epctx_node_int(c->node, "linear_before_reset", 0) != 0;
+    n.cell = n.peep = EPCTX_NPU__NONE;
+    EPCTX_NPU__TRY(epctx_npu__rnn_inputs(c, &n));
+    for (d = 0; d < n.directions; d++) {
+        EPCTX_NPU__TRY(epctx_npu__rnn_direction(c, &n, d));
+    }
+    state = (uint64_t)n.p.batch * n.p.hidden;
+    EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 0, 0, n.p.time));
+    EPCTX_NPU__TRY(epctx_npu__rnn_output(c, &n, 1, n.p.time * state, 1));
+    return epctx_npu__rnn_output(c, &n, 2, (n.p.time + (uint64_t)1) * state, 1);
+}
+
+static epctx_status epctx_npu__lower_rnn(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_RNN);
+}
+
+static epctx_status epctx_npu__lower_gru(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_GRU);
+}
+
+static epctx_status epctx_npu__lower_lstm(epctx_npu__compiler *c)
+{
+    return epctx_npu__lower_cell(c, EPCTX_NPU__CELL_LSTM);
+}
+
+/* -- Resize: axis by axis, by tables of positions and weights made here -- */
+
+typedef enum epctx_npu__filter {
+    EPCTX_NPU__NEAREST = 0,
+    EPCTX_NPU__LINEAR,
+    EPCTX_NPU__CUBIC
+} epctx_npu__filter;
+
+/* How one axis is resized. */
+typedef struct epctx_npu__axis_plan {
+    int64_t in, out;
+    float scale;
+    epctx_str transform, nearest;
+    epctx_npu__filter filter;
+    float cubic;
+    bool exclude, antialias;
+    float start, end; /* of the region of tf_crop_and_resize */
+} epctx_npu__axis_plan;
+
+/* Where output position `i` lies in the input. */
+static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
+{
+    const float at = (float)i, in = (float)p->in, out = (float)p->out;
+    const float half = epctx_npu__f_add(epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale),
+                                        -0.5f);
+    if (epctx_str_is(p->transform, "asymmetric")) {
+        return epctx_npu__f_div(at, p->scale);
+    }
+    if (epctx_str_is(p->transform, "align_corners")) {
+        return p->out == 1 ? 0.0f
+                           : epctx_npu__f_div(epctx_npu__f_mul(at, in - 1.0f), out - 1.0f);
+    }
+    if (epctx_str_is(p->transform, "tf_half_pixel_for_nn")) {
+        return epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale);
+    }
+    if (epctx_str_is(p->transform, "pytorch_half_pixel")) {
+        return p->out > 1 ? half : 0.0f;
+    }
+    if (epctx_str_is(p->transform, "half_pixel_symmetric")) {
+        const float ratio = epctx_npu__f_div(out, epctx_npu__f_mul(p->scale, in));
+        const float middle = epctx_npu__f_mul(in, 0.5f);
+        return epctx_npu__f_add(epctx_npu__f_mul(middle, epctx_npu__f_add(1.0f, -ratio)), half);
+    }
+    if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
+        const float first = epctx_npu__f_mul(p->start, in - 1.0f);
+        const float last = epctx_npu__f_mul(p->end, in - 1.0f);
+        return p->out > 1 ? epctx_npu__f_add(
+                                first, epctx_npu__f_div(epctx_npu__f_mul(
+                                                            at, epctx_npu__f_add(last, -first)),
+                                                        out - 1.0f))
+                          : epctx_npu__f_mul(0.5f, epctx_npu__f_add(first, last));
+    }
+    return half;
+}
+
+static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
+{
+    const float down = epctx_npu__floor(x), rest = epctx_npu__f_add(x, -down);
+    if (epctx_str_is(p->nearest, "floor")) {
+        return down;
+    }
+    if (epctx_str_is(p->nearest, "ceil")) {
+        return rest > 0.0f ? down + 1.0f : down;
+    }
+    if (epctx_str_is(p->nearest, "round_prefer_ceil")) {
+        return rest >= 0.5f ? down + 1.0f : down;
+    }
+    return rest > 0.5f ? down + 1.0f : down;
+}
+
+/* Weight of a tap at distance d >= 0. */
+static float epctx_npu__tap(const epctx_npu__axis_plan *p, float d)
+{
+    const float a = p->cubic;
+    float v;
+    if (p->filter == EPCTX_NPU__LINEAR) {
+        return d < 1.0f ? epctx_npu__f_add(1.0f, -d) : 0.0f;
+    }
+    if (d >= 2.0f) {
+        return 0.0f;
+    }
+    if (d <= 1.0f) { /* ((a + 2) d - (a + 3)) d^2 + 1 */
+        v = epctx_npu__f_add(epctx_npu__f_mul(epctx_npu__f_add(a, 2.0f), d),
+                             -epctx_npu__f_add(a, 3.0f));
+        return epctx_npu__f_add(epctx_npu__f_mul(epctx_npu__f_mul(v, d), d), 1.0f);
+    }
+    v = epctx_npu__f_add(epctx_npu__f_mul(a, d), -epctx_npu__f_mul(5.0f, a));
+    v = epctx_npu__f_add(epctx_npu__f_mul(v, d), epctx_npu__f_mul(8.0f, a));
+    return epctx_npu__f_add(epctx_npu__f_mul(v, d), -epctx_npu__f_mul(4.0f, a));
+}
+
+/* Fills the taps of one output position. */
+static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t taps,
+                            uint8_t *positions, float *weights)
+{
+    const bool wide = p->antialias && p->scale < 1.0f;
+    const float x = epctx_npu__source_of(p, i), top = (float)(p->in - 1);
+    float first, sum = 0.0f;
+    int64_t t;
+    if (epctx_str_is(p->transform, "tf_crop_and_resize") && (x < 0.0f || x > top)) {
+        for (t = 0; t < taps; t++) {
+            epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32, -1);
+        }
+        return;
+    }
+    first = p->filter == EPCTX_NPU__NEAREST ? epctx_npu__nearest(p, x) : epctx_npu__floor(x);
+    first = epctx_npu__f_add(first, -(float)((taps - 1) / 2));
+    for (t = 0; t < taps; t++) {
+        float at = first + (float)t, d = epctx_npu__f_add(x, -at);
+        const bool outside = at < 0.0f || at > top;
+        d = d < 0.0f ? -d : d;
+        weights[t] = p->filter == EPCTX_NPU__NEAREST
+                         ? 1.0f
+                         : epctx_npu__tap(p, wide ? epctx_npu__f_mul(d, p->scale) : d);
+        if (outside && (p->exclude || p->antialias)) {
+            weights[t] = 0.0f;
+        }
+        sum = epctx_npu__f_add(sum, weights[t]);
+        at = at < 0.0f ? 0.0f : (at > top ? top : at);
+        epctx_npu__store_int(positions, (size_t)t, EPCTX_ONNX_INT32,
+                             weights[t] == 0.0f ? -1 : (int64_t)at);
+    }
+    for (t = 0; t < taps && sum != 0.0f && (p->exclude || p->antialias); t++) {
+        weights[t] = epctx_npu__f_div(weights[t], sum);
+    }
+}
+
+static epctx_status epctx_npu__resize_axis(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                           const epctx_npu__axis_plan *p, uint32_t *y)
+{
+    epctx_npu__shape shape = c->tensors[x].shape, table = {1, {0}};
+    int64_t taps = p->filter == EPCTX_NPU__NEAREST ? 1 : p->filter == EPCTX_NPU__LINEAR ? 2 : 4;
+    epctx_npu__step s;
+    uint32_t positions, weights;
+    void *at;
+    float *w;
+    int64_t i;
+    if (p->antialias && p->scale < 1.0f && p->filter != EPCTX_NPU__NEAREST) {
+        taps = (int64_t)epctx_npu__f_div((float)taps, p->scale) + 2;
+        taps += taps % 2; /* as many before as behind */
+    }
+    table.dims[0] = p->out * taps;
+    if (p->out < 1 || p->out > EPCTX_NPU__MAX_BYTES || taps > EPCTX_NPU__MAX_BYTES) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "%d elements of %d taps", p->out, taps);
+    }
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_INT32, &table, &at, &positions));
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, (uint64_t)table.dims[0], &w, &weights));
+    for (i = 0; i < p->out; i++) {
+        epctx_npu__taps(p, i, taps, (uint8_t *)at + i * taps * 4, w + i * taps);
+    }
+    s.params.resample.outer = 0;
+    epctx_npu__step_init(&s, EPCTX_NPU__OP_RESAMPLE, x, positions, 0);
+    s.in[2] = weights;
+    s.params.resample.outer = (uint32_t)epctx_npu__product(&shape, 0, axis);
+    s.params.resample.in = (uint32_t)p->in;
+    s.params.resample.out = (uint32_t)p->out;
+    s.params.resample.inner = (uint32_t)epctx_npu__product(&shape, axis + 1, shape.rank);
+    s.params.resample.taps = (uint32_t)taps;
+    shape.dims[axis] = p->out;
+    EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &shape, y));
+    s.out = *y;
+    return epctx_npu__emit(c, &s);
+}
+
+/* Floats of an optional constant input; an empty one counts as absent. */
+static epctx_status epctx_npu__const_floats(epctx_npu__compiler *c, size_t input, const char *what,
+                                            size_t most, float *out, size_t *count)
+{
+    const void *data;
+    uint32_t id;
+    *count = 0;
+    EPCTX_NPU__TRY(epctx_npu__optional(c, input, &id));
+    if (id == EPCTX_NPU__NONE || c->tensors[id].count == 0) {
+        return EPCTX_OK;
+    }
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, id));
+    EPCTX_NPU__TRY(epctx_npu__want_constant(c, id, what));
+    if (c->tensors[id].count > most) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%s: %u numbers", what, c->tensors[id].count);
+    }
+    EPCTX_NPU__TRY(epctx_npu__data(c, id, &data));
+    *count = (size_t)c->tensors[id].count;
+    memcpy(out, data, *count * sizeof *out);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *name,
+                                         const char *fallback, const char *const *allowed,
+                                         epctx_str *out)
+{
+    const epctx_attr *attr = epctx_node_attr(c->node, name);
+    size_t i;
+    *out = attr != NULL ? attr->s : epctx_str_of(fallback);
+    for (i = 0; allowed[i] != NULL; i++) {
+        if (epctx_str_is(*out, allowed[i])) {
+            return EPCTX_OK;
+        }
+    }
+    return epctx_npu__bad_attr(c, name, "one of the values that ONNX names");
+}
+
+/* Upsample, and Resize before opset 11: scales only, positions divided by them and cut off. */
+static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axis_plan *p,
+                                          float *scales, size_t *count)
+{
+    const epctx_attr *attr = epctx_node_attr(c->node, "scales");
+    p->transform = epctx_str_of("asymmetric");
+    p->nearest = epctx_str_of("floor");
+    if (c->node->version >= 9) {
+        return epctx_npu__const_floats(c, 1, "scales", EPCTX_NPU_MAX_RANK, scales, count);
+    }
+    if (attr == NULL || attr->type != EPCTX_ATTR_FLOATS || attr->count > EPCTX_NPU_MAX_RANK) {
+        return epctx_npu__bad_attr(c, "scales", "one number per dimension");
+    }
+    memcpy(scales, attr->floats, attr->count * sizeof *scales);
+    *count = attr->count;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__axis_plan *p)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const old[] = {"nearest", "linear", "bilinear", NULL};
+    static const char *const transforms[] = {"half_pixel",         "pytorch_half_pixel",
+                                             "align_corners",      "asymmetric",
+                                             "tf_crop_and_resize", "half_pixel_symmetric",
+                                             "tf_half_pixel_for_nn", NULL};
+    static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                           "ceil", NULL};
+    epctx_str mode;
+    memset(p, 0, sizeof *p);
+    EPCTX_NPU__TRY(epctx_npu__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes,
+                                        &mode));
+    p->filter = epctx_str_is(mode, "nearest") ? EPCTX_NPU__NEAREST
+                : epctx_str_is(mode, "cubic") ? EPCTX_NPU__CUBIC
+                                              : EPCTX_NPU__LINEAR;
+    EPCTX_NPU__TRY(epctx_npu__text_attr(c, "coordinate_transformation_mode", "half_pixel",
+                                        transforms, &p->transform));
+    EPCTX_NPU__TRY(epctx_npu__text_attr(c, "nearest_mode", "round_prefer_floor", nearests,
+                                        &p->nearest));
+    p->cubic = epctx_node_float(c->node, "cubic_coeff_a", -0.75f);
+    p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
+    p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
+    p->end = 1.0f;
+    if (epctx_str_is(p->transform, "tf_crop_and_resize") &&
+        epctx_node_float(c->node, "extrapolation_value", 0.0f) != 0.0f) {
+        return epctx_npu__bad_attr(c, "extrapolation_value", "0");
+    }
+    return EPCTX_OK;
+}
+
+/* With keep_aspect_ratio_policy one scale holds for all axes. */
+static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx_npu__shape *shape,
+                                             const int64_t *axes, size_t count, int64_t *sizes,
+                                             float *scales)
+{
+    const epctx_attr *attr = epctx_node_attr(c->node, "keep_aspect_ratio_policy");
+    const bool larger = attr != NULL && epctx_str_is(attr->s, "not_smaller");
+    float scale = 0.0f;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        const float s = epctx_npu__f_div((float)sizes[i], (float)shape->dims[axes[i]]);
+        scales[i] = s;
+        scale = i == 0 || (larger ? s > scale : s < scale) ? s : scale;
+    }
+    if (attr == NULL || epctx_str_is(attr->s, "stretch")) {
+        return EPCTX_OK;
+    }
+    for (i = 0; i < count; i++) {
+        scales[i] = scale;
+        sizes[i] = (int64_t)epctx_npu__floor(epctx_npu__f_add(
+            epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]), 0.5f));
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
+{
+    int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
+    float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found = false, by_size;
+    size_t count = 0, size_count = 0, roi_count = 0, axes_count = 0, i;
+    epctx_npu__axis_plan p;
+    epctx_npu__shape shape;
+    uint32_t x, id, axis;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    shape = c->tensors[x].shape;
+    EPCTX_NPU__TRY(epctx_npu__resize_attrs(c, &p));
+    for (i = 0; i < shape.rank; i++) {
+        axes[i] = (int64_t)i;
+    }
+    if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
+        EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
+    } else {
+        EPCTX_NPU__TRY(epctx_npu__const_floats(c, 1, "roi", 2 * EPCTX_NPU_MAX_RANK, roi,
+                                               &roi_count));
+        EPCTX_NPU__TRY(epctx_npu__const_floats(c, 2, "scales", EPCTX_NPU_MAX_RANK, scales, &count));
+        EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &id));
+        if (id != EPCTX_NPU__NONE) {
+            EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes,
+                                                 &size_count));
+        }
+        if (c->node->version >= 18) {
+            const epctx_attr *attr = epctx_node_attr(c->node, "axes");
+            found = attr != NULL;
+            axes_count = found ? attr->count : 0;
+            if (found && (attr->type != EPCTX_ATTR_INTS || axes_count > shape.rank)) {
+                return epctx_npu__bad_attr(c, "axes", "axes of the input");
+            }
+            for (i = 0; i < axes_count; i++) {
+                EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], shape.rank, 0, &axis));
+                axes[i] = (int64_t)axis;
+            }
+        }
+    }
+    axes_count = found ? axes_count : shape.rank;
+    by_size = size_count > 0;
+    EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
+    if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
+        (roi_count != 0 && roi_count != 2 * axes_count) || c->tensors[x].count == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                          "%u scales, %u sizes and %u limits of the region for %u axes",
+                          (uint64_t)count, (uint64_t)size_count, (uint64_t)roi_count,
+                          (uint64_t)axes_count);
+    }
+    if (by_size) {
+        EPCTX_NPU__TRY(epctx_npu__resize_policy(c, &shape, axes, axes_count, sizes, scales));
+    }
+    for (i = 0; i < axes_count; i++) {
+        const bool crop = epctx_str_is(p.transform, "tf_crop_and_resize");
+        p.in = shape.dims[axes[i]];
+        p.scale = scales[i];
+        p.start = crop && roi_count > 0 ? roi[i] : 0.0f;
+        p.end = crop && roi_count > 0 ? roi[axes_count + i] : 1.0f;
+        if (!(p.scale > 0.0f && p.scale < 1e6f)) {
+            return epctx_fail(c->error, EPCTX_ERR_GRAPH, "a scale is not above 0");
+        }
+        p.out = by_size ? sizes[i]
+                        : (int64_t)epctx_npu__floor(
+                              epctx_npu__f_mul(epctx_npu__f_mul((float)p.in,
+                                                                epctx_npu__f_add(p.end, -p.start)),
+                                               p.scale));
+        if (p.out == p.in && (p.scale == 1.0f && p.start == 0.0f && p.end == 1.0f)) {
+            continue;
+        }
+        EPCTX_NPU__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));
+    }
+    if (c->node->output_count > 0 && x == epctx_map_get(&c->names, c->node->inputs[0])) {
+        return epctx_npu__lower_identity(c);
+    }
+    return epctx_npu__output(c, 0, x);
+}
+
 /* -- the table of operators -- */
 
 typedef struct epctx_npu__lower {
@@ -5391,58 +8952,147 @@ typedef struct epctx_npu__lower {
 
 static const epctx_npu__lower epctx_npu__lowers[] = {
     {"Abs", epctx_npu__lower_abs},
+    {"Acos", epctx_npu__lower_acos},
+    {"Acosh", epctx_npu__lower_acosh},
     {"Add", epctx_npu__lower_add},
+    {"And", epctx_npu__lower_and},
+    {"ArgMax", epctx_npu__lower_arg_max},
+    {"ArgMin", epctx_npu__lower_arg_min},
+    {"Asin", epctx_npu__lower_asin},
+    {"Asinh", epctx_npu__lower_asinh},
+    {"Atan", epctx_npu__lower_atan},
+    {"Atanh", epctx_npu__lower_atanh},
     {"AveragePool", epctx_npu__lower_average_pool},
     {"BatchNormalization", epctx_npu__lower_batch_norm},
+    {"BitShift", epctx_npu__lower_bit_shift},
+    {"BitwiseAnd", epctx_npu__lower_and},
+    {"BitwiseOr", epctx_npu__lower_or},
+    {"BitwiseXor", epctx_npu__lower_xor},
     {"Cast", epctx_npu__lower_cast},
+    {"CastLike", epctx_npu__lower_cast_like},
+    {"Ceil", epctx_npu__lower_ceil},
+    {"Celu", epctx_npu__lower_celu},
     {"Clip", epctx_npu__lower_clip},
     {"Concat", epctx_npu__lower_concat},
     {"Constant", epctx_npu__lower_constant},
     {"ConstantOfShape", epctx_npu__lower_constant_of_shape},
     {"Conv", epctx_npu__lower_conv},
+    {"ConvInteger", epctx_npu__lower_conv_integer},
+    {"ConvTranspose", epctx_npu__lower_conv_transpose},
+    {"Cos", epctx_npu__lower_cos},
+    {"Cosh", epctx_npu__lower_cosh},
     {"DepthToSpace", epctx_npu__lower_depth_to_space},
+    {"DequantizeLinear", epctx_npu__lower_dequantize},
     {"Div", epctx_npu__lower_div},
     {"Dropout", epctx_npu__lower_dropout},
+    {"DynamicQuantizeLinear", epctx_npu__lower_dynamic_quantize},
     {"Elu", epctx_npu__lower_elu},
+    {"Equal", epctx_npu__lower_equal},
+    {"Erf", epctx_npu__lower_erf},
     {"Exp", epctx_npu__lower_exp},
     {"Expand", epctx_npu__lower_expand},
+    {"EyeLike", epctx_npu__lower_eye_like},
     {"Flatten", epctx_npu__lower_flatten},
+    {"Floor", epctx_npu__lower_floor},
+    {"GRU", epctx_npu__lower_gru},
     {"Gather", epctx_npu__lower_gather},
+    {"GatherElements", epctx_npu__lower_gather_elements},
+    {"GatherND", epctx_npu__lower_gather_nd},
+    {"Gelu", epctx_npu__lower_gelu},
     {"Gemm", epctx_npu__lower_gemm},
     {"GlobalAveragePool", epctx_npu__lower_global_average},
     {"GlobalMaxPool", epctx_npu__lower_global_max},
+    {"Greater", epctx_npu__lower_greater},
+    {"GreaterOrEqual", epctx_npu__lower_greater_equal},
+    {"GroupNormalization", epctx_npu__lower_group_norm},
     {"HardSigmoid", epctx_npu__lower_hard_sigmoid},
     {"HardSwish", epctx_npu__lower_hard_swish},
+    {"Hardmax", epctx_npu__lower_hardmax},
     {"Identity", epctx_npu__lower_identity},
+    {"InstanceNormalization", epctx_npu__lower_instance_norm},
+    {"IsInf", epctx_npu__lower_is_inf},
+    {"IsNaN", epctx_npu__lower_is_nan},
+    {"LRN", epctx_npu__lower_lrn},
+    {"LSTM", epctx_npu__lower_lstm},
+    {"LayerNormalization", epctx_npu__lower_layer_norm},
     {"LeakyRelu", epctx_npu__lower_leaky_relu},
+    {"Less", epctx_npu__lower_less},
+    {"LessOrEqual", epctx_npu__lower_less_equal},
     {"Log", epctx_npu__lower_log},
     {"LogSoftmax", epctx_npu__lower_log_softmax},
     {"MatMul", epctx_npu__lower_matmul},
+    {"MatMulInteger", epctx_npu__lower_matmul_integer},
     {"Max", epctx_npu__lower_max},
     {"MaxPool", epctx_npu__lower_max_pool},
+    {"Mean", epctx_npu__lower_mean},
+    {"MeanVarianceNormalization", epctx_npu__lower_mean_variance},
     {"Min", epctx_npu__lower_min},
+    {"Mish", epctx_npu__lower_mish},
+    {"Mod", epctx_npu__lower_mod},
     {"Mul", epctx_npu__lower_mul},
     {"Neg", epctx_npu__lower_neg},
+    {"NegativeLogLikelihoodLoss", epctx_npu__lower_likelihood},
+    {"Not", epctx_npu__lower_not},
+    {"OneHot", epctx_npu__lower_one_hot},
+    {"Or", epctx_npu__lower_or},
     {"PRelu", epctx_npu__lower_prelu},
     {"Pad", epctx_npu__lower_pad},
+    {"Pow", epctx_npu__lower_pow},
+    {"QLinearConv", epctx_npu__lower_qlinear_conv},
+    {"QLinearMatMul", epctx_npu__lower_qlinear_matmul},
+    {"QuantizeLinear", epctx_npu__lower_quantize},
+    {"RMSNormalization", epctx_npu__lower_rms_norm},
+    {"RNN", epctx_npu__lower_rnn},
+    {"Range", epctx_npu__lower_range},
+    {"Reciprocal", epctx_npu__lower_reciprocal},
+    {"ReduceL1", epctx_npu__lower_reduce_l1},
+    {"ReduceL2", epctx_npu__lower_reduce_l2},
+    {"ReduceLogSum", epctx_npu__lower_reduce_log},
+    {"ReduceLogSumExp", epctx_npu__lower_reduce_log_exp},
     {"ReduceMax", epctx_npu__lower_reduce_max},
     {"ReduceMean", epctx_npu__lower_reduce_mean},
     {"ReduceMin", epctx_npu__lower_reduce_min},
+    {"ReduceProd", epctx_npu__lower_reduce_prod},
     {"ReduceSum", epctx_npu__lower_reduce_sum},
+    {"ReduceSumSquare", epctx_npu__lower_reduce_square},
     {"Relu", epctx_npu__lower_relu},
     {"Reshape", epctx_npu__lower_reshape},
+    {"Resize", epctx_npu__lower_resize},
+    {"Round", epctx_npu__lower_round},
+    {"Scatter", epctx_npu__lower_scatter_elements},
+    {"ScatterElements", epctx_npu__lower_scatter_elements},
+    {"ScatterND", epctx_npu__lower_scatter_nd},
+    {"Selu", epctx_npu__lower_selu},
     {"Shape", epctx_npu__lower_shape},
+    {"Shrink", epctx_npu__lower_shrink},
     {"Sigmoid", epctx_npu__lower_sigmoid},
+    {"Sign", epctx_npu__lower_sign},
+    {"SimplifiedLayerNormalization", epctx_npu__lower_rms_norm},
+    {"Sin", epctx_npu__lower_sin},
+    {"Sinh", epctx_npu__lower_sinh},
+    {"Size", epctx_npu__lower_size},
     {"Slice", epctx_npu__lower_slice},
     {"Softmax", epctx_npu__lower_softmax},
+    {"SoftmaxCrossEntropyLoss", epctx_npu__lower_cross_entropy},
+    {"Softplus", epctx_npu__lower_softplus},
+    {"Softsign", epctx_npu__lower_softsign},
+    {"SpaceToDepth", epctx_npu__lower_space_to_depth},
     {"Split", epctx_npu__lower_split},
     {"Sqrt", epctx_npu__lower_sqrt},
     {"Squeeze", epctx_npu__lower_squeeze},
     {"Sub", epctx_npu__lower_sub},
     {"Sum", epctx_npu__lower_sum},
+    {"Swish", epctx_npu__lower_swish},
+    {"Tan", epctx_npu__lower_tan},
     {"Tanh", epctx_npu__lower_tanh},
+    {"ThresholdedRelu", epctx_npu__lower_threshold},
+    {"Tile", epctx_npu__lower_tile},
     {"Transpose", epctx_npu__lower_transpose},
+    {"Trilu", epctx_npu__lower_trilu},
     {"Unsqueeze", epctx_npu__lower_unsqueeze},
+    {"Upsample", epctx_npu__lower_resize},
+    {"Where", epctx_npu__lower_where},
+    {"Xor", epctx_npu__lower_xor},
 };
 
 /* ================================================================================================
@@ -5915,8 +9565,8 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
         uint32_t id = epctx_map_get(&c->names, c->graph->inputs[i].name);
         if (id == EPCTX_MAP_NONE || c->tensors[id].elem == 0 || c->tensors[id].constant) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "input '%S' must be float32, int32 or int64 of fixed shape, rank "
-                              "<= %u",
+                              "input '%S' must be float32, int8, uint8, int32, int64 or bool of "
+                              "fixed shape, rank <= %u",
                               &c->graph->inputs[i].name, (uint64_t)EPCTX_NPU_MAX_RANK);
         }
     }
@@ -5944,18 +9594,12 @@ typedef struct epctx_npu__record {
     uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
 } epctx_npu__record;
 
-typedef struct epctx_npu__entry {
-    uint64_t hash, offset, size;
-    uint32_t elem;
-} epctx_npu__entry;
-
 /* A context under construction. `words` are little-endian already. */
 typedef struct epctx_npu__build {
     epctx_allocator allocator;
     epctx_buffer records, words, strings, weights;
-    epctx_buffer entries; /* epctx_npu__entry */
-    epctx_buffer table;   /* u32: hash table of entries, index + 1 */
-    epctx_arena arena;    /* what types_fn hands out */
+    epctx_weights table; /* over `weights`; kind is the size of an element */
+    epctx_arena arena;   /* what types_fn hands out */
 } epctx_npu__build;
 
 static void epctx_npu__put32(uint8_t *p, uint32_t v)
@@ -5999,62 +9643,21 @@ static epctx_status epctx_npu__name(epctx_npu__compiler *c, epctx_npu__build *b,
     return name.size > 0 ? epctx_npu__append(c, &b->strings, name.data, name.size) : EPCTX_OK;
 }
 
-static epctx_status epctx_npu__rehash(epctx_npu__compiler *c, epctx_npu__build *b)
-{
-    const epctx_npu__entry *entries = (const epctx_npu__entry *)(const void *)b->entries.data;
-    const size_t count = b->entries.size / sizeof *entries;
-    size_t room = b->table.size / 4, i;
-    uint32_t *slots;
-    if (2 * (count + 1) <= room) {
-        return EPCTX_OK;
-    }
-    room = room == 0 ? 64 : room * 2;
-    b->table.size = 0;
-    EPCTX_NPU__TRY(epctx_npu__append(c, &b->table, NULL, room * 4));
-    slots = (uint32_t *)(void *)b->table.data;
-    for (i = 0; i < count; i++) {
-        size_t at = (size_t)(entries[i].hash & (room - 1));
-        while (slots[at] != 0) {
-            at = (at + 1) & (room - 1);
-        }
-        slots[at] = (uint32_t)i + 1;
-    }
-    return EPCTX_OK;
-}
-
 /* Index of the blob with exactly these bytes; added when there is none. */
 static epctx_status epctx_npu__add_weight(epctx_npu__compiler *c, epctx_npu__build *b,
                                           const uint8_t *data, size_t size, uint32_t elem,
                                           uint32_t *index)
 {
-    const uint64_t hash = epctx_hash(data, size, elem);
-    epctx_npu__entry entry;
-    uint32_t *slots;
-    size_t room, at;
-    EPCTX_NPU__TRY(epctx_npu__rehash(c, b));
-    slots = (uint32_t *)(void *)b->table.data;
-    room = b->table.size / 4;
-    for (at = (size_t)(hash & (room - 1)); slots[at] != 0; at = (at + 1) & (room - 1)) {
-        memcpy(&entry, b->entries.data + (size_t)(slots[at] - 1) * sizeof entry, sizeof entry);
-        if (entry.hash == hash && entry.size == size && entry.elem == elem &&
-            memcmp(b->weights.data + entry.offset, data, size) == 0) {
-            *index = slots[at] - 1;
-            c->stats.weight_saved += size;
-            return EPCTX_OK;
-        }
+    epctx_weight place;
+    EPCTX_NPU__TRY(
+        epctx_weights_add(&b->table, data, size, EPCTX_NPU_ALIGN, elem, &place, c->error));
+    *index = place.index;
+    if (place.fresh) {
+        c->stats.weight_size += size;
+    } else {
+        c->stats.weight_saved += size;
     }
-    *index = (uint32_t)(b->entries.size / sizeof entry);
-    slots[at] = *index + 1;
-    EPCTX_NPU__TRY(epctx_npu__append(
-        c, &b->weights, NULL, (size_t)(epctx_npu__aligned(b->weights.size) - b->weights.size)));
-    memset(&entry, 0, sizeof entry);
-    entry.hash = hash;
-    entry.offset = b->weights.size;
-    entry.size = size;
-    entry.elem = elem;
-    EPCTX_NPU__TRY(epctx_npu__append(c, &b->weights, data, size));
-    c->stats.weight_size += size;
-    return epctx_npu__append(c, &b->entries, &entry, sizeof entry);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__add_constant_weight(epctx_npu__compiler *c, epctx_npu__build *b,
@@ -6196,7 +9799,8 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
                                             epctx_buffer *out, size_t start)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__record);
-    const size_t weights = b->entries.size / sizeof(epctx_npu__entry);
+    epctx_weight w;
+    uint32_t index;
     size_t i, size;
     EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < graphs; i++) {
@@ -6205,12 +9809,10 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
         EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, graphs * EPCTX_NPU__GRAPH_WORDS));
     }
     EPCTX_NPU__TRY(epctx_npu__append(c, out, b->words.data, b->words.size));
-    for (i = 0; i < weights; i++) {
-        epctx_npu__entry e;
-        memcpy(&e, b->entries.data + i * sizeof e, sizeof e);
-        EPCTX_NPU__TRY(epctx_npu__word64(c, out, e.offset));
-        EPCTX_NPU__TRY(epctx_npu__word64(c, out, e.size));
-        EPCTX_NPU__TRY(epctx_npu__word(c, out, e.elem));
+    for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
+        EPCTX_NPU__TRY(epctx_npu__word64(c, out, w.offset));
+        EPCTX_NPU__TRY(epctx_npu__word64(c, out, w.size));
+        EPCTX_NPU__TRY(epctx_npu__word(c, out, w.kind));
         EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
     }
     EPCTX_NPU__TRY(epctx_npu__append(c, out, b->strings.data, b->strings.size));
@@ -6223,9 +9825,9 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
                                   size_t size)
 {
     const size_t graphs = b->records.size / sizeof(epctx_npu__record);
-    const size_t weights = b->entries.size / sizeof(epctx_npu__entry);
+    const uint64_t weights = epctx_weights_statistics(&b->table).stored;
     const uint64_t words = graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 +
-                           weights * (uint64_t)EPCTX_NPU__WEIGHT_WORDS;
+                           weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
     memcpy(h, epctx_npu__magic, 8);
     epctx_npu__put32(h + EPCTX_NPU__H_FORMAT, EPCTX_NPU_FORMAT);
@@ -6416,8 +10018,7 @@ static void epctx_npu__discard(void *self, void *build)
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
     epctx_buffer_free(&b->weights);
-    epctx_buffer_free(&b->entries);
-    epctx_buffer_free(&b->table);
+    epctx_weights_free(&b->table);
     epctx_arena_free(&b->arena);
     b->allocator.free_fn(b->allocator.user, b);
 }
@@ -6425,6 +10026,7 @@ static void epctx_npu__discard(void *self, void *build)
 static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *error)
 {
     const epctx_npu *npu = (const epctx_npu *)self;
+    epctx_weights_opts opts;
     epctx_npu__build *b;
     epctx_error_clear(error);
     b = (epctx_npu__build *)npu->allocator.alloc_fn(npu->allocator.user, sizeof *b);
@@ -6438,10 +10040,11 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
     epctx_buffer_init(&b->weights, &npu->allocator);
-    epctx_buffer_init(&b->entries, &npu->allocator);
-    epctx_buffer_init(&b->table, &npu->allocator);
     epctx_arena_init(&b->arena, &npu->allocator);
-    return EPCTX_OK;
+    memset(&opts, 0, sizeof opts);
+    opts.allocator = &npu->allocator;
+    opts.binary = &b->weights;
+    return epctx_weights_init(&b->table, &opts, error);
 }
 
 static epctx_status epctx_npu__compile(void *self, void *build, const epctx_graph *graph,

@@ -60,6 +60,7 @@ for command in compile info run copy dump; do
     epctx $command --help; result "help of $command" 0 "usage: epctx $command"
     epctx $command --nonsense; result "$command with an unknown option" 2 "--nonsense"
     epctx $command; result "$command without a file" 2 "usage: epctx $command"
+    [ $command = compile ] && continue # takes any number
     epctx $command a b c; result "$command with too many files" 2 "too many"
 done
 for command in compile info run copy dump ls lint check explain get diff scan dot; do

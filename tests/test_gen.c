@@ -3,104 +3,8 @@
 #define _XOPEN_SOURCE 700
 #include "fake.h"
 #include "flaky.h"
+#include "files.h"
 #include "test.h"
-
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-static char root[64];
-
-static const char *at(const char *name)
-{
-    static char path[32][400]; /* a name lives for the next 31 calls */
-    static int turn;
-    turn = (turn + 1) % 32;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
-    return path[turn];
-}
-
-static void make_file(const char *path, const void *data, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
-}
-
-static bytes read_file(const char *path)
-{
-    bytes b = {0};
-    char block[4096];
-    size_t size;
-    FILE *file = fopen(path, "rb");
-    while (file != NULL && (size = fread(block, 1, sizeof block, file)) > 0)
-        bytes_add(&b, block, size);
-    if (file != NULL) fclose(file);
-    return b;
-}
-
-/* Names in the root folder, sorted, each with a blank behind it. */
-static const char *listing(void)
-{
-    static char text[2000];
-    struct dirent **entries;
-    int count = scandir(root, &entries, NULL, alphasort);
-    text[0] = '\0';
-    for (int i = 0; i < count; i++) {
-        if (entries[i]->d_name[0] != '.' || strlen(entries[i]->d_name) > 2) {
-            strcat(text, entries[i]->d_name);
-            strcat(text, " ");
-        }
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
-    return text;
-}
-
-static void clear_root(void)
-{
-    struct dirent **entries;
-    int count = scandir(root, &entries, NULL, alphasort);
-    for (int i = 0; i < count; i++) {
-        remove(at(entries[i]->d_name));
-        free(entries[i]);
-    }
-    if (count >= 0) free(entries);
-}
-
-/* x -> Take -> Take -> Keep -> Take -> y: two partitions around a node that stays; `first` makes
- * one generation differ from another. */
-static bytes source(float first)
-{
-    static const int64_t dims[] = {2, -1};
-    bytes graph = {0}, model, function = {0};
-    float weights[2] = {0, 1};
-    weights[0] = first;
-    add_node(&graph, "Take", "n0", "x,w", "a");
-    add_node(&graph, "Take", "n1", "a,x2", "b,b2");
-    add_node(&graph, "Keep", "n2", "b,k", "c");
-    add_node(&graph, "Take", "n3", "c,b2,w", "y");
-    put_str(&graph, 2, "main");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_INPUT, "x2", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_VALUE, "b", EPCTX_ONNX_FLOAT, dims);
-    add_floats(&graph, "w", weights, 2);
-    add_floats(&graph, "k", weights, 2);
-    put_str(&graph, 1001, "unknown in the graph");
-    model = new_model(&graph);
-    put_str(&model, 6, "doc of the model");
-    put_str(&function, 1, "my_function");
-    put_child(&model, 25, &function);
-    return model;
-}
-
-static void make_source(float first)
-{
-    bytes b = source(first);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
-}
 
 static epctx_status generate(fake *f, const epctx_gen_opts *opts, epctx_gen_report *report,
                              const epctx_io *io, epctx_error *error)
@@ -994,6 +898,713 @@ TEST(load_allocator_fails)
     FAIL("loading never succeeded");
 }
 
+/* -- node sets of the caller -- */
+
+static epctx_status generate_sets(const epctx_node_set *sets, size_t count, fake *f,
+                                  epctx_error *error)
+{
+    epctx_gen_opts opts = {0};
+    opts.sets = sets;
+    opts.set_count = count;
+    opts.overwrite = true;
+    return generate(f, &opts, NULL, NULL, error);
+}
+
+/* x -> n0 -> n1 -> n2 -> n3 -> y as in source(); b2 of n1 goes straight to n3. */
+TEST(node_sets)
+{
+    static const uint32_t first[] = {1, 0}, last[] = {3}, middle[] = {2}, all[] = {0, 1, 2, 3};
+    static const uint32_t around[] = {1, 3}, ends[] = {0, 3}, inner[] = {1, 2}, twice[] = {0, 0};
+    static const uint32_t odd[] = {0, 2}, even[] = {1, 3}, beyond[] = {4};
+    epctx_node_set sets[3];
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    clear_root();
+    make_source(0);
+    f.takes = "";
+    sets[0].nodes = first, sets[0].node_count = 2;
+    sets[1].nodes = last, sets[1].node_count = 1;
+    CHECK(generate_sets(sets, 2, &f, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;");
+    sets[2].nodes = middle, sets[2].node_count = 1;
+    CHECK(generate_sets(sets, 3, &f, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;b->c;"); /* in the order of the sets */
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_STR(nodes_of(&model), "EPContext:x,x2,->b,b2,;EPContext:b,->c,;EPContext:c,b2,->y,;");
+    epctx_model_close(&model);
+    CHECK_INT(load(&f, at("m_ctx.onnx"), &error), EPCTX_OK);
+    sets[0].nodes = all, sets[0].node_count = 4;
+    CHECK(generate_sets(sets, 1, &f, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(f.log, "x,x2->y;");
+    /* Out of the set and back into it. */
+    f.compiled = 0;
+    sets[0].nodes = around, sets[0].node_count = 2;
+    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "node set 0 depends on itself through node 'n2'");
+    /* The second set is good alone, and in the way of the first. */
+    sets[0].nodes = ends, sets[0].node_count = 2;
+    sets[1].nodes = inner, sets[1].node_count = 2;
+    CHECK_INT(generate_sets(sets, 2, &f, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "depends on itself through node set");
+    /* Each of them would be good if the other were not one node. */
+    sets[0].nodes = odd, sets[1].nodes = even;
+    CHECK_INT(generate_sets(sets, 2, &f, &error), EPCTX_ERR_GRAPH);
+    sets[0].nodes = twice;
+    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "in a set already");
+    sets[0].nodes = beyond, sets[0].node_count = 1;
+    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "node 4");
+    sets[0].node_count = 0;
+    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_ERR_ARG);
+    CHECK_INT(f.compiled, 0);
+    CHECK_INT(f.alive, 0);
+}
+
+/* Two chains that feed each other crosswise: each set alone is convex, both together are not. */
+TEST(node_sets_cross)
+{
+    static const int64_t dims[] = {2, -1};
+    static const uint32_t left[] = {0, 3}, right[] = {1, 2};
+    epctx_node_set sets[2];
+    fake f = {0};
+    epctx_error error;
+    bytes graph = {0}, b;
+    clear_root();
+    add_node(&graph, "Take", "n0", "x", "a");
+    add_node(&graph, "Take", "n1", "x", "b");
+    add_node(&graph, "Take", "n2", "a", "c");
+    add_node(&graph, "Take", "n3", "b", "d");
+    add_node(&graph, "Keep", "n4", "c,d", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    b = new_model(&graph);
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    sets[0].nodes = left, sets[0].node_count = 2;
+    sets[1].nodes = right, sets[1].node_count = 2;
+    CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_OK);
+    CHECK_INT(generate_sets(sets + 1, 1, &f, &error), EPCTX_OK);
+    CHECK_INT(generate_sets(sets, 2, &f, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "through node set");
+}
+
+/* -- several EPs -- */
+
+/* A second EP compiles what the first one left; both load their own. */
+TEST(two_eps)
+{
+    fake f = {0}, g = {0};
+    epctx_backend one = fake_backend(&f), two = fake_backend(&g);
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    epctx_str value;
+    f.takes = "Take";
+    g.takes = "Keep,EPContext"; /* a backend that claims too much */
+    two.source = "OtherEP";
+    two.short_name = "other";
+    clear_root();
+    make_source(0);
+    CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    opts.context_file_path = at("both_ctx.onnx");
+    CHECK(epctx_generate(&model, &two, &opts, &report, &error) == EPCTX_OK, "%s", error.message);
+    epctx_model_close(&model);
+    CHECK_STR(listing(), "both_ctx.onnx both_other.bin m.onnx m_ctx.onnx m_fake.bin ");
+    CHECK_STR(g.log, "b->c;");
+    CHECK_UINT(report.other_nodes, 2);
+    CHECK_UINT(report.cpu_nodes, 0);
+    CHECK_INT(epctx_model_open_file(&model, at("both_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_STR(nodes_of(&model), "EPContext:x,x2,->b,b2,;EPContext:b,->c,;EPContext:c,b2,->y,;");
+    /* Each EP has its compatibility string and its stamp. */
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("ep_compatibility_info.FakeEP"), &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("ep_compatibility_info.OtherEP"), &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.OtherEP"), &value));
+    CHECK(epctx_load(&loaded, &model, &one, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(loaded.bound_count, 2);
+    CHECK_UINT(loaded.cpu_nodes, 0);
+    CHECK_UINT(loaded.other_nodes, 1);
+    epctx_unload(&loaded);
+    CHECK(epctx_load(&loaded, &model, &two, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(loaded.bound_count, 1);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+}
+
+/* The other EP's binary has to stay reachable, and is not overwritten. */
+TEST(two_eps_files)
+{
+    fake f = {0}, g = {0};
+    epctx_backend two = fake_backend(&g);
+    epctx_gen_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    f.takes = "Take";
+    g.takes = "Keep";
+    two.source = "OtherEP";
+    clear_root();
+    make_source(0);
+    CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(mkdir(at("sub"), 0777) == 0);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    opts.overwrite = true;
+    opts.context_file_path = at("sub/m_ctx.onnx");
+    CHECK_INT(epctx_generate(&model, &two, &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "m_fake.bin");
+    CHECK_HAS(error.message, "into the folder of the source");
+    opts.context_file_path = at("new_ctx.onnx");
+    opts.binary = "m_fake.bin";
+    CHECK_INT(epctx_generate(&model, &two, &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "m_fake.bin");
+    opts.binary = NULL;
+    opts.context_file_path = at("m_ctx.onnx"); /* its own source */
+    CHECK_INT(epctx_generate(&model, &two, &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(g.compiled, 0);
+    epctx_model_close(&model);
+    rmdir(at("sub"));
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
+}
+
+/* -- bodies, functions, external data -- */
+
+/* x -> Take -> m -> If(c) -> y; the bodies read m, which nothing else does, an initializer of the
+ * main graph, one of their own, and one in a file. A function has a constant in a file, too. */
+static void make_bodies(void)
+{
+    static const int64_t dims[] = {2, -1};
+    static const float inside[2] = {3, 4}, outside[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    bytes graph = {0}, model, branch = {0}, attr = {0}, node, function = {0};
+    make_file(at("w.data"), outside, sizeof outside);
+    add_node(&graph, "Take", "n0", "x,gone", "m");
+    add_node(&branch, "Add", "b0", "m,kept", "t0");
+    add_node(&branch, "Add", "b1", "t0,own", "t1");
+    add_node(&branch, "Add", "b2", "t1,far", "t2");
+    add_floats(&branch, "own", inside, 2);
+    add_external(&branch, "far", 2, "w.data", "8", "8");
+    add_value(&branch, GRAPH_OUTPUT, "t2", EPCTX_ONNX_FLOAT, dims);
+    node = new_node("If", "", "n1", "c", "y");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &branch);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_INPUT, "c", EPCTX_ONNX_BOOL, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_VALUE, "m", EPCTX_ONNX_FLOAT, dims);
+    add_external(&graph, "gone", 2, "w.data", "0", "8");
+    add_external(&graph, "kept", 2, "w.data", "16", "8");
+    model = new_model(&graph);
+    {
+        bytes constant = new_node("Constant", "", "k", "", "kv"), t = {0}, a = {0};
+        static const char *const pairs[3][2] = {
+            {"location", "w.data"}, {"offset", "24"}, {"length", "8"}};
+        put_int(&t, 1, 2);
+        put_int(&t, 2, EPCTX_ONNX_FLOAT);
+        for (int i = 0; i < 3; i++) {
+            bytes entry = {0};
+            put_str(&entry, 1, pairs[i][0]);
+            put_str(&entry, 2, pairs[i][1]);
+            put_child(&t, 13, &entry);
+        }
+        put_int(&t, 14, 1);
+        put_str(&a, 1, "value");
+        put_child(&a, 5, &t);
+        put_int(&a, 20, EPCTX_ATTR_TENSOR);
+        put_child(&constant, 5, &a);
+        put_str(&function, 1, "my_function");
+        put_child(&function, 7, &constant);
+    }
+    put_child(&model, 25, &function);
+    put_str(&model, 2, "the producer");
+    put_str(&model, 3, "9.9");
+    make_file(at("m.onnx"), model.data, model.size);
+    bytes_free(&model);
+}
+
+static size_t occurrences(const bytes *b, const char *text)
+{
+    size_t count = 0, size = strlen(text);
+    for (size_t i = 0; i + size <= b->size; i++)
+        count += memcmp(b->data + i, text, size) == 0;
+    return count;
+}
+
+TEST(bodies)
+{
+    static const float own[2] = {3, 4}, far[2] = {3, 4}, kept[2] = {5, 6}, constant[2] = {7, 8};
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    epctx_value_view value;
+    bytes file;
+    f.takes = "Take";
+    clear_root();
+    make_bodies();
+    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(f.log, "x->m;"); /* what only a body reads leaves the partition */
+    file = read_file(at("m_ctx.onnx"));
+    CHECK_UINT(occurrences(&file, "w.data") - 1, 0); /* the build stamp alone still names it */
+    CHECK_TRUE(bytes_contain(&file, own, 8) && bytes_contain(&file, far, 8));
+    CHECK_TRUE(bytes_contain(&file, kept, 8) && bytes_contain(&file, constant, 8));
+    CHECK_UINT(occurrences(&file, "the producer"), 1);
+    CHECK_UINT(occurrences(&file, "9.9"), 1);
+    bytes_free(&file);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "kept"));
+    CHECK_TRUE(tensor.has_raw && !tensor.external && tensor.raw.size == 8);
+    CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
+    it = epctx_graph_values(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "m"));
+    epctx_model_close(&model);
+    /* It needs no file of the source. */
+    remove(at("m.onnx"));
+    remove(at("w.data"));
+    CHECK(load(&f, at("m_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+}
+
+/* ep.context_model_external_initializers_file_name: initializers of bodies, too, go out. */
+TEST(initializers_file)
+{
+    static const struct {
+        uint64_t least;
+        const char *names;
+        uint64_t size;
+    } cases[] = {{0, "m.onnx m_ctx.onnx m_fake.bin rest.data w.data ", 136},
+                 {9, "m.onnx m_ctx.onnx m_fake.bin w.data ", 0}};
+    for (size_t i = 0; i < 2; i++) {
+        fake f = {0};
+        epctx_gen_opts opts = {0};
+        epctx_gen_report report;
+        epctx_error error;
+        epctx_model model;
+        epctx_cursor it;
+        epctx_tensor_view tensor;
+        bytes file;
+        f.takes = "Take";
+        opts.initializers_file_name = "rest.data";
+        opts.initializers_min_size = cases[i].least;
+        clear_root();
+        make_bodies();
+        CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_STR(listing(), cases[i].names);
+        CHECK_UINT(report.initializers_size, cases[i].size);
+        file = read_file(at("m_ctx.onnx"));
+        CHECK_UINT(occurrences(&file, "rest.data"), i == 0 ? 3 : 0);
+        bytes_free(&file);
+        if (i == 1) continue;
+        CHECK_STR(report.initializers_path, at("rest.data"));
+        /* In the order of the model: the bodies are in a node, which stands first. */
+        {
+            static const float want[3][2] = {{3, 4}, {3, 4}, {5, 6}};
+            file = read_file(at("rest.data"));
+            CHECK_UINT(file.size, 136);
+            for (size_t k = 0; k < 3; k++)
+                CHECK_TRUE(memcmp(file.data + 64 * k, want[k], 8) == 0);
+            bytes_free(&file);
+        }
+        CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+        it = epctx_graph_initializers(epctx_model_graph(&model));
+        CHECK_TRUE(epctx_next_tensor(&it, &tensor) && tensor.external && !tensor.has_raw);
+        CHECK_TRUE(epctx_str_is(tensor.location, "rest.data"));
+        CHECK_UINT(tensor.offset, 128);
+        CHECK_UINT(tensor.length, 8);
+        epctx_model_close(&model);
+    }
+}
+
+/* -- names of outputs -- */
+
+TEST(subfolder)
+{
+    static const char *const bad[] = {"../up.bin", "/abs.bin", "a/../../b.bin"};
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    f.takes = "Take";
+    clear_root();
+    make_source(0);
+    CHECK_TRUE(mkdir(at("sub"), 0777) == 0);
+    opts.binary = "sub/deep.bin";
+    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(report.binary_path, at("sub/deep.bin"));
+    CHECK(load(&f, at("m_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+    opts.overwrite = true;
+    for (size_t i = 0; i < 3; i++) {
+        opts.binary = bad[i];
+        CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    }
+    opts.binary = "none/deep.bin";
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    opts.binary = "m_ctx.onnx";
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "two outputs");
+    opts.binary = NULL;
+    opts.initializers_file_name = "m_fake.bin";
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    opts.initializers_file_name = "m.onnx";
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    remove(at("sub/deep.bin"));
+    rmdir(at("sub"));
+}
+
+/* What to do when nothing compiles is said, never guessed. */
+TEST(no_nodes_policy)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    epctx_model model;
+    bytes source_file, copy;
+    f.takes = "Nothing";
+    clear_root();
+    make_source(0);
+    opts.no_nodes = EPCTX_NO_NODES_NOTHING;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    {
+        epctx_backend backend = fake_backend(&f);
+        CHECK_INT(epctx_generate(&model, &backend, &opts, &report, &error), EPCTX_OK);
+    }
+    epctx_model_close(&model);
+    CHECK_UINT(report.partition_count, 0);
+    CHECK_STR(report.context_path, "");
+    CHECK_STR(report.binary_path, "");
+    CHECK_STR(listing(), "m.onnx ");
+    opts.no_nodes = EPCTX_NO_NODES_COPY;
+    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
+    source_file = read_file(at("m.onnx"));
+    copy = read_file(at("m_ctx.onnx"));
+    CHECK_MEM(copy.data, copy.size, source_file.data, source_file.size);
+    bytes_free(&source_file);
+    bytes_free(&copy);
+    CHECK_INT(f.compiled, 0);
+}
+
+/* -- metadata -- */
+
+/* Compatibility info and stamps of EPs without a node go; what is not ours stays. */
+TEST(stale_metadata)
+{
+    static const char *const keys[] = {"ep_compatibility_info.GoneEP", "epctx.build.GoneEP",
+                                       "ep_compatibility_info.FakeEP", "mine",
+                                       "ep_compatibility_info"};
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_str value;
+    bytes b = source(0);
+    f.takes = "Take";
+    clear_root();
+    for (size_t i = 0; i < 5; i++) {
+        bytes pair = {0};
+        put_str(&pair, 1, keys[i]);
+        put_str(&pair, 2, "old");
+        put_child(&b, 14, &pair);
+    }
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of(keys[0]), &value));
+    CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of(keys[1]), &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of(keys[2]), &value));
+    CHECK_TRUE(epctx_str_is(value, "epctx=1;source=FakeEP;sdk=1.0;arch=paper"));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of(keys[3]), &value));
+    CHECK_TRUE(epctx_str_is(value, "old"));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of(keys[4]), &value));
+    epctx_model_close(&model);
+}
+
+/* The stamp is text that a script can read, without a time: twice the same. */
+TEST(stamp)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_str value;
+    char text[400];
+    bytes b;
+    f.takes = "Take";
+    clear_root();
+    make_bodies();
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &value));
+    snprintf(text, sizeof text, "%.*s", (int)value.size, value.data);
+    b = read_file(at("m.onnx"));
+    {
+        char want[100];
+        snprintf(want, sizeof want, "source %zu %016" PRIx64 " m.onnx\ndata 32 ", b.size,
+                 epctx_hash(b.data, b.size, 0));
+        CHECK_HAS(text, want);
+        CHECK_HAS(text, " w.data\noptions ");
+        CHECK_HAS(text, "\nsdk 1.0\narch paper");
+    }
+    bytes_free(&b);
+    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_FRESH);
+    CHECK_INT(epctx_check_fresh(&model, "OtherEP", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
+    CHECK_HAS(error.message, "no build stamp");
+    {
+        epctx_fresh_opts fresh;
+        memset(&fresh, 0, sizeof fresh);
+        fresh.gen = &opts;
+        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_FRESH);
+        opts.build_options = "speed=3";
+        CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_STALE);
+    }
+    epctx_model_close(&model);
+}
+
+/* A stamp is as hostile as its model. */
+TEST(hostile_stamp)
+{
+    static const struct {
+        const char *stamp;
+        epctx_freshness want;
+    } cases[] = {{"", EPCTX_FRESH_UNKNOWN},
+                 {"source", EPCTX_FRESH_UNKNOWN},
+                 {"source 1 0 ../../etc/passwd", EPCTX_FRESH_UNKNOWN},
+                 {"source 1 0 /etc/passwd", EPCTX_FRESH_UNKNOWN},
+                 {"source 99999999999999999999999999 zzzz m_ctx.onnx", EPCTX_STALE},
+                 {"data 1 1 ../x\n", EPCTX_FRESH_UNKNOWN},
+                 {"source 3 0 x%", EPCTX_FRESH_UNKNOWN},
+                 {"\n\n\n", EPCTX_FRESH_UNKNOWN},
+                 {"options", EPCTX_FRESH_UNKNOWN},
+                 {"future word\nsource 0", EPCTX_FRESH_UNKNOWN}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes b = source(0), pair = {0};
+        epctx_model model;
+        epctx_error error;
+        clear_root();
+        put_str(&pair, 1, "epctx.build.FakeEP");
+        put_str(&pair, 2, cases[i].stamp);
+        put_child(&b, 14, &pair);
+        make_file(at("m_ctx.onnx"), b.data, b.size);
+        bytes_free(&b);
+        CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+        CHECK(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error) == cases[i].want,
+              "case %zu: %s", i, error.message);
+        CHECK_TRUE(error.message[0] != '\0');
+        epctx_model_close(&model);
+    }
+}
+
+/* Annotations of values that are gone go with them; the parameters of others stay. */
+TEST(annotations)
+{
+    static const float one[1] = {1};
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_cursor it;
+    epctx_annotation_view annotation;
+    epctx_tensor_view tensor;
+    bytes graph = {0}, b;
+    static const char *const values[] = {"a", "b"}, *const scales[] = {"sa", "sb"};
+    static const int64_t dims[] = {2, -1};
+    f.takes = "Take";
+    clear_root();
+    add_node(&graph, "Take", "n0", "x", "a");
+    add_node(&graph, "Take", "n1", "a", "b");
+    add_node(&graph, "Keep", "n2", "b", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    for (int i = 0; i < 2; i++) {
+        bytes note = {0}, pair = {0};
+        add_floats(&graph, scales[i], one, 1);
+        put_str(&note, 1, values[i]);
+        put_str(&pair, 1, "SCALE_TENSOR");
+        put_str(&pair, 2, scales[i]);
+        put_child(&note, 2, &pair);
+        put_child(&graph, 14, &note);
+    }
+    b = new_model(&graph);
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    it = epctx_graph_annotations(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_annotation(&it, &annotation) &&
+               epctx_str_is(annotation.tensor_name, "b"));
+    CHECK_TRUE(!epctx_next_annotation(&it, &annotation));
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "sb"));
+    CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
+    epctx_model_close(&model);
+}
+
+/* -- hooks, and what the backend is told -- */
+
+typedef struct told {
+    int compile, write, cancels, cancel_at;
+    uint64_t last, total;
+    bool prepare_only;
+    int setups;
+} told;
+
+static void told_progress(void *user, const char *work, uint64_t done, uint64_t total)
+{
+    told *t = (told *)user;
+    t->compile += strcmp(work, "compile") == 0;
+    t->write += strcmp(work, "write") == 0;
+    t->last = done;
+    t->total = total;
+}
+
+static bool told_cancel(void *user)
+{
+    told *t = (told *)user;
+    return ++t->cancels == t->cancel_at;
+}
+
+static told *setup_target;
+
+static epctx_status told_setup(void *self, void *build, const epctx_build_opts *opts,
+                               epctx_error *error)
+{
+    (void)self, (void)build, (void)error;
+    setup_target->setups++;
+    setup_target->prepare_only = opts->prepare_only;
+    return opts->hooks != NULL ? EPCTX_OK : EPCTX_ERR_BACKEND;
+}
+
+/* Cancelled at every place where that is asked: nothing is left, nothing is replaced. */
+TEST(hooks)
+{
+    int n;
+    for (n = 0; n < 50; n++) {
+        fake f = {0};
+        told t = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_hooks hooks;
+        epctx_gen_opts opts = {0};
+        epctx_model model;
+        epctx_error error;
+        epctx_status status;
+        memset(&hooks, 0, sizeof hooks);
+        hooks.user = &t;
+        hooks.progress_fn = told_progress;
+        hooks.cancel_fn = told_cancel;
+        t.cancel_at = n;
+        backend.setup_fn = told_setup;
+        setup_target = &t;
+        opts.hooks = &hooks;
+        opts.prepare_only = true;
+        f.takes = "Take";
+        clear_root();
+        make_source(0);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+        status = epctx_generate(&model, &backend, &opts, NULL, &error);
+        epctx_model_close(&model);
+        CHECK_INT(f.alive, 0);
+        if (status == EPCTX_OK) {
+            CHECK_INT(t.compile, 2);
+            CHECK_INT(t.write, 2);
+            CHECK_UINT(t.last, t.total);
+            CHECK_INT(t.setups, 1);
+            CHECK_TRUE(t.prepare_only);
+            if (n > t.cancels) break;
+            CHECK_INT(n, 0);
+            continue;
+        }
+        CHECK_INT(status, EPCTX_ERR_CANCELLED);
+        CHECK_STR(listing(), "m.onnx ");
+    }
+    CHECK(n > 3 && n < 50, "asked %d times", n);
+}
+
+/* `verify` finds a binary that its own backend does not load, before it is written. */
+TEST(verify)
+{
+    static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND};
+    for (size_t i = 0; i < 2; i++) {
+        fake f = {0};
+        epctx_gen_opts opts = {0};
+        epctx_error error;
+        f.takes = "Take";
+        f.fail = steps[i];
+        opts.verify = true;
+        clear_root();
+        make_source(0);
+        CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_BACKEND);
+        CHECK_STR(listing(), "m.onnx ");
+        CHECK_INT(f.alive, 0);
+        f.fail = FAKE_NONE;
+        CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_INT(f.alive, 0);
+    }
+}
+
+/* GetEpContextNodes: an EP without model bytes makes nodes and binary from plain records. */
+TEST(context_nodes)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_ep_opts opts;
+    epctx_ep ep;
+    epctx_arena arena;
+    epctx_error error;
+    epctx_graph piece;
+    epctx_value in, out;
+    epctx_epnode node;
+    const epctx_node *nodes;
+    size_t count = 9;
+    memset(&opts, 0, sizeof opts);
+    memset(&ep, 0, sizeof ep);
+    memset(&piece, 0, sizeof piece);
+    memset(&in, 0, sizeof in);
+    memset(&arena, 0, sizeof arena);
+    epctx_ep_end(&ep);
+    in.name = epctx_str_of("x");
+    out = in;
+    out.name = epctx_str_of("y");
+    piece.inputs = &in;
+    piece.input_count = 1;
+    piece.outputs = &out;
+    piece.output_count = 1;
+    opts.binary = "m_fake.bin";
+    opts.name_prefix = "p_";
+    epctx_arena_init(&arena, NULL);
+    CHECK(epctx_ep_begin(&ep, &backend, &opts, 2, &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
+    CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
+    CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_ERR_ARG); /* room for two */
+    nodes = epctx_ep_context_nodes(&ep, &count);
+    CHECK_UINT(count, 0);
+    CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_OK);
+    nodes = epctx_ep_context_nodes(&ep, &count);
+    CHECK_UINT(count, 2);
+    CHECK_TRUE(epctx_ep_binary(&ep).size > 0);
+    for (size_t i = 0; i < count; i++) {
+        CHECK_INT(epctx_epnode_from_record(&nodes[i], &node, &error), EPCTX_OK);
+        CHECK_INT(node.main_context, i == 0);
+        CHECK_INT(node.embed_mode, 0);
+        CHECK_TRUE(epctx_str_eq(node.name, node.partition_name));
+        CHECK_TRUE(node.name.size > 2 && memcmp(node.name.data, "p_FakeEP_", 9) == 0);
+        CHECK_TRUE(epctx_str_is(node.ep_cache_context, i == 0 ? "m_fake.bin" : ""));
+        CHECK_TRUE(epctx_str_is(nodes[i].inputs[0], "x") && nodes[i].input_count == 1);
+    }
+    epctx_ep_end(&ep);
+    epctx_ep_end(&ep);
+    /* One that is given up is discarded. */
+    CHECK_INT(epctx_ep_begin(&ep, &backend, &opts, 1, &arena, &error), EPCTX_OK);
+    epctx_ep_end(&ep);
+    CHECK_INT(f.alive, 0);
+    epctx_arena_free(&arena);
+}
+
 TEST(bad_arguments)
 {
     fake f = {0};
@@ -1014,8 +1625,7 @@ TEST(bad_arguments)
 
 int main(int argc, char **argv)
 {
-    snprintf(root, sizeof root, "/tmp/epctx_gen_XXXXXX");
-    if (mkdtemp(root) == NULL) return 1;
+    if (!make_root()) return 1;
     RUN(two_partitions);
     RUN(loads_again);
     RUN(embedded);
@@ -1043,8 +1653,22 @@ int main(int argc, char **argv)
     RUN(load_other_generation);
     RUN(load_failing_backend);
     RUN(load_allocator_fails);
+    RUN(node_sets);
+    RUN(node_sets_cross);
+    RUN(two_eps);
+    RUN(two_eps_files);
+    RUN(bodies);
+    RUN(initializers_file);
+    RUN(subfolder);
+    RUN(no_nodes_policy);
+    RUN(stale_metadata);
+    RUN(stamp);
+    RUN(hostile_stamp);
+    RUN(annotations);
+    RUN(hooks);
+    RUN(verify);
+    RUN(context_nodes);
     RUN(bad_arguments);
-    clear_root();
-    rmdir(root);
+    remove_root();
     return test_end();
 }

@@ -430,14 +430,14 @@ TEST(refuses)
     add_conv(&b);
     gb_node(&b, "Relu", 99, "t", "y");
     gb_output(&b, "y");
-    REFUSED(EPCTX_ERR_UNSUPPORTED, "Relu_01", "opset 1..21, found 99");
+    REFUSED(EPCTX_ERR_UNSUPPORTED, "Relu_01", "opset 1..24, found 99");
     gb_init(&b);
     gb_input(&b, "x", 1, 4, dynamic);
     gb_node(&b, "Relu", 14, "x", "y");
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "'x'", "fixed shape");
     gb_init(&b);
-    gb_input(&b, "x", EPCTX_ONNX_UINT8, 4, image);
+    gb_input(&b, "x", 11, 4, image); /* float64 */
     gb_node(&b, "Relu", 14, "x", "y");
     gb_output(&b, "y");
     REFUSED(EPCTX_ERR_UNSUPPORTED, "'x'", "float32");
@@ -499,6 +499,103 @@ TEST(architectures)
     CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_OK);
     CHECK_STR(backend.hardware_architecture, "generic");
     CHECK_STR(backend.source, "EpctxNpuExecutionProvider");
+}
+
+/* -- several graphs in one context -- */
+
+/* A block of a language model for `count` tokens; every call has the same weights. */
+static void add_block(graph_builder *b, int64_t count)
+{
+    const int64_t x[3] = {1, count, 64}, d[1] = {64}, mix[2] = {64, 192}, up[2] = {64, 256};
+    const int64_t down[2] = {256, 64}, out[2] = {64, 64}, perm[4] = {0, 2, 1, 3};
+    const int64_t turn[4] = {0, 2, 3, 1}, heads[4] = {1, count, 4, 16}, flat[3] = {1, count, 64};
+    const int64_t parts[3] = {64, 64, 64};
+    float *w;
+    gb_init(b);
+    w = (float *)gb_alloc(b, 49152 * sizeof *w);
+    gb_randomize(w, 49152, 5);
+    gb_input(b, "x", 1, 3, x);
+    gb_floats(b, "scale", 1, d, w);
+    gb_floats(b, "mix", 2, mix, w);
+    gb_floats(b, "out", 2, out, w + 12288);
+    gb_floats(b, "up", 2, up, w + 16384);
+    gb_floats(b, "down", 2, down, w + 32768);
+    gb_ints(b, "heads", 4, heads);
+    gb_ints(b, "flat", 3, flat);
+    gb_ints(b, "parts", 3, parts);
+    gb_node(b, "LayerNormalization", 17, "x,scale", "n");
+    gb_node(b, "MatMul", 13, "n,mix", "m");
+    gb_node(b, "Split", 13, "m,parts", "q,k,v");
+    gb_attr_int(b, "axis", -1);
+    gb_node(b, "Reshape", 14, "q,heads", "q1");
+    gb_node(b, "Transpose", 13, "q1", "q2");
+    gb_attr_ints(b, "perm", 4, perm);
+    gb_node(b, "Reshape", 14, "k,heads", "k1");
+    gb_node(b, "Transpose", 13, "k1", "k2");
+    gb_attr_ints(b, "perm", 4, turn);
+    gb_node(b, "Reshape", 14, "v,heads", "v1");
+    gb_node(b, "Transpose", 13, "v1", "v2");
+    gb_attr_ints(b, "perm", 4, perm);
+    gb_node(b, "MatMul", 13, "q2,k2", "s");
+    gb_node(b, "Softmax", 13, "s", "p");
+    gb_node(b, "MatMul", 13, "p,v2", "a");
+    gb_node(b, "Transpose", 13, "a", "a1");
+    gb_attr_ints(b, "perm", 4, perm);
+    gb_node(b, "Reshape", 14, "a1,flat", "a2");
+    gb_node(b, "MatMul", 13, "a2,out", "o");
+    gb_node(b, "Add", 14, "x,o", "r");
+    gb_node(b, "MatMul", 13, "r,up", "u");
+    gb_node(b, "Gelu", 20, "u", "g");
+    gb_node(b, "MatMul", 13, "g,down", "f");
+    gb_node(b, "Add", 14, "r,f", "y");
+    gb_output(b, "y");
+}
+
+/* One context of the blocks for `counts` tokens. */
+static epctx_status context_of(const int64_t *counts, size_t n, size_t *size, epctx_npu_stats *last,
+                               epctx_error *error)
+{
+    static const char *const names[2] = {"first", "second"};
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_buffer out;
+    void *build = NULL;
+    size_t i;
+    epctx_status status = epctx_npu_init(&npu, NULL, &backend, error);
+    epctx_buffer_init(&out, NULL);
+    if (status == EPCTX_OK) status = backend.begin_fn(backend.self, &build, error);
+    for (i = 0; i < n && status == EPCTX_OK; i++) {
+        graph_builder b;
+        add_block(&b, counts[i]);
+        status = backend.compile_fn(backend.self, build, &b.graph, epctx_str_of(names[i]), i + 1,
+                                    error);
+        gb_free(&b);
+    }
+    *last = npu.stats;
+    if (status == EPCTX_OK)
+        status = backend.finish_fn(backend.self, build, &out, error);
+    else
+        backend.discard_fn(backend.self, build);
+    *size = out.size;
+    epctx_buffer_free(&out);
+    return status;
+}
+
+TEST(graphs_share_weights)
+{
+    const int64_t counts[2] = {16, 1};
+    epctx_npu_stats one, two;
+    epctx_error error;
+    size_t alone, both;
+    CHECK(context_of(counts, 1, &alone, &one, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(context_of(counts, 2, &both, &two, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(one.weight_size >= 4 * 49152, "%u bytes of weights", (unsigned)one.weight_size);
+    CHECK(two.weight_size * 100 <= one.weight_size && two.weight_saved >= 4 * 49152,
+          "the second graph adds %u bytes of weights and finds %u, expected all of %u",
+          (unsigned)two.weight_size, (unsigned)two.weight_saved, (unsigned)one.weight_size);
+    CHECK(both <= one.weight_size * 105 / 100,
+          "two graphs take %u bytes (one alone %u), expected at most 1.05 times the weights, %u",
+          (unsigned)both, (unsigned)alone, (unsigned)one.weight_size);
 }
 
 /* -- memory -- */
@@ -597,6 +694,7 @@ int main(int argc, char **argv)
     RUN(same_bytes_everywhere);
     RUN(refuses);
     RUN(architectures);
+    RUN(graphs_share_weights);
     RUN(every_allocation_may_fail);
     return test_end();
 }

@@ -13,6 +13,8 @@ typedef struct check_work {
     const char *ep;      /* only this EP's entry; NULL: the only one there is */
     const char *against; /* the machine's string; NULL: only show the entries */
     const epctx_profile *profile;
+    const char *source; /* the source model; NULL: where the build stamp says */
+    bool fresh;
     bool json;
 } check_work;
 
@@ -106,6 +108,72 @@ static int report(const check_work *work, const epctx_state *state)
     return (int)compat;
 }
 
+/* -- --fresh: is it still what its source would give? -- */
+
+enum { FRESH_YES = 0, FRESH_NO = 1, FRESH_UNKNOWN = 2 };
+
+static int fresh_of(const check_work *work, const epctx_model *model, epctx_str ep, bool first)
+{
+    static const char *const words[] = {"fresh", "stale", "unknown"};
+    char source[256];
+    epctx_backend backend;
+    epctx_fresh_opts opts;
+    epctx_error why;
+    epctx_freshness verdict;
+    bool ours;
+    snprintf(source, sizeof source, "%.*s", (int)ep.size, ep.data);
+    memset(&opts, 0, sizeof opts);
+    opts.source_path = work->source;
+    /* What the machine's own compiler would write can be compared for the reference NPU only. */
+    ours = cli_backend(NULL, &backend, &why) == EPCTX_OK && strcmp(source, backend.source) == 0;
+    verdict = epctx_check_fresh(model, source, ours ? &backend : NULL, &opts, &why);
+    if (work->json) {
+        printf("%s\n  {", first ? "" : ",");
+        cli_json_str("ep", ep, ", ");
+        cli_json_str("fresh", epctx_str_of(words[verdict]), ", ");
+        cli_json_str("why", epctx_str_of(why.message), "}");
+    } else {
+        cli_put(stdout, ep);
+        printf(": %s", words[verdict]);
+        if (verdict != EPCTX_FRESH) {
+            fputs(": ", stdout);
+            cli_put(stdout, epctx_str_of(why.message));
+        }
+        putchar('\n');
+    }
+    return verdict == EPCTX_FRESH ? FRESH_YES : verdict == EPCTX_STALE ? FRESH_NO : FRESH_UNKNOWN;
+}
+
+/* Every EP's stamp: one that is stale decides, then one that nobody can judge. */
+static int check_fresh(const check_work *work, const epctx_model *model)
+{
+    const size_t prefix = sizeof EPCTX_BUILD_PREFIX - 1;
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_pair pair;
+    size_t count = 0;
+    int code = FRESH_YES;
+    if (work->json) {
+        fputs("{\n", stdout);
+        cli_json_str("file", epctx_str_of(work->file), ",\n\"stamps\": [");
+    }
+    while (epctx_next_pair(&it, &pair)) {
+        epctx_str ep = pair.key;
+        int one;
+        if (ep.size < prefix || memcmp(ep.data, EPCTX_BUILD_PREFIX, prefix) != 0) continue;
+        ep.data += prefix;
+        ep.size -= prefix;
+        if (work->ep != NULL && !epctx_str_is(ep, work->ep)) continue;
+        one = fresh_of(work, model, ep, count++ == 0);
+        if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
+    }
+    if (count == 0) code = FRESH_UNKNOWN;
+    if (work->json)
+        printf("],\n\"fresh\": %s\n}\n", code == FRESH_YES ? "true" : "false");
+    else if (count == 0)
+        puts("no build stamp");
+    return code;
+}
+
 static int check(const check_work *work)
 {
     epctx_state state;
@@ -116,6 +184,11 @@ static int check(const check_work *work)
     if (epctx_model_open_file(&model, work->file, NULL, &error) != EPCTX_OK) {
         cli_fail(&error);
         return CHECK_FAILED;
+    }
+    if (work->fresh) {
+        code = check_fresh(work, &model);
+        epctx_model_close(&model);
+        return code;
     }
     epctx_arena_init(&arena, NULL);
     if (epctx_model_state(&model, &arena, &state, &error) == EPCTX_OK) {
@@ -132,13 +205,22 @@ static int check(const check_work *work)
 static int run(int argc, char **argv)
 {
     const char *profile = NULL;
-    check_work work = {NULL, NULL, NULL, NULL, false};
+    check_work work = {NULL, NULL, NULL, NULL, NULL, false, false};
     const cli_option options[] = {
-        {"--json", NULL, &work.json},       {"--ep", &work.ep, NULL}, {"--profile", &profile, NULL},
-        {"--against", &work.against, NULL}, {NULL, NULL, NULL},
+        {"--json", NULL, &work.json},
+        {"--ep", &work.ep, NULL},
+        {"--profile", &profile, NULL},
+        {"--against", &work.against, NULL},
+        {"--fresh", NULL, &work.fresh},
+        {"--source", &work.source, NULL},
+        {NULL, NULL, NULL},
     };
     cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
+    if (work.fresh ? work.against != NULL || profile != NULL : work.source != NULL) {
+        cli_fail_text("--fresh goes with --source and --ep, without it there is no --source");
+        return CHECK_USAGE;
+    }
     if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
         return CHECK_USAGE;
     return check(&work);
@@ -146,16 +228,21 @@ static int run(int argc, char **argv)
 
 const cli_command cli_check = {
     "check",
-    "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE",
+    "[--ep NAME] [--against STRING] [--profile NAME] [--json] FILE\n"
+    "       epctx check --fresh [--source MODEL] [--ep NAME] [--json] FILE",
     "tell whether a compiled model fits a machine",
     "Shows the compatibility strings that EPs left in the model, and compares one with the string\n"
     "that the EP of this machine would write. The exit code is ORT's value:\n"
     "  0 EP_NOT_APPLICABLE (also when there is nothing to compare)   1 EP_SUPPORTED_OPTIMAL\n"
     "  2 EP_SUPPORTED_PREFER_RECOMPILATION                           3 EP_UNSUPPORTED\n"
-    "and 64 for wrong usage, 65 for a file that cannot be read.\n\n"
+    "and 64 for wrong usage, 65 for a file that cannot be read.\n"
+    "With --fresh it tells whether the model is still what its source would give, by the build\n"
+    "stamp that epctx left in it: 0 fresh, 1 stale, 2 cannot be told.\n\n"
     "  --ep NAME          the entry of this EP, as in the key ep_compatibility_info.NAME\n"
     "  --against STRING   the machine's string\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's own\n"
+    "  --fresh            compare sizes and hashes of the source and its data with the stamp\n"
+    "  --source MODEL     the source; default: beside FILE, under the name in the stamp\n"
     "  --json             one JSON object\n",
     run,
 };

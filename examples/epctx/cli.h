@@ -29,6 +29,7 @@ extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_dif
     cli_dot;
 extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
 extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightless;
+extern const cli_command cli_weights;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
  * NULL. Two names of one option are two rows with the same target. */
@@ -43,9 +44,9 @@ typedef struct cli_option {
  * CLI_USAGE. */
 bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
                const char **operands, int count);
-/* The same with least..most operands; `count` gets how many there are. */
-bool cli_parse_many(const cli_command *command, int argc, char **argv, const cli_option *options,
-                    const char **operands, int least, int most, int *count);
+/* The same with least..most operands; returns how many, or -1 on a mistake. */
+int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
+                   const char **operands, int least, int most);
 /* A whole number in least..most; otherwise prints what is wrong. */
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
                 uint64_t *value);
@@ -132,5 +133,7 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
 
 /* The reference NPU as a backend. `arch` NULL is its default architecture. */
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error);
+/* Bytes of weights that the graph it compiled last stored, and that it found stored already. */
+void cli_weight_bytes(uint64_t *stored, uint64_t *shared);
 
 #endif

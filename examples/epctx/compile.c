@@ -1,14 +1,84 @@
-/* epctx compile: an ordinary model becomes an EPContext model of the reference NPU. */
+/* epctx compile: ordinary models become EPContext models of the reference NPU; several of them
+ * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
 #include "cli.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+enum { MOST_MODELS = 1000 };
+
 typedef struct settings {
     epctx_gen_opts gen;
+    epctx_open_opts open;
+    epctx_options options; /* of -C */
     const char *arch;
+    const char *ep, *ep_options, *session_options;
+    bool share;
+    bool verbose;
+    bool dry_run;
     bool json;
 } settings;
+
+/* The session options of ORT, as this command knows them. */
+static void list_options(void)
+{
+    static const char *const phases[] = {"-", "generate", "load", "both"};
+    static const char *const types[] = {"switch", "text",   "file",  "folder",
+                                        "name",   "number", "choice"};
+    size_t count, i;
+    const epctx_option_info *list = epctx_option_list(&count);
+    for (i = 0; i < count; i++)
+        printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", list[i].key, types[list[i].type],
+               list[i].fallback, phases[list[i].phases], list[i].ort[0] ? "kOrtSessionOption" : "-",
+               list[i].ort, list[i].text);
+}
+
+static epctx_status outputs_of(const epctx_model *model, const char *file, const settings *set,
+                               const epctx_backend *backend, epctx_arena *arena, epctx_outputs *out,
+                               epctx_error *error)
+{
+    epctx_dependency *files;
+    epctx_preflight_in in;
+    epctx_options options;
+    const char **inputs;
+    size_t count, i;
+    epctx_status status = epctx_model_files(model, NULL, arena, &files, &count, error);
+    if (status != EPCTX_OK) return status;
+    epctx_options_init(&options, arena);
+    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = set->gen.context_file_path;
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = set->gen.embed ? "1" : "0";
+    options.values[EPCTX_OPTION_OVERWRITE] = set->gen.overwrite ? "1" : "0";
+    memset(&in, 0, sizeof in);
+    in.model_path = file;
+    in.eps = &backend->short_name;
+    in.ep_count = 1;
+    inputs = epctx_arena_array(arena, count, sizeof *inputs);
+    if (inputs == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    for (i = 0; i < count; i++)
+        if (files[i].path != NULL) inputs[in.input_count++] = files[i].path;
+    in.inputs = inputs;
+    return epctx_preflight(&options, &in, arena, out, error);
+}
+
+/* Says what would be written, or why it would fail before anything is compiled. */
+static int dry_run(const epctx_model *model, const char *file, const settings *set,
+                   const epctx_backend *backend)
+{
+    epctx_outputs out;
+    epctx_arena arena;
+    epctx_error error;
+    epctx_status status;
+    epctx_arena_init(&arena, NULL);
+    status = outputs_of(model, file, set, backend, &arena, &out, &error);
+    if (status == EPCTX_OK) {
+        printf("model          %s\n", out.model);
+        printf("binary         %s\n", out.binary_count > 0 ? out.binaries[0] : "embedded");
+        puts("note           a dry run: nothing was compiled, nothing was written");
+    }
+    epctx_arena_free(&arena);
+    if (status == EPCTX_ERR_EXISTS) return cli_fail_text("%s (-f replaces it)", error.message);
+    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
+}
 
 static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
                          double milliseconds)
@@ -16,10 +86,15 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     printf("partitions     %zu\n", report->partition_count);
     printf("nodes          %zu compiled for %s (%s), %zu left to the CPU\n", report->compiled_nodes,
            backend->source, backend->hardware_architecture, report->cpu_nodes);
+    if (report->other_nodes > 0)
+        printf("others         %zu EPContext nodes of other EPs stay\n", report->other_nodes);
     if (report->binary_path[0] != '\0')
         printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
-    else
+    else if (report->partition_count > 0)
         printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
+    if (report->initializers_path[0] != '\0')
+        printf("initializers   %s, %" PRIu64 " bytes\n", report->initializers_path,
+               report->initializers_size);
     printf("model          %s\n", report->context_path);
     printf("time           %.1f ms\n", milliseconds);
 }
@@ -54,11 +129,16 @@ static int compile(const char *file, const settings *set)
     size_t optional;
     epctx_status status = cli_backend(set->arch, &backend, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    memset(&opts, 0, sizeof opts);
+    opts = set->open;
     opts.io = cli_progress_io();
     cli_progress_begin("compile", 0);
     status = epctx_model_open_file(&model, file, &opts, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
+    if (set->dry_run) {
+        int code = dry_run(&model, file, set, &backend);
+        epctx_model_close(&model);
+        return code;
+    }
     status = cli_optional_inputs(&model, false, &optional, &error);
     /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
     if (epctx_model_read(&model).ir_version < 4) optional = 0;
@@ -68,6 +148,13 @@ static int compile(const char *file, const settings *set)
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
         return cli_fail_text("%s (-f replaces it)", error.message);
     if (status != EPCTX_OK) return cli_fail(&error);
+    if (report.context_path[0] == '\0') {
+        if (set->json)
+            print_json(file, &report, &backend, optional, cli_now() - start);
+        else
+            puts("nothing        no node was compiled, nothing was written");
+        return CLI_OK;
+    }
     if (set->json) {
         print_json(file, &report, &backend, optional, cli_now() - start);
         return CLI_OK;
@@ -80,11 +167,216 @@ static int compile(const char *file, const settings *set)
     return CLI_OK;
 }
 
-static int run(int argc, char **argv)
+/* -- several models, one binary -- */
+
+/* Weights that the pieces of one model brought. */
+typedef struct sharing {
+    uint64_t stored, shared;
+    bool verbose;
+} sharing;
+
+static void count_weights(void *user, const char *work, uint64_t done, uint64_t total)
 {
+    sharing *s = (sharing *)user;
+    uint64_t stored, shared;
+    if (strcmp(work, "compile") == 0) {
+        cli_weight_bytes(&stored, &shared);
+        s->stored += stored;
+        s->shared += shared;
+    }
+    if (s->verbose)
+        fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
+}
+
+static void print_session(const char *file, const epctx_gen_report *report, const sharing *weights)
+{
+    printf("%-14s %s: %zu partitions, %zu nodes compiled, %zu left to the CPU; %" PRIu64
+           " bytes of weights, %" PRIu64 " of them shared\n",
+           "model", report->context_path[0] != '\0' ? report->context_path : file,
+           report->partition_count, report->compiled_nodes, report->cpu_nodes,
+           weights->stored + weights->shared, weights->shared);
+    fflush(stdout);
+}
+
+/* One model of the group; the last one writes everything. */
+static epctx_status compile_session(epctx_workspace *workspace, const char *file, bool last,
+                                    const settings *set, const epctx_backend *backend,
+                                    epctx_gen_report *report, sharing *all, epctx_error *error)
+{
+    sharing mine = {0, 0, false};
+    epctx_gen_opts gen = set->gen;
+    epctx_hooks hooks;
+    epctx_model model;
+    epctx_open_opts open = set->open;
+    epctx_status status;
+    open.io = cli_progress_io();
+    status = epctx_model_open_file(&model, file, &open, error);
+    if (status != EPCTX_OK) return status;
+    cli_progress_begin("compile", 0);
+    memset(&hooks, 0, sizeof hooks);
+    mine.verbose = set->verbose;
+    hooks.user = &mine;
+    hooks.progress_fn = count_weights;
+    gen.hooks = &hooks;
+    status = epctx_share_generate(workspace, NULL, &model, backend, &gen, last, report, error);
+    epctx_model_close(&model);
+    cli_progress_end();
+    if (status != EPCTX_OK) return status;
+    print_session(file, report, &mine);
+    all->stored += mine.stored;
+    all->shared += mine.shared;
+    return EPCTX_OK;
+}
+
+static int compile_group(const char *const *files, int count, const settings *set)
+{
+    static epctx_gen_report report;
+    char first_binary[EPCTX_PATH_MAX] = "";
+    sharing all = {0, 0, false};
+    double start = cli_now();
+    epctx_workspace *workspace;
+    epctx_backend backend;
+    epctx_error error;
+    int i;
+    epctx_status status = cli_backend(set->arch, &backend, &error);
+    if (status == EPCTX_OK) status = epctx_workspace_open(&workspace, NULL, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        status = compile_session(workspace, files[i], i + 1 == count, set, &backend, &report, &all,
+                                 &error);
+        if (i == 0 && status == EPCTX_OK)
+            snprintf(first_binary, sizeof first_binary, "%s", report.binary_path);
+    }
+    epctx_workspace_close(workspace);
+    if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
+        return cli_fail_text("%s (-f replaces it)", error.message);
+    if (status != EPCTX_OK) {
+        cli_fail(&error);
+        if (count > 1) fputs("epctx: nothing was written for any of the models\n", stderr);
+        return CLI_FAILED;
+    }
+    printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);
+    printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were there already\n",
+           all.shared, all.stored + all.shared);
+    printf("files          %d\n", count + 1);
+    printf("time           %.1f ms\n", cli_now() - start);
+    return CLI_OK;
+}
+
+/* -- the command line -- */
+
+static bool usage(const char *text, const char *what)
+{
+    fprintf(stderr, "epctx: %s%s\nusage: epctx compile %s\n", text, what, cli_compile.arguments);
+    return false;
+}
+
+/* -e: only the reference NPU can be asked for, under any of its names. */
+static bool read_ep(const settings *set)
+{
+    const epctx_profile *npu = epctx_profile_find(epctx_str_of("npu"));
+    const epctx_profile *asked;
+    if (set->ep == NULL) return true;
+    asked = epctx_profile_find(epctx_str_of(set->ep));
+    if (asked == NULL) asked = epctx_profile_of(epctx_str_of(set->ep));
+    return asked == npu || usage("-e: this tool compiles for npu only, not for ", set->ep);
+}
+
+/* -i: "key|value key|value" for the EP; this one knows `arch`. */
+static bool read_ep_options(settings *set, epctx_arena *arena)
+{
+    char *text = epctx_arena_copy(arena, epctx_str_of(set->ep_options));
+    if (text == NULL) return usage("out of memory", "");
+    while (*text != '\0') {
+        size_t size = strcspn(text, " ");
+        char *next = text + size + (text[size] != '\0');
+        text[size] = '\0';
+        if (strncmp(text, "arch|", 5) == 0)
+            set->arch = text + 5;
+        else if (size > 0)
+            return usage("-i: the NPU knows arch|NAME, not ", text);
+        text = next;
+    }
+    return true;
+}
+
+static const char *given(const settings *set, epctx_option option, const char *other)
+{
+    return epctx_option_given(&set->options, option) ? epctx_option_text(&set->options, option)
+                                                     : other;
+}
+
+/* -C: session options of ORT. */
+static bool read_session_options(settings *set, int count)
+{
+    const epctx_options *o = &set->options;
+    epctx_error error;
+    if (set->session_options != NULL &&
+        epctx_options_set_list(&set->options, set->session_options, &error) != EPCTX_OK)
+        return usage("-C: ", error.message);
+    if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
+        !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
+        return usage("-C: this command generates: leave ep.context_enable out", "");
+    if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) ||
+        epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
+        return usage("-C: the NPU compiles weights into its binary: no ep.enable_weightless", "");
+    set->gen.context_file_path =
+        given(set, EPCTX_OPTION_CONTEXT_FILE_PATH, set->gen.context_file_path);
+    set->gen.name_prefix = given(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, set->gen.name_prefix);
+    set->gen.initializers_file_name =
+        given(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE, set->gen.initializers_file_name);
+    set->open.external_folder =
+        given(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER, set->open.external_folder);
+    set->gen.embed = set->gen.embed || epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    set->gen.overwrite = set->gen.overwrite || epctx_option_on(o, EPCTX_OPTION_OVERWRITE);
+    set->gen.require_all =
+        set->gen.require_all || epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
+    set->gen.prepare_only = epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
+    if (epctx_option_given(o, EPCTX_OPTION_NO_NODES)) set->gen.no_nodes = epctx_option_no_nodes(o);
+    set->share = count > 1 || epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    if (set->share && set->gen.embed)
+        return usage("models that share a binary cannot embed it: no --embed", "");
+    if (count > 1 && set->gen.context_file_path != NULL)
+        return usage("several models have the names MODEL_ctx.onnx: no -o", "");
+    return true;
+}
+
+static bool exists(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file != NULL) fclose(file);
+    return file != NULL;
+}
+
+/* Operands are models, or as in ORT's tool lists of models with commas between. */
+static bool read_models(const char *const *operands, int count, epctx_arena *arena,
+                        const char **files, int *found)
+{
+    int i;
+    *found = 0;
+    for (i = 0; i < count; i++) {
+        char *text = epctx_arena_copy(arena, epctx_str_of(operands[i]));
+        bool list = text != NULL && strchr(text, ',') != NULL && !exists(text);
+        while (text != NULL) {
+            char *comma = list ? strchr(text, ',') : NULL;
+            if (comma != NULL) *comma = '\0';
+            if (*found == MOST_MODELS) return usage("too many models: ", text);
+            if (text[0] == '\0') return usage("a list of models has an empty name: ", operands[i]);
+            files[(*found)++] = text;
+            text = comma != NULL ? comma + 1 : NULL;
+        }
+    }
+    return true;
+}
+
+static int run_with(int argc, char **argv, epctx_arena *arena)
+{
+    static const char *operands[MOST_MODELS], *files[MOST_MODELS];
     settings set;
-    const char *file;
+    bool list = false;
+    int count;
     memset(&set, 0, sizeof set);
+    epctx_options_init(&set.options, arena);
     {
         const cli_option options[] = {{"-o", &set.gen.context_file_path, NULL},
                                       {"--embed", NULL, &set.gen.embed},
@@ -92,27 +384,74 @@ static int run(int argc, char **argv)
                                       {"--overwrite", NULL, &set.gen.overwrite},
                                       {"-f", NULL, &set.gen.overwrite},
                                       {"--require-all", NULL, &set.gen.require_all},
+                                      {"--verify", NULL, &set.gen.verify},
+                                      {"--initializers", &set.gen.initializers_file_name, NULL},
                                       {"--arch", &set.arch, NULL},
+                                      {"-e", &set.ep, NULL},
+                                      {"-i", &set.ep_options, NULL},
+                                      {"-C", &set.session_options, NULL},
+                                      {"-v", NULL, &set.verbose},
+                                      {"--dry-run", NULL, &set.dry_run},
+                                      {"--options", NULL, &list},
                                       {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
-        if (!cli_parse(&cli_compile, argc, argv, options, &file, 1)) return CLI_USAGE;
+        count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
     }
-    return compile(file, &set);
+    if (count < 0 || !read_ep(&set) || !read_ep_options(&set, arena) ||
+        !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
+        return CLI_USAGE;
+    if (set.share && set.json) {
+        usage("--json reports on one model", "");
+        return CLI_USAGE;
+    }
+    if (set.share && !set.dry_run) return compile_group(files, count, &set);
+    if (count == 1) return compile(files[0], &set);
+    usage("--dry-run looks at one model", "");
+    return CLI_USAGE;
+}
+
+static int run(int argc, char **argv)
+{
+    epctx_arena arena;
+    int code;
+    /* --options needs no file. */
+    if (argc == 1 && strcmp(argv[0], "--options") == 0) {
+        list_options();
+        return CLI_OK;
+    }
+    epctx_arena_init(&arena, NULL);
+    code = run_with(argc, argv, &arena);
+    epctx_arena_free(&arena);
+    return code;
 }
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [--embed] [--prefix P] [-f] [--require-all] [--arch A] [--json] MODEL",
-    "compile a model for the reference NPU to an EPContext model",
+    "[-o OUT] [--embed] [--prefix P] [-f] [--require-all] [--verify]\n"
+    "                     [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
+    "                     [-C \"K|V ...\"] [-v] [--json] [--dry-run] MODEL... | --options",
+    "compile models for the reference NPU to EPContext models",
     "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
     "MODEL_ctx.onnx with the compiled code in MODEL_npu.bin beside it. Everything else in the\n"
-    "model stays as it is; nodes that the NPU does not take stay ordinary nodes.\n\n"
-    "  -o OUT            name of the EPContext model\n"
-    "  --embed           put the compiled code into the model instead of a file\n"
-    "  --prefix P        put P before the names of the EPContext nodes\n"
-    "  -f, --overwrite   replace outputs that exist\n"
-    "  --require-all     fail when a node would be left to the CPU\n"
-    "  --arch A          architecture to compile for\n"
-    "  --json            print the report as one JSON object\n",
+    "model stays as it is; nodes that the NPU does not take stay ordinary nodes.\n"
+    "Several models (or a list a.onnx,b.onnx) share one binary, which is named after the first:\n"
+    "N models give N + 1 files, all or none. This is ORT's ep_weight_sharing_ctx_gen, with its\n"
+    "options -e, -i, -C and -v.\n\n"
+    "  -o OUT               name of the EPContext model\n"
+    "  --embed              put the compiled code into the model instead of a file\n"
+    "  --prefix P           put P before the names of the EPContext nodes\n"
+    "  -f, --overwrite      replace outputs that exist\n"
+    "  --require-all        fail when a node would be left to the CPU\n"
+    "  --verify             load the compiled code before anything is written\n"
+    "  --initializers NAME  put the weights of what stays into a file NAME beside the model\n"
+    "  --arch A             architecture to compile for\n"
+    "  -e EP                the EP: npu\n"
+    "  -i \"K|V ...\"         options of the EP: arch|A\n"
+    "  -C \"K|V ...\"         session options of ONNX Runtime\n"
+    "  -v                   progress to standard error\n"
+    "  --json               print the report as one JSON object; one model only\n"
+    "  --dry-run            only check the names of the outputs and whether they can be written\n"
+    "  --options            list ONNX Runtime's session options instead: key, type, default,\n"
+    "                       phase, ORT's constant, meaning, separated by tabs\n",
     run,
 };

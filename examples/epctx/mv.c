@@ -104,7 +104,7 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     if (operands == NULL) return cli_fail_text("out of memory");
-    if (cli_parse_many(&cli_mv, argc, argv, options, operands, 2, argc, &given) &&
+    if ((given = cli_parse_some(&cli_mv, argc, argv, options, operands, 2, argc)) >= 0 &&
         (ep == NULL || cli_profile(ep, &profile))) {
         code = CLI_OK;
         if (given == 2)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+static epctx_npu npu; /* the backend borrows it; one is enough for one command */
 /* Names the architectures that there are. */
 static epctx_status unknown(const char *arch, epctx_error *error)
 {
@@ -21,7 +22,6 @@ static epctx_status unknown(const char *arch, epctx_error *error)
 
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error)
 {
-    static epctx_npu npu; /* the backend borrows it; one is enough for one command */
     epctx_npu_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.architecture = arch;
@@ -29,4 +29,10 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     if (arch != NULL && epctx_npu_arch_find(epctx_str_of(arch)) == NULL)
         return unknown(arch, error);
     return epctx_npu_init(&npu, &opts, backend, error);
+}
+
+void cli_weight_bytes(uint64_t *stored, uint64_t *shared)
+{
+    *stored = npu.stats.weight_size;
+    *shared = npu.stats.weight_saved;
 }

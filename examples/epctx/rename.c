@@ -150,7 +150,7 @@ static int run(int argc, char **argv)
                                   {NULL, NULL, NULL}};
     if (operands == NULL) {
         code = cli_fail_text("out of memory");
-    } else if (cli_parse_many(&cli_rename, argc, argv, options, operands, 3, argc, &count) &&
+    } else if ((count = cli_parse_some(&cli_rename, argc, argv, options, operands, 3, argc)) >= 0 &&
                output_check(&work.out, operands[0]) &&
                (profile == NULL || cli_profile(profile, &work.opts.profile))) {
         work.file = operands[0];

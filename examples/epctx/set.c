@@ -413,7 +413,7 @@ static int run(int argc, char **argv)
                                   {NULL, NULL, NULL}};
     if (operands == NULL) {
         code = cli_fail_text("out of memory");
-    } else if (cli_parse_many(&cli_set, argc, argv, options, operands, 2, argc, &count) &&
+    } else if ((count = cli_parse_some(&cli_set, argc, argv, options, operands, 2, argc)) >= 0 &&
                output_check(&work.out, operands[0])) {
         for (i = 1; i < count && strchr(operands[i], '=') != NULL; i++) {
         }

@@ -122,7 +122,7 @@ static int run(int argc, char **argv)
                                   {NULL, NULL, NULL}};
     if (operands == NULL) {
         code = cli_fail_text("out of memory");
-    } else if (cli_parse_many(&cli_unset, argc, argv, options, operands, 2, argc, &count) &&
+    } else if ((count = cli_parse_some(&cli_unset, argc, argv, options, operands, 2, argc)) >= 0 &&
                output_check(&work.out, operands[0])) {
         work.file = operands[0];
         if (work.all && work.node != NULL)

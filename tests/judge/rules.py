@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+"""Checks the table of rules in tests/README.md: every number once, names that exist.
+
+    tests/judge/rules.py
+
+Prints the lines of the test protocol.
+"""
+import glob
+import re
+import sys
+
+COUNTS = {"EPC": 169, "PLG": 89}
+ROW = re.compile(r"^\| ((?:EPC|PLG)-\d{3}) \|")
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as text:
+            return text.read()
+    except OSError:
+        return None
+
+
+def rows():
+    for line in read("tests/README.md").splitlines():
+        if ROW.match(line):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            yield cells if len(cells) == 4 else [cells[0], "", "", ""]
+
+
+def function_exists(name, sources):
+    return re.search(r"\b%s\(" % re.escape(name), sources) is not None
+
+
+def test_exists(test):
+    file, _, case = test.partition(":")
+    if file.endswith(".sh"):
+        text = read("tests/" + file)
+        return text is not None and case != "" and case in text
+    text = read("tests/%s.c" % file)
+    # Defined, and run by RUN or in a way of the file's own.
+    return text is not None and "\nTEST(%s)\n" % case in text and len(
+        re.findall(r"\b(?:test_case_|[A-Z]+\()%s\b" % re.escape(case), text)) > 1
+
+
+def check(cells, sources):
+    """What is wrong with a row, or None; and its state."""
+    _, words, where, test = cells
+    functions, tests = re.findall(r"`([^`]*)`", where), re.findall(r"`([^`]*)`", test)
+    if not words:
+        return "four cells with words of ours are expected", None
+    for name in functions:
+        if not function_exists(name, sources):
+            return "there is no function %s" % name, None
+    if test.startswith("not ours: ") and not functions:
+        return None, "not ours"
+    if test == "open" or (test.startswith("open: ") and functions):
+        return None, "open"
+    if not functions or not tests:
+        return "a function and a test, 'open' or 'not ours: why' are expected", None
+    for name in tests:
+        if not test_exists(name):
+            return "there is no test %s" % name, None
+    return None, "tested"
+
+
+def main():
+    sources = "\n".join(read(path) for path in sorted(
+        ["epctx.h", "epctx_npu.h"] + glob.glob("examples/*/*.[ch]") + glob.glob("examples/*/*.cc")))
+    seen, states, failed = [], {"tested": 0, "open": 0, "not ours": 0}, False
+    for cells in rows():
+        wrong, state = check(cells, sources)
+        seen.append(cells[0])
+        if wrong:
+            print("FAIL rule %s: %s" % (cells[0], wrong))
+            failed = True
+        else:
+            states[state] += 1
+    for kind, count in COUNTS.items():
+        want = ["%s-%03d" % (kind, i + 1) for i in range(count)]
+        got = [name for name in seen if name.startswith(kind)]
+        if got != want:
+            odd = sorted(set(want) ^ set(got)) or [n for n in set(got) if got.count(n) > 1] or ["order"]
+            print("FAIL rules %s: each of 1 to %d once and in order is expected, look at %s" %
+                  (kind, count, ", ".join(odd)))
+            failed = True
+    tried = set()
+    for line in read("tests/mutations.txt").splitlines():
+        tried.update(re.findall(r"^(?:EPC|PLG)-\d{3}", line))
+    for name in sorted(tried - set(seen)):
+        print("FAIL mutation of %s: there is no such rule" % name)
+        failed = True
+    if not failed:
+        print("ok rules")
+    print("note rules: %d with a test (%d of these tried with mutations), %d open, %d not ours" %
+          (states["tested"], len(tried), states["open"], states["not ours"]))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

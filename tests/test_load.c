@@ -1,0 +1,567 @@
+/* >>load: contexts from files, nodes and the application; and the EPContext model as a cache that
+ * many processes use at once. What is refused while loading is tested in test_gen. */
+#define _XOPEN_SOURCE 700
+#include "fake.h"
+#include "files.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static const char binary_one[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
+
+/* -- binaries from the application -- */
+
+typedef struct store {
+    const char *name; /* the only binary */
+    const char *data;
+    int reads, alive;
+    bool fails;
+} store;
+
+static epctx_status store_read(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+{
+    store *s = (store *)user;
+    s->reads++;
+    if (s->fails || !epctx_str_is(name, s->name))
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the store has no '%S'", &name);
+    out->data = (const uint8_t *)s->data;
+    out->size = strlen(s->data);
+    out->handle = s;
+    s->alive++;
+    return EPCTX_OK;
+}
+
+static void store_release(void *user, epctx_mapping *mapping)
+{
+    store *s = (store *)user;
+    if (mapping->handle == s) s->alive--;
+}
+
+static epctx_status load_bytes(const bytes *b, fake *f, const epctx_load_opts *opts, size_t *bound,
+                               epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_status status = epctx_model_open_memory(&model, b->data, b->size, NULL, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_load(&loaded, &model, &backend, opts, error);
+    if (status == EPCTX_OK) *bound = loaded.bound_count;
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    return status;
+}
+
+TEST(reader)
+{
+    fake f = {0};
+    store s = {0};
+    epctx_reader reader;
+    epctx_load_opts opts;
+    epctx_error error;
+    bytes graph = {0}, model;
+    size_t bound = 0;
+    memset(&reader, 0, sizeof reader);
+    memset(&opts, 0, sizeof opts);
+    reader.user = &s;
+    reader.read_fn = store_read;
+    reader.release_fn = store_release;
+    opts.reader = &reader;
+    s.name = "sub/h.bin";
+    s.data = binary_one;
+    add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
+    add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
+    model = new_model(&graph);
+    /* No folder is needed, and each binary is asked for once. */
+    CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(bound, 2);
+    CHECK_INT(s.reads, 1);
+    CHECK_INT(f.loads, 1);
+    CHECK_INT(s.alive, 0);
+    s.data = "no binary";
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_INT(s.alive, 0);
+    s.data = "";
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_HAS(error.message, "is empty");
+    CHECK_INT(s.alive, 0);
+    s.fails = true;
+    CHECK_INT(epctx_status_to_ort(load_bytes(&model, &f, &opts, &bound, &error)), 10);
+    CHECK_HAS(error.message, "the store has no 'sub/h.bin'");
+    CHECK_HAS(error.message, "one");
+    bytes_free(&model);
+}
+
+/* A name from a model is hostile for the application's store, too. */
+TEST(reader_names)
+{
+    static const char *const bad[] = {"../h.bin", "/h.bin", "", "C:\\h.bin", "a/../h.bin"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fake f = {0};
+        store s = {0};
+        epctx_reader reader;
+        epctx_load_opts opts;
+        epctx_error error;
+        bytes graph = {0}, model;
+        size_t bound;
+        memset(&reader, 0, sizeof reader);
+        memset(&opts, 0, sizeof opts);
+        reader.user = &s;
+        reader.read_fn = store_read;
+        opts.reader = &reader;
+        s.name = bad[i];
+        s.data = binary_one;
+        add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", bad[i], strlen(bad[i]));
+        model = new_model(&graph);
+        CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_ERR_PATH, "'%s': %s", bad[i],
+              error.message);
+        CHECK_INT(s.reads, 0);
+        bytes_free(&model);
+    }
+}
+
+/* -- profiles -- */
+
+/* Any number of primaries, in files and inside, and secondaries that find theirs. */
+TEST(primaries)
+{
+    static const char other[] = "FAKE1\n2\nmore\n0\n1\nx\n1\ny\nleft\n0\n1\nx\n1\ny\n";
+    enum { MANY = 40 };
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    bytes graph = {0}, model;
+    epctx_model opened;
+    epctx_loaded loaded;
+    epctx_error error;
+    char name[40], value[40];
+    clear_root();
+    make_file(at("p.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("q.bin"), other, sizeof other - 1);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        snprintf(value, sizeof value, "v%d", i);
+        if (i % 2 == 0)
+            add_epnode(&graph, name, "x", value, 1, 1, "FakeEP", "part", binary_one,
+                       sizeof binary_one - 1);
+        else
+            add_epnode(&graph, name, "x", value, 1, 0, "FakeEP", "part", "p.bin", 5);
+    }
+    add_epnode(&graph, "main", "x", "y1", 1, 0, "FakeEP", "more", "q.bin", 5);
+    add_epnode(&graph, "second", "x", "y2", 0, 0, "FakeEP", "left", NULL, 0);
+    add_epnode(&graph, "foreign", "x", "y3", 1, 0, "OtherEP", "left", "none.bin", 8);
+    add_node(&graph, "Relu", "cpu", "y1", "y4");
+    model = new_model(&graph);
+    make_file(at("h_ctx.onnx"), model.data, model.size);
+    bytes_free(&model);
+    CHECK_INT(epctx_model_open_file(&opened, at("h_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_load(&loaded, &opened, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(loaded.bound_count, MANY + 2);
+    CHECK_INT(f.loads, MANY / 2 + 2); /* each embedded one, and each file once */
+    /* What is left, by name: for the CPU and for another EP. */
+    CHECK_UINT(loaded.other_nodes, 2);
+    CHECK_UINT(loaded.cpu_nodes, 1);
+    CHECK_TRUE(epctx_str_is(loaded.others[0].name, "foreign"));
+    CHECK_TRUE(epctx_is_epnode(&loaded.others[0]));
+    CHECK_TRUE(epctx_str_is(loaded.others[1].name, "cpu"));
+    CHECK_TRUE(epctx_str_is(loaded.bound[MANY + 1].info.name, "left"));
+    epctx_unload(&loaded);
+    epctx_model_close(&opened);
+    CHECK_INT(f.alive, 0);
+}
+
+/* The profile says which node is ours and under which key its graph is found. */
+TEST(profile_keys)
+{
+    static const char by_name[] = "FAKE1\n1\nthe_node\n0\n1\nx\n1\ny\n";
+    static const char nameless[] = "FAKE1\n1\n\n0\n1\nx\n1\ny\n";
+    static const struct {
+        epctx_key key;
+        const char *binary;
+        bool good;
+    } cases[] = {{EPCTX_KEY_NODE_NAME, by_name, true},   {EPCTX_KEY_NODE_NAME, binary_one, false},
+                 {EPCTX_KEY_PARTITION, binary_one, true}, {EPCTX_KEY_PARTITION, by_name, false},
+                 {EPCTX_KEY_NONE, nameless, true},        {EPCTX_KEY_NONE, by_name, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake f = {0};
+        epctx_profile profile = *epctx_profile_find(epctx_str_of("generic"));
+        epctx_load_opts opts;
+        epctx_error error;
+        bytes graph = {0}, model;
+        size_t bound = 0;
+        epctx_status status;
+        memset(&opts, 0, sizeof opts);
+        profile.key = cases[i].key;
+        profile.sources[0] = "FakeEP";
+        profile.sources[1] = NULL;
+        profile.traits = EPCTX_ANY_CASE;
+        opts.profile = &profile;
+        add_epnode(&graph, "the_node", "x", "y", 1, 1, "fakeep", "part", cases[i].binary,
+                   strlen(cases[i].binary));
+        model = new_model(&graph);
+        status = load_bytes(&model, &f, &opts, &bound, &error);
+        CHECK((status == EPCTX_OK) == cases[i].good, "case %zu: %s", i, error.message);
+        if (cases[i].good) CHECK_UINT(bound, 1);
+        /* Without the profile the source is compared letter by letter. */
+        CHECK_INT(load_bytes(&model, &f, NULL, &bound, &error), EPCTX_OK);
+        CHECK_UINT(bound, 0);
+        bytes_free(&model);
+        CHECK_INT(f.alive, 0);
+    }
+}
+
+static epctx_status check_refuses(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    (void)self;
+    return epctx_fail(error, EPCTX_ERR_VERSION, "driver 3 is too old for SDK '%S'",
+                      &node->ep_sdk_version);
+}
+
+/* check_fn speaks before any binary is touched. */
+TEST(mismatch)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes graph = {0}, b;
+    backend.check_fn = check_refuses;
+    add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "none.bin", 8);
+    b = new_model(&graph);
+    make_file(at("h_ctx.onnx"), b.data, b.size);
+    bytes_free(&b);
+    CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_VERSION);
+    CHECK_INT(epctx_status_to_ort(error.status), 10);
+    CHECK_HAS(error.message, "driver 3");
+    CHECK_HAS(error.message, "one");
+    CHECK_INT(f.loads, 0);
+    epctx_model_close(&model);
+}
+
+static bool always(void *user)
+{
+    (void)user;
+    return true;
+}
+
+TEST(cancelled)
+{
+    fake f = {0};
+    epctx_hooks hooks;
+    epctx_load_opts opts;
+    epctx_error error;
+    bytes graph = {0}, model;
+    size_t bound;
+    memset(&hooks, 0, sizeof hooks);
+    memset(&opts, 0, sizeof opts);
+    hooks.cancel_fn = always;
+    opts.hooks = &hooks;
+    add_epnode(&graph, "one", "x", "y", 1, 1, "FakeEP", "part", binary_one, sizeof binary_one - 1);
+    model = new_model(&graph);
+    CHECK_INT(load_bytes(&model, &f, &opts, &bound, &error), EPCTX_ERR_CANCELLED);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&model);
+}
+
+/* -- the cache -- */
+
+/* A backend whose compiles are counted across processes: one byte in a file for each. */
+static epctx_status counted_begin(void *self, void **build, epctx_error *error)
+{
+    int fd = open(at("compiles"), O_WRONLY | O_CREAT | O_APPEND, 0666);
+    struct timespec wait = {0, 50 * 1000 * 1000};
+    if (fd < 0 || write(fd, "c", 1) != 1) abort();
+    close(fd);
+    nanosleep(&wait, NULL); /* so that the others come meanwhile */
+    return fake_begin(self, build, error);
+}
+
+static size_t compiles(void)
+{
+    bytes b = read_file(at("compiles"));
+    size_t size = b.size;
+    bytes_free(&b);
+    return size;
+}
+
+static epctx_backend counted_backend(fake *f)
+{
+    epctx_backend b = fake_backend(f);
+    b.begin_fn = counted_begin;
+    f->takes = "Take";
+    return b;
+}
+
+TEST(cache)
+{
+    fake f = {0};
+    epctx_backend backend = counted_backend(&f);
+    epctx_opened opened;
+    epctx_cache_opts opts;
+    epctx_gen_opts gen;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    memset(&gen, 0, sizeof gen);
+    clear_root();
+    make_source(0);
+    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    CHECK_INT(opened.reason.status, EPCTX_ERR_NOT_FOUND);
+    CHECK_UINT(opened.loaded.bound_count, 2);
+    epctx_opened_close(&opened);
+    epctx_opened_close(&opened);
+    CHECK_STR(listing(), "compiles m.onnx m_ctx.onnx m_fake.bin ");
+    CHECK_UINT(compiles(), 1);
+    for (int fast = 0; fast < 2; fast++) {
+        opts.fast = fast;
+        CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+        CHECK(opened.origin == EPCTX_FROM_CACHE, "%s", opened.reason.message);
+        epctx_opened_close(&opened);
+    }
+    CHECK_UINT(compiles(), 1);
+    /* Another source of the same size, also the fast way. */
+    make_source(5);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    CHECK_HAS(opened.reason.message, "m.onnx' has changed");
+    epctx_opened_close(&opened);
+    CHECK_UINT(compiles(), 2);
+    /* Other options, another SDK, another architecture. */
+    opts.gen = &gen;
+    gen.name_prefix = "p_";
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_HAS(opened.reason.message, "other options");
+    epctx_opened_close(&opened);
+    backend.sdk_version = "1.1";
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_HAS(opened.reason.message, "SDK 1.0");
+    epctx_opened_close(&opened);
+    backend.hardware_architecture = "card\nboard%";
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_HAS(opened.reason.message, "paper");
+    epctx_opened_close(&opened);
+    CHECK_UINT(compiles(), 5);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK(opened.origin == EPCTX_FROM_CACHE, "%s", opened.reason.message);
+    epctx_opened_close(&opened);
+    /* A damaged or missing binary is compiled again. */
+    make_file(at("m_fake.bin"), "junk", 4);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    epctx_opened_close(&opened);
+    remove(at("m_fake.bin"));
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    epctx_opened_close(&opened);
+    CHECK_UINT(compiles(), 7);
+    /* Delivered without its source. */
+    remove(at("m.onnx"));
+    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
+    epctx_opened_close(&opened);
+    CHECK_INT(f.alive, 0);
+    /* Nothing at all. */
+    remove(at("m_ctx.onnx"));
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "m.onnx");
+    epctx_opened_close(&opened);
+}
+
+/* External data belongs to the source. */
+TEST(cache_external)
+{
+    static const int64_t dims[] = {2, -1};
+    static const float data[2] = {1, 2}, other[2] = {1, 3};
+    fake f = {0};
+    epctx_backend backend = counted_backend(&f);
+    epctx_opened opened;
+    epctx_error error;
+    bytes graph = {0}, model;
+    clear_root();
+    add_node(&graph, "Take", "n0", "x,w", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_external(&graph, "w", 2, "w%1.data", "0", "8");
+    model = new_model(&graph);
+    make_file(at("m.onnx"), model.data, model.size);
+    make_file(at("w%1.data"), data, sizeof data);
+    bytes_free(&model);
+    for (int round = 0; round < 2; round++) {
+        CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error) == EPCTX_OK,
+              "%s", error.message);
+        CHECK_INT(opened.origin, round == 0 ? EPCTX_FROM_COMPILER : EPCTX_FROM_CACHE);
+        epctx_opened_close(&opened);
+    }
+    make_file(at("w%1.data"), other, sizeof other);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    CHECK_HAS(opened.reason.message, "w%1.data");
+    epctx_opened_close(&opened);
+}
+
+typedef struct rescue {
+    int calls;
+    epctx_status answer;
+    char why[700];
+} rescue;
+
+static epctx_status rescue_fn(void *user, const char *model_path, const epctx_error *why)
+{
+    rescue *r = (rescue *)user;
+    r->calls++;
+    snprintf(r->why, sizeof r->why, "%s: %s", model_path, why->message);
+    return r->answer;
+}
+
+TEST(cache_refused)
+{
+    fake f = {0};
+    epctx_backend backend = counted_backend(&f);
+    epctx_opened opened;
+    epctx_cache_opts opts;
+    rescue r = {0};
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.no_compile = true;
+    clear_root();
+    make_source(0);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_NOT_COMPILED);
+    CHECK_INT(epctx_status_to_ort(error.status), 13);
+    CHECK_HAS(error.message, "session.disable_model_compile");
+    epctx_opened_close(&opened);
+    opts.user = &r;
+    opts.fallback_fn = rescue_fn;
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_FALLBACK);
+    CHECK_INT(r.calls, 1);
+    CHECK_HAS(r.why, at("m.onnx"));
+    CHECK_HAS(r.why, "m_ctx.onnx");
+    epctx_opened_close(&opened);
+    r.answer = EPCTX_ERR_BACKEND; /* the fallback fails, too */
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_BACKEND);
+    epctx_opened_close(&opened);
+    CHECK_STR(listing(), "m.onnx ");
+    /* Nothing that this EP takes. */
+    opts.no_compile = false;
+    r.answer = EPCTX_OK;
+    f.takes = "Nothing";
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_FALLBACK);
+    epctx_opened_close(&opened);
+    CHECK_STR(listing(), "m.onnx ");
+    CHECK_INT(f.alive, 0);
+}
+
+/* Eight processes start at once. Exactly one compiles; all get the same two graphs. */
+static bool race(int round)
+{
+    enum { PROCESSES = 8 };
+    pid_t children[PROCESSES];
+    int go[2];
+    bool good = true;
+    if (pipe(go) != 0) return false;
+    fflush(NULL);
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            fake f = {0};
+            epctx_backend backend = counted_backend(&f);
+            epctx_opened opened;
+            epctx_error why;
+            char byte;
+            bool ok;
+            close(go[1]);
+            if (read(go[0], &byte, 1) < 0) _exit(2); /* ends for all at once */
+            ok = epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &why) == EPCTX_OK &&
+                 opened.origin != EPCTX_FROM_FALLBACK && opened.loaded.bound_count == 2;
+            for (int k = 0; ok && k < 2; k++) {
+                const epctx_bound *bound = &opened.loaded.bound[k];
+                const fake_graph *graph = (const fake_graph *)bound->graph;
+                ok = epctx_str_eq(bound->info.name, bound->node.partition_name) &&
+                     graph->hash == epctx_notes_hash(bound->node.notes);
+            }
+            if (!ok) fprintf(stderr, "round %d: %s\n", round, why.message);
+            epctx_opened_close(&opened);
+            _exit(ok && f.alive == 0 ? 0 : 1);
+        }
+    }
+    close(go[0]);
+    close(go[1]);
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        if (children[i] < 0 || waitpid(children[i], &status, 0) < 0 || status != 0) good = false;
+    }
+    return good;
+}
+
+TEST(cache_processes)
+{
+    clear_root();
+    for (int round = 0; round < 5; round++) {
+        make_source((float)round); /* a new source while the old pair is there */
+        CHECK(race(round), "a process of round %d failed", round);
+        CHECK_UINT(compiles(), (size_t)round + 1);
+        CHECK_STR(listing(), "compiles m.onnx m_ctx.onnx m_fake.bin ");
+    }
+}
+
+/* The process that compiles is killed: the next one is not stopped by what it left. */
+TEST(cache_killed)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_opened opened;
+    epctx_error error;
+    pid_t child;
+    int status;
+    clear_root();
+    make_source(0);
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        epctx_io_file lock;
+        epctx_io_files()->lock_fn(NULL, at("m_ctx.onnx.lock"), &lock, NULL);
+        make_file(at("ready"), "", 0);
+        pause();
+        _exit(0);
+    }
+    while (access(at("ready"), F_OK) != 0) {
+        struct timespec wait = {0, 1000 * 1000};
+        nanosleep(&wait, NULL);
+    }
+    kill(child, SIGKILL);
+    CHECK_TRUE(waitpid(child, &status, 0) == child);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx.lock ready ");
+    f.takes = "Take";
+    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    epctx_opened_close(&opened);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ready ");
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_root()) return 1;
+    RUN(reader);
+    RUN(reader_names);
+    RUN(primaries);
+    RUN(profile_keys);
+    RUN(mismatch);
+    RUN(cancelled);
+    RUN(cache);
+    RUN(cache_external);
+    RUN(cache_refused);
+    RUN(cache_processes);
+    RUN(cache_killed);
+    remove_root();
+    return test_end();
+}

@@ -1,0 +1,652 @@
+/* Session options: keys, values, lists, combinations; and the check of outputs before compiling. */
+#define _XOPEN_SOURCE 700
+#include "epctx.h"
+#include "test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- options -- */
+
+/* Options over an arena of their own. */
+typedef struct session {
+    epctx_arena arena;
+    epctx_options options;
+    epctx_error error;
+} session;
+
+static session begin(void)
+{
+    session s;
+    memset(&s, 0, sizeof s);
+    epctx_arena_init(&s.arena, NULL);
+    epctx_options_init(&s.options, NULL);
+    return s;
+}
+
+static epctx_status set(session *s, const char *key, const char *value)
+{
+    s->options.arena = &s->arena;
+    return epctx_options_set(&s->options, epctx_str_of(key), epctx_str_of(value), &s->error);
+}
+
+static epctx_status check(session *s, uint32_t phase, const char *model)
+{
+    return epctx_options_check(&s->options, phase, model, &s->error);
+}
+
+static void end(session *s)
+{
+    epctx_arena_free(&s->arena);
+}
+
+TEST(list_is_complete)
+{
+    size_t count, i;
+    const epctx_option_info *list = epctx_option_list(&count);
+    CHECK_UINT(count, EPCTX_OPTION_COUNT);
+    for (i = 0; i < count; i++) {
+        CHECK(list[i].key[0] != '\0' && list[i].text[0] != '\0', "row %zu has no key or text", i);
+        CHECK(list[i].phases <= EPCTX_PHASE_BOTH, "%s: phases are %u", list[i].key, list[i].phases);
+        CHECK(list[i].type != EPCTX_OPTION_TYPE_SWITCH || strcmp(list[i].fallback, "0") == 0,
+              "%s: a switch is off by default, found \"%s\"", list[i].key, list[i].fallback);
+    }
+}
+
+/* The phases as the EP-context design gives them. */
+TEST(phases)
+{
+    static const struct {
+        epctx_option option;
+        uint32_t phases;
+    } want[] = {
+        {EPCTX_OPTION_CONTEXT_ENABLE, EPCTX_PHASE_GENERATE},
+        {EPCTX_OPTION_CONTEXT_FILE_PATH, EPCTX_PHASE_BOTH},
+        {EPCTX_OPTION_CONTEXT_EMBED_MODE, EPCTX_PHASE_GENERATE},
+        {EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, EPCTX_PHASE_GENERATE},
+        {EPCTX_OPTION_SHARE_EP_CONTEXTS, EPCTX_PHASE_BOTH},
+        {EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS, EPCTX_PHASE_BOTH},
+        {EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE, EPCTX_PHASE_GENERATE},
+        {EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER, EPCTX_PHASE_BOTH},
+        {EPCTX_OPTION_OPTIMIZED_MODEL_PATH, EPCTX_PHASE_NONE},
+    };
+    const epctx_option_info *list = epctx_option_list(NULL);
+    size_t i;
+    for (i = 0; i < sizeof want / sizeof want[0]; i++)
+        CHECK(list[want[i].option].phases == want[i].phases, "%s: phases are %u, expected %u",
+              list[want[i].option].key, list[want[i].option].phases, want[i].phases);
+}
+
+TEST(defaults)
+{
+    epctx_options zero;
+    memset(&zero, 0, sizeof zero);
+    CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_SHARE_EP_CONTEXTS));
+    CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS));
+    CHECK_STR(epctx_option_text(&zero, EPCTX_OPTION_CONTEXT_FILE_PATH), "");
+    CHECK_STR(epctx_option_text(&zero, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX), "");
+    CHECK_STR(epctx_option_text(&zero, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE), "");
+    CHECK_UINT(epctx_option_number(&zero, EPCTX_OPTION_OPTIMIZED_MODEL_SIZE), 1024);
+    CHECK_INT(epctx_option_no_nodes(&zero), EPCTX_NO_NODES_ERROR);
+    CHECK_TRUE(!epctx_option_given(&zero, EPCTX_OPTION_CONTEXT_ENABLE));
+    /* No options at all are the same. */
+    CHECK_STR(epctx_option_text(NULL, EPCTX_OPTION_CONTEXT_EMBED_MODE), "0");
+}
+
+TEST(set_and_read)
+{
+    session s = begin();
+    char key[] = "ep.context_file_path", value[] = "out/m_ctx.onnx";
+    CHECK_INT(set(&s, key, value), EPCTX_OK);
+    memset(key, 'x', sizeof key - 1); /* copied: ORT's strings are gone after CreateEp */
+    memset(value, 'x', sizeof value - 1);
+    CHECK_STR(epctx_option_text(&s.options, EPCTX_OPTION_CONTEXT_FILE_PATH), "out/m_ctx.onnx");
+    CHECK_INT(set(&s, "ep.context_enable", "1"), EPCTX_OK);
+    CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_INT(set(&s, "ep.context_enable", "0"), EPCTX_OK); /* the last one counts */
+    CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_TRUE(epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_INT(set(&s, "epctx.no_nodes", "copy"), EPCTX_OK);
+    CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_COPY);
+    CHECK_INT(set(&s, "epctx.no_nodes", "nothing"), EPCTX_OK);
+    CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_NOTHING);
+    CHECK_INT(set(&s, "session.optimized_model_external_initializers_min_size_in_bytes",
+                  "18446744073709551615"),
+              EPCTX_OK);
+    CHECK_UINT(epctx_option_number(&s.options, EPCTX_OPTION_OPTIMIZED_MODEL_SIZE), UINT64_MAX);
+    end(&s);
+}
+
+TEST(set_by_hand)
+{
+    epctx_options options;
+    memset(&options, 0, sizeof options);
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "1";
+    CHECK_TRUE(epctx_option_on(&options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "yes";
+    CHECK_INT(epctx_options_check(&options, EPCTX_PHASE_LOAD, "m.onnx", NULL), EPCTX_ERR_ARG);
+}
+
+TEST(switches)
+{
+    static const char *const wrong[] = {"", "2", "true", "01", " 1", "1 ", "0 1", "on", "True"};
+    session s = begin();
+    size_t i;
+    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(set(&s, "ep.context_embed_mode", wrong[i]) == EPCTX_ERR_ARG, "\"%s\" is taken",
+              wrong[i]);
+        CHECK_HAS(s.error.message, "ep.context_embed_mode: one of 0 1 is expected");
+    }
+    CHECK_TRUE(!epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    CHECK_INT(epctx_options_set(&s.options, epctx_str_of("ep.context_embed_mode"),
+                                (epctx_str){"1\0", 2}, &s.error),
+              EPCTX_ERR_ARG);
+    end(&s);
+}
+
+TEST(wrong_values)
+{
+    static const char *const names[] = {"a/b.data", "/b.data", "..", "a\\b.data", "c:b.data"};
+    session s = begin();
+    char *big = (char *)malloc(8194);
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK(set(&s, "ep.context_model_external_initializers_file_name", names[i]) ==
+                  EPCTX_ERR_ARG,
+              "\"%s\" is taken", names[i]);
+        CHECK_HAS(s.error.message, "a file name is expected");
+    }
+    CHECK_INT(set(&s, "epctx.no_nodes", "none"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "one of error copy nothing is expected, found 'none'");
+    CHECK_INT(set(&s, "session.optimized_model_external_initializers_min_size_in_bytes",
+                  "18446744073709551616"),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "a decimal number is expected");
+    CHECK_TRUE(big != NULL);
+    memset(big, 'a', 8193);
+    big[8193] = '\0';
+    CHECK_INT(set(&s, "ep.context_node_name_prefix", big), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "at most 8192 bytes");
+    big[8192] = '\0';
+    CHECK_INT(set(&s, "ep.context_node_name_prefix", big), EPCTX_OK);
+    free(big);
+    end(&s);
+}
+
+TEST(unknown_keys)
+{
+    static const struct {
+        const char *key, *nearest;
+    } wrong[] = {
+        {"ep.context_enabled", "the nearest is ep.context_enable"},
+        {"EP.CONTEXT_ENABLE", "the nearest is ep.context_enable"},
+        {"ep.context_embedmode", "the nearest is ep.context_embed_mode"},
+        {"ep.stop_share_ep_context", "the nearest is ep.stop_share_ep_contexts"},
+        {"ep.share_contexts", "the nearest is ep.share_ep_contexts"},
+        {"ep.anything", "there is no session option 'ep.anything'"},
+        {"epctx.no_node", "the nearest is epctx.no_nodes"},
+        {"session.disable_model_compiles", "the nearest is session.disable_model_compile"},
+        {"session.model_external_initializer_file_folder_path",
+         "the nearest is session.model_external_initializers_file_folder_path"},
+        {"trt_ep_context_embed_mode", "the session option is ep.context_embed_mode"},
+        {"qnn_context_cache_path", "the session option is ep.context_file_path"},
+        {"ep_context_enable", "the nearest is ep.context_enable"}, /* Vitis AI's */
+    };
+    /* Other people's keys pass. */
+    static const char *const foreign[] = {"ep.qnn.soc_model", "ep.dynamic.workload_type",
+                                          "session.intra_op.allow_spinning", "session.x", "",
+                                          "optimization.enable_gelu_approximation"};
+    char *endless = (char *)malloc(100001);
+    session s = begin();
+    size_t i;
+    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(set(&s, wrong[i].key, "1") == EPCTX_ERR_ARG, "\"%s\" is taken", wrong[i].key);
+        CHECK_HAS(s.error.message, wrong[i].nearest);
+    }
+    for (i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        CHECK(set(&s, foreign[i], "x") == EPCTX_OK, "\"%s\": %s", foreign[i], s.error.message);
+    CHECK_TRUE(endless != NULL);
+    memset(endless, 'e', 100000);
+    endless[100000] = '\0';
+    CHECK_INT(set(&s, endless, "1"), EPCTX_OK);
+    free(endless);
+    end(&s);
+}
+
+TEST(bar_lists)
+{
+    static const struct {
+        const char *list, *message;
+    } wrong[] = {
+        {"ep.context_enable", "key|value is expected, found 'ep.context_enable'"},
+        {"|1", "key|value is expected"},
+        {"ep.context_enable=1", "key|value is expected"},
+        {"ep.context_enable|", "one of 0 1 is expected, found ''"},
+        {"ep.context_enable|1 ep.context_enable|0", "stands twice"},
+        {"ep.context_node_name_prefix|p ep.context_enabled|1", "nearest is ep.context_enable"},
+    };
+    session s = begin();
+    size_t i;
+    s.options.arena = &s.arena;
+    CHECK_INT(epctx_options_set_list(&s.options,
+                                     " ep.context_enable|1  ep.context_file_path|a|b.onnx\t"
+                                     "ep.qnn.x|y\n",
+                                     &s.error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_STR(epctx_option_text(&s.options, EPCTX_OPTION_CONTEXT_FILE_PATH), "a|b.onnx");
+    CHECK_INT(epctx_options_set_list(&s.options, "", &s.error), EPCTX_OK);
+    CHECK_INT(epctx_options_set_list(&s.options, NULL, &s.error), EPCTX_OK);
+    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK(epctx_options_set_list(&s.options, wrong[i].list, &s.error) == EPCTX_ERR_ARG,
+              "\"%s\" is taken", wrong[i].list);
+        CHECK_HAS(s.error.message, wrong[i].message);
+    }
+    /* A list that fails sets nothing. */
+    CHECK_TRUE(!epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX));
+    end(&s);
+}
+
+TEST(environment)
+{
+    session s = begin();
+    s.options.arena = &s.arena;
+    CHECK_INT(epctx_options_set_env(&s.options,
+                                    "EP_CONTEXT_ENABLE=1; ep.context_file_path=a b=c.onnx\n"
+                                    "SESSION_DISABLE_CPU_EP_FALLBACK=1;;HOME=/root\r\n",
+                                    &s.error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_DISABLE_CPU_FALLBACK));
+    CHECK_STR(epctx_option_text(&s.options, EPCTX_OPTION_CONTEXT_FILE_PATH), "a b=c.onnx");
+    CHECK_INT(epctx_options_set_env(&s.options, "EP_CONTEXT_EMBED_MOD=1", &s.error), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "the nearest is ep.context_embed_mode");
+    CHECK_INT(epctx_options_set_env(&s.options, "EP_CONTEXT_ENABLE=1;ep.context_enable=0",
+                                    &s.error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "ep.context_enable stands twice");
+    CHECK_INT(epctx_options_set_env(&s.options, "ep.context_enable|1", &s.error), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "key=value is expected");
+    /* ORT's form is exact: no capitals there. */
+    CHECK_INT(epctx_options_set_list(&s.options, "EP_CONTEXT_ENABLE|1", &s.error), EPCTX_ERR_ARG);
+    end(&s);
+}
+
+TEST(no_memory)
+{
+    epctx_options options;
+    epctx_arena arena;
+    epctx_error error;
+    char memory[64];
+    epctx_options_init(&options, NULL);
+    CHECK_INT(epctx_options_set(&options, epctx_str_of("ep.context_enable"), epctx_str_of("1"),
+                                &error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no arena");
+    epctx_arena_init_fixed(&arena, memory, sizeof memory);
+    options.arena = &arena;
+    CHECK_INT(epctx_options_set(&options, epctx_str_of("ep.context_enable"), epctx_str_of("1"),
+                                &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_options_set(&options, epctx_str_of("ep.context_file_path"),
+                                epctx_str_of("a path that is longer than what is left of the "
+                                             "sixty-four bytes.onnx"),
+                                &error),
+              EPCTX_ERR_NOMEM);
+    CHECK_STR(epctx_option_text(&options, EPCTX_OPTION_CONTEXT_FILE_PATH), "");
+}
+
+TEST(sharing_combinations)
+{
+    session s = begin();
+    CHECK_INT(set(&s, "ep.stop_share_ep_contexts", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts");
+    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_INT(set(&s, "ep.share_ep_contexts", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_BOTH, "m.onnx"), EPCTX_OK);
+    CHECK_INT(set(&s, "ep.context_embed_mode", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "ep.context_embed_mode");
+    CHECK_INT(set(&s, "ep.context_embed_mode", "0"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
+    end(&s);
+}
+
+TEST(memory_needs_a_path)
+{
+    session s = begin();
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, NULL), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "set ep.context_file_path");
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, ""), EPCTX_ERR_ARG);
+    /* Embedded contexts need no folder when loading; otherwise epctx_path_base says so. */
+    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, NULL), EPCTX_OK);
+    CHECK_INT(set(&s, "ep.context_file_path", "out_ctx.onnx"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, NULL), EPCTX_OK);
+    end(&s);
+}
+
+TEST(folder_as_path)
+{
+    static const char *const folders[] = {"out", "out/", "a.b/", "a.b/out",
+                                          "./",  ".",    "..",   "a/.."};
+    session s = begin();
+    size_t i;
+    for (i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        CHECK_INT(set(&s, "ep.context_file_path", folders[i]), EPCTX_OK);
+        CHECK(check(&s, EPCTX_PHASE_GENERATE, "m.onnx") == EPCTX_ERR_ARG, "\"%s\" is taken",
+              folders[i]);
+        CHECK_HAS(s.error.message, "should not point to a folder");
+    }
+    /* Loading uses the folder only, and the file need not exist; but it is a file's path. */
+    CHECK_INT(set(&s, "ep.context_file_path", "out/"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_INT(set(&s, "ep.context_file_path", "out/model"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_OK);
+    end(&s);
+}
+
+TEST(contradictions)
+{
+    session s = begin();
+    CHECK_INT(set(&s, "session.disable_model_compile", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "session.disable_model_compile");
+    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_OK);
+    CHECK_INT(set(&s, "session.disable_model_compile", "0"), EPCTX_OK);
+    CHECK_INT(set(&s, "ep.enable_weightless_ep_context_nodes", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
+    CHECK_INT(set(&s, "ep.enable_weightless", "0"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "keep the first");
+    CHECK_INT(set(&s, "ep.enable_weightless", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
+    CHECK_INT(set(&s, "session.disable_cpu_ep_fallback", "1"), EPCTX_OK);
+    CHECK_INT(set(&s, "epctx.no_nodes", "copy"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "epctx.no_nodes");
+    end(&s);
+}
+
+TEST(profile_defaults)
+{
+    epctx_profile embeds = *epctx_profile_find(epctx_str_of("generic"));
+    session s = begin();
+    embeds.embed_default = 1;
+    s.options.profile = &embeds;
+    CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    CHECK_TRUE(!epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    /* What is set wins, and so does what sharing needs. */
+    CHECK_INT(set(&s, "ep.share_ep_contexts", "1"), EPCTX_OK);
+    CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
+    embeds.traits |= EPCTX_ONLY_EMBEDDED;
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "ep.share_ep_contexts is 1, but generic reads no file");
+    CHECK_INT(set(&s, "ep.share_ep_contexts", "0"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
+    CHECK_INT(set(&s, "ep.context_embed_mode", "0"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "ep.context_embed_mode is 0, but generic reads no file");
+    end(&s);
+}
+
+/* -- preflight -- */
+
+/* A folder of its own, with model.onnx in it, that is the current folder. */
+typedef struct place {
+    session s;
+    epctx_preflight_in in;
+    epctx_outputs out;
+} place;
+
+static const char *const one_ep[] = {"npu"};
+static const char *const two_eps[] = {"npu", "gpu"};
+
+static bool put(const char *path)
+{
+    FILE *file = fopen(path, "wb");
+    bool good = file != NULL && fputs("text", file) >= 0;
+    return file != NULL && fclose(file) == 0 && good;
+}
+
+static char root[] = "/tmp/epctx-options-XXXXXX"; /* the current folder while these tests run */
+
+static bool enter(place *p)
+{
+    memset(p, 0, sizeof *p);
+    p->s = begin();
+    p->in.model_path = "model.onnx";
+    p->in.eps = one_ep;
+    p->in.ep_count = 1;
+    return chdir(root) == 0 && system("rm -rf ./*") == 0 && put("model.onnx");
+}
+
+static epctx_status preflight(place *p)
+{
+    return epctx_preflight(&p->s.options, &p->in, &p->s.arena, &p->out, &p->s.error);
+}
+
+/* Nothing but these files is in the folder. */
+static bool only(const char *files)
+{
+    char command[300];
+    snprintf(command, sizeof command, "test \"$(ls -A | tr '\\n' ' ')\" = '%s'", files);
+    return system(command) == 0;
+}
+
+TEST(outputs_named)
+{
+    place p;
+    CHECK_TRUE(enter(&p));
+    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_STR(p.out.model, "model_ctx.onnx");
+    CHECK_UINT(p.out.binary_count, 1);
+    CHECK_STR(p.out.binaries[0], "model_npu.bin");
+    CHECK_STR(p.out.initializers, NULL);
+    CHECK(only("model.onnx "), "a file was left behind");
+    /* Another folder, two EPs, external initializers. */
+    CHECK_INT(mkdir("out", 0777), 0);
+    CHECK_INT(set(&p.s, "ep.context_file_path", "out/x_ctx.onnx"), EPCTX_OK);
+    CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "x.data"), EPCTX_OK);
+    p.in.eps = two_eps;
+    p.in.ep_count = 2;
+    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_STR(p.out.model, "out/x_ctx.onnx");
+    CHECK_STR(p.out.initializers, "out/x.data");
+    CHECK_UINT(p.out.binary_count, 2);
+    CHECK_STR(p.out.binaries[0], "out/x_npu.bin");
+    CHECK_STR(p.out.binaries[1], "out/x_gpu.bin");
+    /* Embedded: no binary. From memory: the option names the output. */
+    CHECK_INT(set(&p.s, "ep.context_embed_mode", "1"), EPCTX_OK);
+    p.in.model_path = NULL;
+    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_UINT(p.out.binary_count, 0);
+    /* The binary of a group has the name of the first model. */
+    CHECK_INT(set(&p.s, "ep.context_embed_mode", "0"), EPCTX_OK);
+    p.in.ep_count = 1;
+    p.in.binary = "first_npu.bin";
+    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_STR(p.out.binaries[0], "out/first_npu.bin");
+    p.in.binary = "../first_npu.bin";
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    p.in.binary = "first_npu.bin";
+    p.in.ep_count = 2;
+    CHECK_INT(preflight(&p), EPCTX_ERR_ARG);
+    end(&p.s);
+}
+
+TEST(options_first)
+{
+    place p;
+    CHECK_TRUE(enter(&p));
+    CHECK_INT(set(&p.s, "ep.stop_share_ep_contexts", "1"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_ARG);
+    CHECK_INT(set(&p.s, "ep.stop_share_ep_contexts", "0"), EPCTX_OK);
+    p.in.model_path = NULL;
+    CHECK_INT(preflight(&p), EPCTX_ERR_ARG);
+    CHECK_HAS(p.s.error.message, "set ep.context_file_path");
+    end(&p.s);
+}
+
+TEST(output_folder)
+{
+    place p;
+    CHECK_TRUE(enter(&p));
+    CHECK_INT(set(&p.s, "ep.context_file_path", "nowhere/x_ctx.onnx"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_NOT_FOUND);
+    CHECK_STR(p.s.error.message, "nowhere/x_ctx.onnx: its folder does not exist");
+    CHECK_INT(set(&p.s, "ep.context_file_path", "model.onnx/x_ctx.onnx"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(mkdir("f.onnx", 0777), 0);
+    CHECK_INT(set(&p.s, "ep.context_file_path", "f.onnx"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    CHECK_HAS(p.s.error.message, "f.onnx: is a folder or a device");
+    CHECK_INT(set(&p.s, "epctx.overwrite", "1"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    end(&p.s);
+}
+
+TEST(output_exists)
+{
+    static const char *const outputs[] = {"model_ctx.onnx", "model_npu.bin", "model.data"};
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        place p;
+        CHECK_TRUE(enter(&p));
+        CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "model.data"),
+                  EPCTX_OK);
+        CHECK_TRUE(put(outputs[i]));
+        CHECK_INT(preflight(&p), EPCTX_ERR_EXISTS);
+        CHECK_HAS(p.s.error.message, outputs[i]);
+        CHECK_INT(set(&p.s, "epctx.overwrite", "1"), EPCTX_OK);
+        CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+        end(&p.s);
+    }
+}
+
+TEST(outputs_clash)
+{
+    place p;
+    CHECK_TRUE(enter(&p));
+    CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "model_npu.bin"),
+              EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    CHECK_STR(p.s.error.message, "model_npu.bin: two outputs would be this file: change one of the "
+                                 "names");
+    CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "model_ctx.onnx"),
+              EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    /* One file under two names. */
+    CHECK_TRUE(put("model_npu.bin"));
+    CHECK_INT(symlink("model_npu.bin", "model.data"), 0);
+    CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "model.data"),
+              EPCTX_OK);
+    CHECK_INT(set(&p.s, "epctx.overwrite", "1"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    CHECK_HAS(p.s.error.message, "two outputs");
+    end(&p.s);
+}
+
+TEST(outputs_spare_inputs)
+{
+    static const char *const inputs[] = {"weights.data"};
+    place p;
+    CHECK_TRUE(enter(&p));
+    CHECK_TRUE(put("weights.data"));
+    p.in.inputs = inputs;
+    p.in.input_count = 1;
+    CHECK_INT(set(&p.s, "epctx.overwrite", "1"), EPCTX_OK);
+    CHECK_INT(set(&p.s, "ep.context_file_path", "./model.onnx"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    CHECK_HAS(p.s.error.message, "./model.onnx: belongs to the source model");
+    CHECK_INT(set(&p.s, "ep.context_file_path", "model_ctx.onnx"), EPCTX_OK);
+    CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "weights.data"),
+              EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    CHECK_HAS(p.s.error.message, "weights.data: belongs to the source model");
+    /* Through a link. */
+    CHECK_INT(symlink("model.onnx", "link.onnx"), 0);
+    CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", ""), EPCTX_OK);
+    CHECK_INT(set(&p.s, "ep.context_file_path", "link.onnx"), EPCTX_OK);
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    CHECK_HAS(p.s.error.message, "link.onnx: belongs to the source model");
+    end(&p.s);
+}
+
+/* The machine's files, but creating fails as in a folder that is read-only. */
+static epctx_status refuse(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+{
+    (void)user;
+    (void)path;
+    (void)file;
+    return epctx_fail(error, EPCTX_ERR_IO, "cannot create: read-only");
+}
+
+TEST(output_writable)
+{
+    epctx_io io = *epctx_io_files();
+    place p;
+    CHECK_TRUE(enter(&p));
+    io.create_fn = refuse;
+    p.in.io = &io;
+    CHECK_INT(preflight(&p), EPCTX_ERR_IO);
+    CHECK_STR(p.s.error.message, "model_ctx.onnx: cannot create: read-only");
+    end(&p.s);
+}
+
+TEST(preflight_no_memory)
+{
+    size_t size;
+    bool done = false;
+    place p;
+    char *memory = (char *)malloc(40000);
+    CHECK_TRUE(memory != NULL);
+    CHECK_TRUE(enter(&p));
+    for (size = 0; size < 40000 && !done; size += 64) {
+        epctx_arena arena;
+        epctx_status status;
+        epctx_arena_init_fixed(&arena, memory, size);
+        status = epctx_preflight(NULL, &p.in, &arena, &p.out, &p.s.error);
+        CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "%zu bytes: %s", size,
+              p.s.error.message);
+        CHECK(only("model.onnx "), "%zu bytes: a file was left behind", size);
+        done = status == EPCTX_OK;
+    }
+    CHECK(done, "40000 bytes are not enough");
+    free(memory);
+    end(&p.s);
+}
+
+int main(int argc, char **argv)
+{
+    if (mkdtemp(root) == NULL) return 1;
+    RUN(list_is_complete);
+    RUN(phases);
+    RUN(defaults);
+    RUN(set_and_read);
+    RUN(set_by_hand);
+    RUN(switches);
+    RUN(wrong_values);
+    RUN(unknown_keys);
+    RUN(bar_lists);
+    RUN(environment);
+    RUN(no_memory);
+    RUN(sharing_combinations);
+    RUN(memory_needs_a_path);
+    RUN(folder_as_path);
+    RUN(contradictions);
+    RUN(profile_defaults);
+    RUN(outputs_named);
+    RUN(options_first);
+    RUN(output_folder);
+    RUN(output_exists);
+    RUN(outputs_clash);
+    RUN(outputs_spare_inputs);
+    RUN(output_writable);
+    RUN(preflight_no_memory);
+    if (chdir(root) != 0 || system("rm -rf ./*") != 0 || rmdir(root) != 0) return 1;
+    return test_end();
+}

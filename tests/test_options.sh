@@ -1,0 +1,77 @@
+#!/bin/sh
+# Session options judged by ONNX Runtime's header; `epctx compile --dry-run`.
+set -u
+cd "$(dirname "$0")/.."
+top=$PWD
+epctx=$top/build/asan/epctx
+work=$top/build/options
+status=0
+rm -rf "$work"
+mkdir -p "$work"
+
+# Every key of ours is a string of ORT's header under the constant that we name, and every key of
+# ORT's that is about EP contexts is one of ours.
+"$epctx" compile --options >"$work/list" || exit 1
+header=$(sh tests/deps.sh where ort-headers)/onnxruntime_session_options_config_keys.h
+if [ -e "$header" ]; then
+    tr '\n' ' ' <"$header" | grep -oE 'kOrt[A-Za-z]+ *= *"[a-z_.]+"' | sed 's/ *= */\t/; s/"//g' \
+        >"$work/ort"
+    cut -f 1,5 "$work/list" | while IFS="$(printf '\t')" read -r key constant; do
+        case $key in epctx.*) continue ;; esac
+        grep -qxF "$constant	$key" "$work/ort" ||
+            echo "FAIL key $key: ORT's header has no $constant with this value"
+    done >"$work/wrong"
+    grep -E '	ep\.(context_|share_|stop_share_|enable_weightless)' "$work/ort" |
+        while IFS="$(printf '\t')" read -r constant key; do
+            cut -f 1 "$work/list" | grep -qxF "$key" ||
+                echo "FAIL key $key: $constant of ORT's header is not in the table"
+        done >>"$work/wrong"
+    if [ -s "$work/wrong" ]; then
+        cat "$work/wrong"
+        status=1
+    elif [ "$(wc -l <"$work/list")" -lt 19 ]; then
+        echo "FAIL keys: only $(wc -l <"$work/list") are listed"
+        status=1
+    else
+        echo "ok keys as in ONNX Runtime's header"
+    fi
+else
+    echo "skip keys: no header of ONNX Runtime, make deps-plugin gets it"
+fi
+
+# -- dry run --
+"${PYTHON:-/usr/bin/python3}" tests/judge/make_model.py plain "$work/m.onnx" || exit 1
+cd "$work" || exit 1
+
+# dry NAME CODE TEXT ARGUMENTS...: exit code, TEXT in what is said, no new file.
+dry() {
+    name=$1 want=$2 text=$3
+    shift 3
+    ls >before
+    "$epctx" compile --dry-run "$@" >out 2>&1
+    code=$?
+    ls >after
+    if [ $code -ne "$want" ]; then
+        echo "FAIL $name: exit code $code, expected $want: $(cat out)"
+        status=1
+    elif ! grep -qF -e "$text" out; then
+        echo "FAIL $name: expected '$text', found: $(cat out)"
+        status=1
+    elif ! cmp -s before after; then
+        echo "FAIL $name: files have changed: $(diff before after | tr '\n' ' ')"
+        status=1
+    else
+        echo "ok $name"
+    fi
+}
+touch before after out
+dry "dry run names the binary" 0 "binary         m_npu.bin" m.onnx
+dry "dry run names the model" 0 "model          m_ctx.onnx" m.onnx
+dry "dry run embedded" 0 "binary         embedded" --embed m.onnx
+dry "dry run without a folder" 1 "nowhere/m.onnx: its folder does not exist" -o nowhere/m.onnx m.onnx
+dry "dry run onto the source" 1 "belongs to the source model" -f -o m.onnx m.onnx
+dry "dry run with a folder as output" 1 "should not point to a folder" -o out.d/ m.onnx
+touch m_npu.bin
+dry "dry run with an output that exists" 1 "m_npu.bin: exists already" m.onnx
+dry "dry run that may replace" 0 "binary         m_npu.bin" -f m.onnx
+exit $status

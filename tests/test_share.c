@@ -1,0 +1,904 @@
+/* >>share: sessions that share a context, generating and loading. With its own implementation, as
+ * epctx_lock_make needs EPCTX_PTHREAD_LOCK; `make test` also runs it under ThreadSanitizer. */
+#define _XOPEN_SOURCE 700
+#define EPCTX_IMPLEMENTATION
+#define EPCTX_PTHREAD_LOCK
+#include "epctx.h"
+
+#include "fake.h"
+#include "files.h"
+#include "test.h"
+
+#include <stdatomic.h>
+
+/* -- an io that counts what is opened -- */
+
+typedef struct watch {
+    const epctx_io *files;
+    int maps;  /* files opened to read */
+    int alive; /* of them still open */
+    int fail_at, calls;
+} watch;
+
+static bool watch_fails(watch *w, epctx_error *error)
+{
+    if (++w->calls != w->fail_at) return false;
+    epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
+    return true;
+}
+
+static epctx_status watch_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+{
+    watch *w = (watch *)user;
+    epctx_status status;
+    if (watch_fails(w, error)) return EPCTX_ERR_IO;
+    status = w->files->map_fn(w->files->user, path, out, error);
+    w->maps++;
+    w->alive += status == EPCTX_OK && out->handle != NULL;
+    return status;
+}
+
+static void watch_unmap(void *user, epctx_mapping *mapping)
+{
+    watch *w = (watch *)user;
+    w->alive -= mapping->handle != NULL;
+    w->files->unmap_fn(w->files->user, mapping);
+}
+
+static epctx_status watch_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+                               epctx_error *error)
+{
+    watch *w = (watch *)user;
+    return w->files->stat_fn(w->files->user, path, kind, size, error);
+}
+
+static epctx_status watch_canonical(void *user, const char *path, char *out, size_t capacity,
+                                    epctx_error *error)
+{
+    watch *w = (watch *)user;
+    return w->files->canonical_fn(w->files->user, path, out, capacity, error);
+}
+
+static epctx_status watch_create(void *user, const char *path, epctx_io_file *file,
+                                 epctx_error *error)
+{
+    watch *w = (watch *)user;
+    epctx_status status;
+    if (watch_fails(w, error)) return EPCTX_ERR_IO;
+    status = w->files->create_fn(w->files->user, path, file, error);
+    w->alive += status == EPCTX_OK;
+    return status;
+}
+
+static epctx_status watch_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                epctx_error *error)
+{
+    watch *w = (watch *)user;
+    if (watch_fails(w, error)) return EPCTX_ERR_IO;
+    return w->files->write_fn(w->files->user, file, data, size, error);
+}
+
+static epctx_status watch_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    watch *w = (watch *)user;
+    if (watch_fails(w, error)) return EPCTX_ERR_IO;
+    return w->files->sync_fn(w->files->user, file, error);
+}
+
+static void watch_abort(void *user, epctx_io_file *file)
+{
+    watch *w = (watch *)user;
+    w->alive--;
+    w->files->abort_fn(w->files->user, file);
+}
+
+static epctx_status watch_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    watch *w = (watch *)user;
+    if (watch_fails(w, error)) {
+        watch_abort(user, file);
+        return EPCTX_ERR_IO;
+    }
+    w->alive--;
+    return w->files->commit_fn(w->files->user, file, error);
+}
+
+static epctx_status watch_remove(void *user, const char *path, epctx_error *error)
+{
+    watch *w = (watch *)user;
+    if (watch_fails(w, error)) return EPCTX_ERR_IO;
+    return w->files->remove_fn(w->files->user, path, error);
+}
+
+static epctx_status watch_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    watch *w = (watch *)user;
+    if (watch_fails(w, error)) return EPCTX_ERR_IO;
+    return w->files->sync_folder_fn(w->files->user, path, error);
+}
+
+static epctx_io watch_io(watch *w)
+{
+    epctx_io io;
+    memset(&io, 0, sizeof io);
+    w->files = epctx_io_files();
+    io.user = w;
+    io.map_fn = watch_map;
+    io.unmap_fn = watch_unmap;
+    io.stat_fn = watch_stat;
+    io.canonical_fn = watch_canonical;
+    io.create_fn = watch_create;
+    io.write_fn = watch_write;
+    io.sync_fn = watch_sync;
+    io.commit_fn = watch_commit;
+    io.abort_fn = watch_abort;
+    io.remove_fn = watch_remove;
+    io.sync_folder_fn = watch_sync_folder;
+    return io;
+}
+
+/* -- sessions -- */
+
+/* One session that generates; the model is closed again. */
+static epctx_status generate(epctx_workspace *w, const char *group, const char *file,
+                             const epctx_backend *backend, const epctx_gen_opts *opts,
+                             const epctx_io *io, bool stop, epctx_error *error)
+{
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_status status;
+    memset(&open, 0, sizeof open);
+    open.io = io;
+    status = epctx_model_open_file(&model, at(file), &open, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_share_generate(w, group, &model, backend, opts, stop, NULL, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+typedef struct session {
+    epctx_model model;
+    epctx_loaded loaded;
+} session;
+
+static epctx_status start(session *s, epctx_workspace *w, const char *file,
+                          const epctx_backend *backend, const epctx_io *io, epctx_error *error)
+{
+    epctx_open_opts open;
+    epctx_status status;
+    memset(&open, 0, sizeof open);
+    memset(s, 0, sizeof *s);
+    open.io = io;
+    status = epctx_model_open_file(&s->model, file, &open, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_load(w, &s->loaded, &s->model, backend, NULL, error);
+    if (status != EPCTX_OK) epctx_model_close(&s->model);
+    return status;
+}
+
+static void stop(session *s)
+{
+    epctx_unload(&s->loaded);
+    epctx_model_close(&s->model);
+}
+
+static const char *const names[] = {"a.onnx", "b.onnx", "c.onnx"};
+static const char *const contexts[] = {"a_ctx.onnx", "b_ctx.onnx", "c_ctx.onnx"};
+
+/* Three models of one group on the disk. */
+static bool make_group(fake *f, int count, epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_workspace *w;
+    bool ok = true;
+    f->takes = "Take";
+    clear_root();
+    if (epctx_workspace_open(&w, NULL, error) != EPCTX_OK) return false;
+    for (int i = 0; ok && i < count; i++) {
+        make_named(names[i], (float)i);
+        ok = generate(w, NULL, names[i], &backend, NULL, NULL, i == count - 1, error) == EPCTX_OK;
+    }
+    epctx_workspace_close(w);
+    return ok;
+}
+
+/* N models give N + 1 files, all at once with the last session. */
+TEST(n_plus_one)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    f.takes = "Take";
+    clear_root();
+    for (int i = 0; i < 3; i++)
+        make_named(names[i], (float)i);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    for (int i = 0; i < 3; i++) {
+        CHECK(generate(w, NULL, names[i], &backend, NULL, NULL, i == 2, &error) == EPCTX_OK, "%s",
+              error.message);
+        if (i < 2) CHECK_STR(listing(), "a.onnx b.onnx c.onnx ");
+    }
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx c.onnx c_ctx.onnx ");
+    CHECK_INT(f.compiled, 6);
+    CHECK_INT(f.alive, 0);
+    for (int i = 0; i < 3; i++) {
+        epctx_model model;
+        epctx_node_view node;
+        epctx_epnode ep;
+        epctx_cursor it;
+        epctx_loaded loaded;
+        size_t mains = 0;
+        CHECK_INT(epctx_model_open_file(&model, at(contexts[i]), NULL, &error), EPCTX_OK);
+        it = epctx_graph_nodes(epctx_model_graph(&model));
+        while (epctx_next_node(&it, &node)) {
+            if (!epctx_is_epnode(&node)) continue;
+            CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+            mains += ep.main_context == 1;
+            if (ep.main_context == 1)
+                CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a_fake.bin"));
+        }
+        CHECK_UINT(mains, 1);
+        /* Without a workspace each session loads the binary for itself. */
+        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_UINT(loaded.bound_count, 2);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+    }
+    /* The workspace is empty: the next session begins a group of its own. */
+    make_named("d.onnx", 9);
+    CHECK(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_HAS(listing(), "d_ctx.onnx d_fake.bin ");
+    epctx_workspace_close(w);
+}
+
+/* Files of a group are the same whatever is in the workspace besides, and every time. */
+TEST(deterministic)
+{
+    fake f = {0};
+    epctx_error error;
+    bytes first[4], again;
+    static const char *const files[] = {"a_ctx.onnx", "b_ctx.onnx", "c_ctx.onnx", "a_fake.bin"};
+    CHECK(make_group(&f, 3, &error), "%s", error.message);
+    for (int i = 0; i < 4; i++)
+        first[i] = read_file(at(files[i]));
+    CHECK(make_group(&f, 3, &error), "%s", error.message);
+    for (int i = 0; i < 4; i++) {
+        again = read_file(at(files[i]));
+        CHECK_MEM(again.data, again.size, first[i].data, first[i].size);
+        CHECK_TRUE(again.size > 0);
+        bytes_free(&again);
+        bytes_free(&first[i]);
+    }
+}
+
+/* The second and third session do not open the binary: it may even be gone. */
+TEST(one_open)
+{
+    fake f = {0};
+    watch counts = {0};
+    epctx_io io = watch_io(&counts);
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    session s[3];
+    epctx_error error;
+    CHECK(make_group(&f, 3, &error), "%s", error.message);
+    f.loads = 0;
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    for (int i = 0; i < 3; i++) {
+        counts.maps = 0;
+        CHECK(start(&s[i], w, at(contexts[i]), &backend, &io, &error) == EPCTX_OK, "%s",
+              error.message);
+        CHECK_INT(counts.maps, i == 0 ? 2 : 1); /* the model, and the first time the binary */
+        CHECK_INT(f.loads, 1);
+        CHECK_UINT(s[i].loaded.bound_count, 2);
+        CHECK_TRUE(s[i].loaded.bound[0].graph != s[i].loaded.bound[1].graph);
+        CHECK_TRUE(epctx_str_eq(s[i].loaded.bound[0].info.name,
+                                s[i].loaded.bound[0].node.partition_name));
+        if (i == 0) CHECK_INT(remove(at("a_fake.bin")), 0);
+    }
+    for (int i = 2; i >= 0; i--)
+        stop(&s[i]);
+    CHECK_INT(f.alive, 0);
+    CHECK_INT(counts.alive, 0);
+    /* Nobody holds it any more: now the file is needed again. */
+    CHECK_INT(epctx_status_to_ort(start(&s[0], w, at(contexts[0]), &backend, &io, &error)), 10);
+    CHECK_HAS(error.message, "a_fake.bin");
+    epctx_workspace_close(w);
+}
+
+/* A graph that a session has is not in the workspace; the policy says what a second one gets. */
+TEST(taken)
+{
+    for (int policy = 0; policy < 2; policy++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_workspace_opts opts;
+        epctx_workspace *w;
+        session one, two;
+        epctx_error error;
+        CHECK(make_group(&f, 2, &error), "%s", error.message);
+        memset(&opts, 0, sizeof opts);
+        opts.taken = policy == 0 ? EPCTX_TAKEN_RELOAD : EPCTX_TAKEN_ERROR;
+        f.loads = 0;
+        CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+        CHECK_INT(start(&one, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
+        if (policy == 0) {
+            CHECK(start(&two, w, at("a_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+                  error.message);
+            CHECK_INT(f.loads, 2);
+            CHECK_TRUE(one.loaded.bound[0].graph != two.loaded.bound[0].graph);
+            stop(&two);
+        } else {
+            CHECK_INT(start(&two, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_ERR_CONTEXT);
+            CHECK_HAS(error.message, "in use by another session");
+            CHECK_HAS(error.message, "a_ctx.onnx");
+            CHECK_INT(f.loads, 1);
+        }
+        /* The other graph is still there, and this one is again after its session. */
+        CHECK_INT(start(&two, w, at("b_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
+        stop(&one);
+        CHECK_INT(start(&one, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
+        CHECK_INT(f.loads, policy == 0 ? 2 : 1);
+        stop(&one);
+        stop(&two);
+        CHECK_INT(f.alive, 0);
+        epctx_workspace_close(w);
+    }
+}
+
+/* Workspace and sessions end in every order. */
+TEST(any_order)
+{
+    static const int orders[24][4] = {
+        {0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1},
+        {1, 0, 2, 3}, {1, 0, 3, 2}, {1, 2, 0, 3}, {1, 2, 3, 0}, {1, 3, 0, 2}, {1, 3, 2, 0},
+        {2, 0, 1, 3}, {2, 0, 3, 1}, {2, 1, 0, 3}, {2, 1, 3, 0}, {2, 3, 0, 1}, {2, 3, 1, 0},
+        {3, 0, 1, 2}, {3, 0, 2, 1}, {3, 1, 0, 2}, {3, 1, 2, 0}, {3, 2, 0, 1}, {3, 2, 1, 0}};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    CHECK(make_group(&f, 3, &error), "%s", error.message);
+    for (int o = 0; o < 24; o++) {
+        epctx_workspace *w;
+        session s[3];
+        CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+        for (int i = 0; i < 3; i++)
+            CHECK_INT(start(&s[i], w, at(contexts[i]), &backend, NULL, &error), EPCTX_OK);
+        for (int k = 0; k < 4; k++) {
+            CHECK_INT(f.alive, 1 - (k == 3 && orders[o][3] == 3));
+            if (orders[o][k] == 3)
+                epctx_workspace_close(w);
+            else
+                stop(&s[orders[o][k]]);
+        }
+        CHECK_INT(f.alive, 0);
+    }
+}
+
+/* A session that fails gives back what it took. */
+TEST(failed_load)
+{
+    static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_INFO};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        for (int after = 0; after < 2; after++) {
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            epctx_workspace *w;
+            session s;
+            epctx_error error;
+            CHECK(make_group(&f, 2, &error), "%s", error.message);
+            CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+            f.fail = steps[i];
+            f.fail_after = after;
+            if (after == 0 || steps[i] == FAKE_INFO) {
+                CHECK_INT(epctx_status_to_ort(
+                              start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error)),
+                          10);
+                CHECK_INT(f.alive, 0);
+            }
+            f.fail = FAKE_NONE;
+            CHECK(start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+                  error.message);
+            stop(&s);
+            epctx_workspace_close(w);
+            CHECK_INT(f.alive, 0);
+        }
+    }
+}
+
+/* Another generation of the binary under the same path is another binary. */
+TEST(generations)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w, *build;
+    session old, fresh;
+    epctx_gen_opts opts;
+    epctx_error error;
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    f.loads = 0;
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(start(&old, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = true;
+    CHECK_INT(epctx_workspace_open(&build, NULL, &error), EPCTX_OK);
+    make_named("a.onnx", 50);
+    make_named("b.onnx", 51);
+    CHECK_INT(generate(build, NULL, "a.onnx", &backend, &opts, NULL, false, &error), EPCTX_OK);
+    CHECK_INT(generate(build, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_OK);
+    epctx_workspace_close(build);
+    CHECK(start(&fresh, w, at("b_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(f.loads, 2);
+    stop(&old);
+    stop(&fresh);
+    CHECK_INT(f.alive, 0);
+    epctx_workspace_close(w);
+}
+
+/* A session in the middle fails: the group goes on, and on the disk there is nothing. */
+TEST(failed_generate)
+{
+    static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_COMPILE};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        for (int after = 0; after < (steps[i] == FAKE_COMPILE ? 2 : 1); after++) {
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            epctx_workspace *w;
+            epctx_error error;
+            session s;
+            f.takes = "Take";
+            clear_root();
+            for (int k = 0; k < 3; k++)
+                make_named(names[k], (float)k);
+            CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+            CHECK_INT(generate(w, NULL, "a.onnx", &backend, NULL, NULL, false, &error), EPCTX_OK);
+            f.fail = steps[i];
+            f.fail_after = after;
+            CHECK_INT(generate(w, NULL, "b.onnx", &backend, NULL, NULL, false, &error),
+                      EPCTX_ERR_BACKEND);
+            CHECK_HAS(error.message, "the fake fails as told");
+            CHECK_STR(listing(), "a.onnx b.onnx c.onnx ");
+            f.fail = FAKE_NONE;
+            f.compiled = 0;
+            CHECK(generate(w, NULL, "b.onnx", &backend, NULL, NULL, false, &error) == EPCTX_OK,
+                  "%s", error.message);
+            CHECK_INT(f.compiled, 2 - after); /* what was compiled is used */
+            CHECK_INT(generate(w, NULL, "c.onnx", &backend, NULL, NULL, true, &error), EPCTX_OK);
+            CHECK_STR(listing(),
+                      "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx c.onnx c_ctx.onnx ");
+            CHECK_INT(start(&s, w, at("b_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
+            stop(&s);
+            epctx_workspace_close(w);
+            CHECK_INT(f.alive, 0);
+        }
+    }
+}
+
+/* The first session fails: the next one is the first. */
+TEST(failed_first)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    f.takes = "Take";
+    f.fail = FAKE_COMPILE;
+    clear_root();
+    make_named("a.onnx", 0);
+    make_named("b.onnx", 1);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(generate(w, NULL, "a.onnx", &backend, NULL, NULL, false, &error), EPCTX_ERR_BACKEND);
+    CHECK_INT(f.alive, 0);
+    f.fail = FAKE_NONE;
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, NULL, NULL, true, &error), EPCTX_OK);
+    CHECK_STR(listing(), "a.onnx b.onnx b_ctx.onnx b_fake.bin ");
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    epctx_workspace_close(w);
+}
+
+/* A group that is given up writes nothing. */
+TEST(given_up)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_gen_opts opts;
+    f.takes = "Take";
+    memset(&opts, 0, sizeof opts);
+    opts.initializers_file_name = "rest.data";
+    clear_root();
+    make_named("a.onnx", 0);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(generate(w, NULL, "a.onnx", &backend, &opts, NULL, false, &error), EPCTX_OK);
+    epctx_workspace_close(w);
+    CHECK_STR(listing(), "a.onnx ");
+    CHECK_INT(f.alive, 0);
+}
+
+TEST(refused)
+{
+    fake f = {0}, other = {0};
+    epctx_backend backend = fake_backend(&f), second = fake_backend(&other);
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_gen_opts opts;
+    f.takes = other.takes = "Take";
+    memset(&opts, 0, sizeof opts);
+    clear_root();
+    make_named("a.onnx", 0);
+    make_named("b.onnx", 1);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    opts.embed = true;
+    CHECK_INT(generate(w, NULL, "a.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "ep.context_embed_mode");
+    opts.embed = false;
+    CHECK_INT(generate(w, NULL, "a.onnx", &backend, &opts, NULL, false, &error), EPCTX_OK);
+    CHECK_INT(generate(w, NULL, "b.onnx", &second, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_INT(mkdir(at("sub"), 0777), 0);
+    opts.context_file_path = at("sub/b_ctx.onnx");
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "folder");
+    opts.context_file_path = at("a_ctx.onnx");
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "another session");
+    opts.context_file_path = at("a_fake.bin");
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    opts.context_file_path = NULL;
+    opts.initializers_file_name = "a_ctx.onnx";
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    rmdir(at("sub"));
+    CHECK_STR(listing(), "a.onnx b.onnx ");
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx ");
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive + other.alive, 0);
+}
+
+/* Two groups and two EPs in one workspace do not meet. */
+TEST(groups_apart)
+{
+    fake f = {0}, g = {0};
+    epctx_backend one = fake_backend(&f), two = fake_backend(&g);
+    epctx_workspace *w;
+    epctx_gen_opts opts;
+    epctx_error error;
+    session s[3];
+    f.takes = g.takes = "Take";
+    two.source = "OtherEP";
+    two.short_name = "other";
+    clear_root();
+    memset(&opts, 0, sizeof opts);
+    for (int k = 0; k < 3; k++)
+        make_named(names[k], (float)k);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(generate(w, "x", "a.onnx", &one, NULL, NULL, false, &error), EPCTX_OK);
+    CHECK_INT(generate(w, "y", "b.onnx", &one, NULL, NULL, false, &error), EPCTX_OK);
+    CHECK_INT(generate(w, "x", "c.onnx", &two, NULL, NULL, true, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_finish(w, "y", "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_finish(w, "x", "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx b_fake.bin c.onnx "
+                         "c_ctx.onnx c_other.bin ");
+    f.loads = g.loads = 0;
+    CHECK_INT(start(&s[0], w, at("a_ctx.onnx"), &one, NULL, &error), EPCTX_OK);
+    CHECK_INT(start(&s[1], w, at("b_ctx.onnx"), &one, NULL, &error), EPCTX_OK);
+    CHECK_INT(start(&s[2], w, at("c_ctx.onnx"), &two, NULL, &error), EPCTX_OK);
+    CHECK_INT(f.loads, 2);
+    CHECK_INT(g.loads, 1);
+    for (int k = 0; k < 3; k++)
+        stop(&s[k]);
+    epctx_workspace_close(w);
+}
+
+static int64_t wanted_size;
+
+static epctx_status sized(void *self, void *build, epctx_str name, int64_t *size_out,
+                          epctx_error *error)
+{
+    (void)self, (void)build, (void)name, (void)error;
+    *size_out = wanted_size;
+    return EPCTX_OK;
+}
+
+/* The largest max_size of the group is in every node, also in models compiled before it. */
+TEST(max_size)
+{
+    static const int64_t sizes[] = {100, 900, 50};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    f.takes = "Take";
+    backend.max_size_fn = sized;
+    clear_root();
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    for (int k = 0; k < 3; k++) {
+        make_named(names[k], (float)k);
+        wanted_size = sizes[k];
+        CHECK_INT(generate(w, NULL, names[k], &backend, NULL, NULL, k == 2, &error), EPCTX_OK);
+    }
+    for (int k = 0; k < 3; k++) {
+        epctx_model model;
+        epctx_node_view node;
+        epctx_epnode ep;
+        epctx_loaded loaded;
+        epctx_cursor it;
+        size_t seen = 0;
+        CHECK_INT(epctx_model_open_file(&model, at(contexts[k]), NULL, &error), EPCTX_OK);
+        it = epctx_graph_nodes(epctx_model_graph(&model));
+        while (epctx_next_node(&it, &node)) {
+            if (!epctx_is_epnode(&node)) continue;
+            CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+            CHECK_INT(ep.max_size, 900);
+            seen++;
+        }
+        CHECK_UINT(seen, 2);
+        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+    }
+    epctx_workspace_close(w);
+}
+
+/* Every call of the io fails once in the last session: all of the old group, all of the new one, or
+ * new files without some models; never a model that does not load. */
+TEST(failing_io)
+{
+    int n;
+    for (n = 1; n < 300; n++) {
+        fake f = {0}, loader = {0};
+        epctx_backend backend = fake_backend(&f), reader = fake_backend(&loader);
+        watch broken = {0};
+        epctx_io io = watch_io(&broken);
+        epctx_gen_opts opts;
+        epctx_workspace *w;
+        epctx_error error;
+        epctx_status status;
+        int models = 0;
+        CHECK(make_group(&f, 2, &error), "%s", error.message);
+        memset(&opts, 0, sizeof opts);
+        opts.overwrite = true;
+        opts.initializers_file_name = "a.data";
+        make_named("a.onnx", 70);
+        make_named("b.onnx", 71);
+        CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+        CHECK_INT(generate(w, NULL, "a.onnx", &backend, &opts, &io, false, &error), EPCTX_OK);
+        opts.initializers_file_name = "b.data";
+        broken.calls = 0;
+        broken.fail_at = n;
+        status = generate(w, NULL, "b.onnx", &backend, &opts, &io, true, &error);
+        epctx_workspace_close(w);
+        CHECK_INT(f.alive, 0);
+        CHECK_INT(broken.alive, 0);
+        CHECK(strstr(listing(), ".tmp") == NULL, "call %d leaves %s", n, listing());
+        for (int k = 0; k < 2; k++) {
+            epctx_model model;
+            epctx_loaded loaded;
+            if (access(at(contexts[k]), F_OK) != 0) continue;
+            models++;
+            CHECK_INT(epctx_model_open_file(&model, at(contexts[k]), NULL, &error), EPCTX_OK);
+            CHECK(epctx_load(&loaded, &model, &reader, NULL, &error) == EPCTX_OK,
+                  "call %d leaves a model that does not load: %s", n, error.message);
+            epctx_unload(&loaded);
+            epctx_model_close(&model);
+        }
+        if (status == EPCTX_OK) {
+            CHECK_INT(models, 2);
+            if (broken.calls < n) break;
+        }
+    }
+    CHECK(n > 10 && n < 300, "%d calls", n);
+}
+
+TEST(allocator_fails)
+{
+    fake f = {0};
+    epctx_error error;
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    for (size_t n = 1;; n++) {
+        epctx_backend backend = fake_backend(&f);
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_workspace_opts opts;
+        epctx_gen_opts gen;
+        epctx_workspace *w = NULL;
+        epctx_status status;
+        session s;
+        memset(&opts, 0, sizeof opts);
+        memset(&gen, 0, sizeof gen);
+        gen.overwrite = true;
+        opts.allocator = &allocator;
+        c.fail_at = n;
+        status = epctx_workspace_open(&w, &opts, &error);
+        if (status == EPCTX_OK)
+            status = generate(w, NULL, "a.onnx", &backend, &gen, NULL, false, &error);
+        if (status == EPCTX_OK)
+            status = generate(w, NULL, "b.onnx", &backend, &gen, NULL, true, &error);
+        if (status == EPCTX_OK) {
+            status = start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error);
+            if (status == EPCTX_OK) stop(&s);
+        }
+        epctx_workspace_close(w);
+        CHECK_UINT(c.alive, 0);
+        CHECK_INT(f.alive, 0);
+        if (status == EPCTX_OK) break;
+        CHECK_INT(status, EPCTX_ERR_NOMEM);
+        CHECK(n < 200, "never enough memory");
+    }
+}
+
+/* -- threads -- */
+
+enum { THREADS = 8, ROUNDS = 40 };
+
+static atomic_int failures;
+
+typedef struct worker {
+    pthread_t thread;
+    epctx_workspace *workspace;
+    const epctx_backend *backend;
+    int number;
+} worker;
+
+static void *load_in_thread(void *user)
+{
+    const worker *me = (const worker *)user;
+    char path[400];
+    for (int round = 0; round < ROUNDS; round++) {
+        session s;
+        epctx_error error;
+        snprintf(path, sizeof path, "%s/%s", root, contexts[(me->number + round) % 3]);
+        if (start(&s, me->workspace, path, me->backend, NULL, &error) != EPCTX_OK) {
+            fprintf(stderr, "%s\n", error.message);
+            atomic_fetch_add(&failures, 1);
+            return NULL;
+        }
+        if (!epctx_str_eq(s.loaded.bound[1].info.name, s.loaded.bound[1].node.partition_name))
+            atomic_fetch_add(&failures, 1);
+        stop(&s);
+    }
+    return NULL;
+}
+
+static epctx_workspace *locked_workspace(void)
+{
+    epctx_workspace_opts opts;
+    epctx_workspace *w = NULL;
+    memset(&opts, 0, sizeof opts);
+    if (epctx_lock_make(&opts.lock, NULL, NULL) != EPCTX_OK) return NULL;
+    epctx_workspace_open(&w, &opts, NULL);
+    return w;
+}
+
+TEST(threads_load)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w = locked_workspace();
+    worker workers[THREADS];
+    epctx_error error;
+    CHECK(make_group(&f, 3, &error), "%s", error.message);
+    CHECK_TRUE(w != NULL);
+    atomic_store(&failures, 0);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].workspace = w;
+        workers[i].backend = &backend;
+        workers[i].number = i;
+        CHECK_INT(pthread_create(&workers[i].thread, NULL, load_in_thread, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    epctx_workspace_close(w);
+    CHECK_INT(atomic_load(&failures), 0);
+    CHECK_INT(f.alive, 0);
+}
+
+static void *end_in_thread(void *user)
+{
+    stop((session *)user);
+    return NULL;
+}
+
+/* Sessions end in threads of their own while the owner closes the workspace. */
+TEST(threads_end)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    CHECK(make_group(&f, 3, &error), "%s", error.message);
+    for (int round = 0; round < ROUNDS; round++) {
+        epctx_workspace *w = locked_workspace();
+        pthread_t threads[3];
+        session s[3];
+        CHECK_TRUE(w != NULL);
+        for (int i = 0; i < 3; i++)
+            CHECK_INT(start(&s[i], w, at(contexts[i]), &backend, NULL, &error), EPCTX_OK);
+        for (int i = 0; i < 3; i++)
+            CHECK_INT(pthread_create(&threads[i], NULL, end_in_thread, &s[i]), 0);
+        epctx_workspace_close(w);
+        for (int i = 0; i < 3; i++)
+            pthread_join(threads[i], NULL);
+        CHECK_INT(f.alive, 0);
+    }
+}
+
+static void *generate_in_thread(void *user)
+{
+    const worker *me = (const worker *)user;
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_error error;
+    char path[400];
+    memset(&open, 0, sizeof open);
+    snprintf(path, sizeof path, "%s/t%d.onnx", root, me->number);
+    if (epctx_model_open_file(&model, path, &open, &error) != EPCTX_OK ||
+        epctx_share_generate(me->workspace, NULL, &model, me->backend, NULL, false, NULL,
+                             &error) != EPCTX_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        atomic_fetch_add(&failures, 1);
+    }
+    epctx_model_close(&model);
+    return NULL;
+}
+
+TEST(threads_generate)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w = locked_workspace();
+    worker workers[4];
+    epctx_error error;
+    f.takes = "Take";
+    clear_root();
+    atomic_store(&failures, 0);
+    for (int i = 0; i < 4; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "t%d.onnx", i);
+        make_named(name, (float)i);
+        workers[i].workspace = w;
+        workers[i].backend = &backend;
+        workers[i].number = i;
+    }
+    for (int i = 0; i < 4; i++)
+        CHECK_INT(pthread_create(&workers[i].thread, NULL, generate_in_thread, &workers[i]), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(workers[i].thread, NULL);
+    CHECK_INT(atomic_load(&failures), 0);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    epctx_workspace_close(w);
+    for (int i = 0; i < 4; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "t%d_ctx.onnx", i);
+        CHECK_INT(access(at(name), F_OK), 0);
+    }
+    CHECK_INT(f.alive, 0);
+    CHECK_INT(f.compiled, 8);
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_root()) return 1;
+    RUN(n_plus_one);
+    RUN(deterministic);
+    RUN(one_open);
+    RUN(taken);
+    RUN(any_order);
+    RUN(failed_load);
+    RUN(generations);
+    RUN(failed_generate);
+    RUN(failed_first);
+    RUN(given_up);
+    RUN(refused);
+    RUN(groups_apart);
+    RUN(max_size);
+    RUN(failing_io);
+    RUN(allocator_fails);
+    RUN(threads_load);
+    RUN(threads_end);
+    RUN(threads_generate);
+    remove_root();
+    return test_end();
+}

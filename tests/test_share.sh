@@ -1,0 +1,234 @@
+#!/bin/sh
+# `epctx compile` with several models that share a binary, `check --fresh`, and both kinds of
+# compiling killed at every system call that writes.
+set -u
+cd "$(dirname "$0")/.."
+top=$PWD
+python=${PYTHON:-/usr/bin/python3}
+epctx=$top/build/asan/epctx
+fast=$top/build/epctx
+work=$top/build/share
+status=0
+
+rm -rf "$work"
+mkdir -p "$work"
+for kind in plain partly; do
+    "$python" tests/judge/make_model.py $kind "$work/$kind.onnx" || {
+        echo "FAIL models: $kind could not be made"
+        exit 1
+    }
+done
+cd "$work" || exit 1
+
+fail() {
+    echo "FAIL $1: $2"
+    sed 's/^/  /' out err | head -n 20
+    status=1
+}
+
+# expect NAME CODE TEXT ARGUMENTS...: exit code and a text in what the tool says.
+expect() {
+    name=$1 want=$2 text=$3
+    shift 3
+    "$epctx" "$@" >out 2>err
+    code=$?
+    if [ $code -ne "$want" ]; then fail "$name" "exit code $code, expected $want"
+    elif ! cat out err | grep -qF -e "$text"; then fail "$name" "expected '$text'"
+    else echo "ok $name"; fi
+}
+
+# files NAME LIST: what is in the folder besides the inputs.
+files() {
+    found=$(ls | grep -v -x -e out -e err -e plain.onnx -e partly.onnx | tr '\n' ' ')
+    if [ "$found" = "$2" ]; then echo "ok $1"; else fail "$1" "found '$found', expected '$2'"; fi
+}
+
+# -- N models, N + 1 files --
+cp plain.onnx a.onnx
+cp partly.onnx b.onnx
+cp plain.onnx c.onnx
+expect "three models" 0 "files          4" compile a.onnx b.onnx c.onnx
+files "N + 1 files" "a.onnx a_ctx.onnx a_npu.bin b.onnx b_ctx.onnx c.onnx c_ctx.onnx "
+# c is a again: its graph is there already, and b has the same first layer.
+if grep -q '^shared  *[1-9][0-9]* of' out; then echo "ok the summary tells what is shared"
+else fail "the summary tells what is shared" "no bytes are shared"; fi
+"$fast" compile -o alone_ctx.onnx plain.onnx >out 2>err
+one=$(wc -c <alone_npu.bin) all=$(wc -c <a_npu.bin)
+if [ "$all" -lt $((2 * one)) ]; then echo "ok the binary holds the weights once"
+else fail "the binary holds the weights once" "$all bytes for three models, $one for one"; fi
+for m in alone a c; do
+    "$fast" run ${m}_ctx.onnx --seed 7 --dump d_$m >out 2>err || fail "run of $m" "it fails"
+done
+for f in d_alone/*; do
+    for m in a c; do
+        if cmp -s "$f" "d_$m/${f#*/}"; then echo "ok $m gives what it gives alone"
+        else fail "$m gives what it gives alone" "${f#*/} differs"; fi
+    done
+done
+expect "the other model loads" 0 "b_ctx.onnx" lint b_ctx.onnx
+rm -rf d_* alone* *_ctx.onnx *_npu.bin
+
+# -- a real pair: prefill and decode of a language model over one file of weights --
+"$python" "$top/tests/judge/transformer.py" pair --layers 2 --width 128 || fail "the pair" "no model"
+expect "the pair" 0 "files          3" compile --require-all pair/prefill.onnx pair/decode.onnx
+weights=$(wc -c <pair/weights.bin) binary=$(wc -c <pair/prefill_npu.bin)
+if [ $((binary * 100)) -le $((weights * 105)) ]; then
+    echo "ok the pair's binary is one model's weights"
+else
+    fail "the pair's binary is one model's weights" "$binary bytes for $weights bytes of weights"
+fi
+echo "note pair: $weights bytes of weights, $binary bytes of binary for both graphs"
+mkdir single
+for m in prefill decode; do
+    "$fast" compile pair/$m.onnx -o single/${m}_ctx.onnx >out 2>err
+    for d in pair single; do
+        "$fast" run $d/${m}_ctx.onnx --seed 5 --dump $d/$m >out 2>err || fail "run of $m" "it fails"
+    done
+    if diff -r pair/$m single/$m >out 2>err; then echo "ok $m gives what it gives alone"
+    else fail "$m gives what it gives alone" "outputs differ"; fi
+done
+rm -rf pair single
+
+# -- the command line of ORT's ep_weight_sharing_ctx_gen --
+expect "list with commas" 0 "files          4" compile -e npu -i "arch|generic" \
+    -C "ep.context_node_name_prefix|_part1 ep.share_ep_contexts|1" ./a.onnx,./b.onnx,./c.onnx
+expect "the prefix is in the nodes" 0 "_part1EpctxNpu" dump a_ctx.onnx
+expect "no overwriting" 1 "-f replaces it" compile a.onnx,b.onnx
+expect "-f" 0 "files          3" compile -f -v a.onnx b.onnx
+grep -q '^write 3 of 3' err || fail "-v" "no progress"
+rm -f *_ctx.onnx *_npu.bin
+expect "a group of one" 0 "files          2" compile -C "ep.share_ep_contexts|1" a.onnx
+files "two files" "a.onnx a_ctx.onnx a_npu.bin b.onnx c.onnx "
+rm -f *_ctx.onnx *_npu.bin
+expect "other EP" 2 "npu only" compile -e qnn a.onnx b.onnx
+expect "EP by its source" 0 "partitions" compile -e EpctxNpuExecutionProvider a.onnx -f
+expect "EP option" 2 "arch|NAME" compile -i "soc_model|60" a.onnx b.onnx
+expect "session option" 2 "0" compile -C "ep.context_embed_mode|2" a.onnx b.onnx
+expect "embedded and shared" 2 "--embed" compile --embed a.onnx b.onnx
+expect "embedded and shared by option" 2 "--embed" compile -C "ep.context_embed_mode|1" a.onnx b.onnx
+expect "-o and several models" 2 "-o" compile -o x_ctx.onnx a.onnx b.onnx
+expect "not generating" 2 "ep.context_enable" compile -C "ep.context_enable|0" a.onnx
+expect "empty name" 2 "empty name" compile a.onnx,,b.onnx
+rm -f *_ctx.onnx *_npu.bin
+expect "a model in the middle is missing" 1 "nothing was written" compile a.onnx none.onnx c.onnx
+files "nothing is left" "a.onnx b.onnx c.onnx "
+
+# -- what stays on the CPU, in a file --
+"$python" - partly.onnx b.onnx <<'END'
+import struct, sys
+sys.path.insert(0, "../../tests/judge")
+from onnx_schema import ModelProto
+model = ModelProto()
+model.ParseFromString(open(sys.argv[1], "rb").read())
+node = next(n for n in model.graph.node if n.name == "strange")
+node.input.append("kept")
+model.graph.initializer.add(name="kept", data_type=1, dims=[3],
+                            raw_data=struct.pack("<3f", 1, 2, 3))
+open(sys.argv[2], "wb").write(model.SerializeToString())
+END
+expect "--initializers" 0 "b.data, 12 bytes" compile --initializers b.data --verify b.onnx
+if [ "$(od -An -tf4 b.data | tr -s ' ')" = " 1 2 3" ]; then echo "ok the weights are in the file"
+else fail "the weights are in the file" "found $(od -An -tx1 b.data)"; fi
+expect "the file is known" 0 "b.data" ls b_ctx.onnx
+rm -f *_ctx.onnx *_npu.bin b.data
+
+# -- fresh or stale --
+"$fast" compile a.onnx >out 2>err
+expect "fresh" 0 "fresh" check --fresh a_ctx.onnx
+expect "fresh as JSON" 0 '"fresh": true' check --fresh --json a_ctx.onnx
+touch a.onnx
+expect "a new time is not a new source" 0 "fresh" check --fresh a_ctx.onnx
+cp partly.onnx a.onnx
+expect "stale" 1 "stale" check --fresh a_ctx.onnx
+expect "fresh with its source" 0 "fresh" check --fresh --source plain.onnx a_ctx.onnx
+rm a.onnx
+expect "the source is gone" 2 "unknown" check --fresh a_ctx.onnx
+expect "no stamp" 2 "no build stamp" check --fresh plain.onnx
+expect "--source alone" 64 "--source" check --source a.onnx a_ctx.onnx
+cp plain.onnx a.onnx
+rm -f *_ctx.onnx *_npu.bin
+
+# -- killed at every system call that writes --
+# crash NAME SETUP MODELS COMMAND...: SETUP fills the folder `crash`. Whatever is left there after
+# the kill, every EPContext model in it loads, and the command once more completes it.
+sound() {
+    for ctx in crash/*_ctx.onnx; do
+        [ -e "$ctx" ] || continue
+        "$fast" run "$ctx" >out 2>err || return 1
+    done
+}
+complete() {
+    for m in $models; do
+        [ -e "crash/${m}_ctx.onnx" ] || return 1
+    done
+    sound
+}
+crash() {
+    name=$1 setup=$2 models=$3
+    shift 3
+    kills=0
+    # Injections count each call on its own; ? where an architecture does not have it.
+    for call in openat write fsync fchmod rename renameat renameat2 unlink unlinkat; do
+        n=1
+        while [ $n -lt 100 ]; do
+            rm -rf crash
+            mkdir crash
+            $setup
+            strace -qq -o /dev/null -e "trace=?$call" -e "inject=?$call:signal=KILL:when=$n" \
+                "$fast" "$@" >out 2>err </dev/null
+            killed=$?
+            [ $killed -eq 137 ] || break
+            kills=$((kills + 1))
+            if ! sound; then
+                fail "$name" "killed at $call $n it leaves $(ls crash | tr '\n' ' ')"
+                return
+            fi
+            if ! "$fast" "$@" -f >out 2>err || ! complete; then
+                fail "$name" "killed at $call $n it cannot be completed"
+                return
+            fi
+            n=$((n + 1))
+        done
+        if [ $killed -ne 0 ] || ! complete; then
+            fail "$name" "exit code $killed with $call $n, leaves $(ls crash | tr '\n' ' ')"
+            return
+        fi
+    done
+    if [ $kills -lt 8 ]; then fail "$name" "killed $kills times only"
+    else echo "ok $name ($kills times)"; fi
+}
+first() { cp plain.onnx crash/a.onnx; }
+again() { first; cp old/a_ctx.onnx old/a_npu.bin crash; }
+first_group() { cp plain.onnx crash/a.onnx; cp other.onnx crash/b.onnx; }
+group_again() { first_group; cp old/*_ctx.onnx old/a_npu.bin crash; }
+single_to_group() { first_group; cp old/a_ctx.onnx old/a_npu.bin crash; }
+
+if strace -qq -o /dev/null true 2>/dev/null; then
+    # The same size with other weights: another generation.
+    "$python" - plain.onnx other.onnx <<'END'
+import sys
+sys.path.insert(0, "../../tests/judge")
+from onnx_schema import ModelProto
+model = ModelProto()
+model.ParseFromString(open(sys.argv[1], "rb").read())
+for tensor in model.graph.initializer:
+    if tensor.float_data:
+        tensor.float_data[0] += 1
+open(sys.argv[2], "wb").write(model.SerializeToString())
+END
+    mkdir old
+    cp other.onnx old/a.onnx
+    "$fast" compile old/a.onnx >out 2>err || fail "old generation" "cannot be compiled"
+    crash "first compile is killed" first a compile crash/a.onnx
+    crash "recompile is killed" again a compile -f crash/a.onnx
+    crash "first group is killed" first_group "a b" compile crash/a.onnx crash/b.onnx
+    crash "group over a single model is killed" single_to_group "a b" compile -f crash/a.onnx \
+        crash/b.onnx
+    cp plain.onnx old/b.onnx
+    "$fast" compile -f old/a.onnx old/b.onnx >out 2>err || fail "old group" "cannot be compiled"
+    crash "group over a group is killed" group_again "a b" compile -f crash/a.onnx crash/b.onnx
+else
+    echo "skip killed: strace cannot trace here"
+fi
+
+exit $status

@@ -1,0 +1,451 @@
+/* The weight table: what is equal in every byte is stored once, and nothing else is. */
+#define _XOPEN_SOURCE 700
+#include "epctx.h"
+#include "test.h"
+
+/* A table over a binary of its own. */
+typedef struct fixture {
+    epctx_buffer binary;
+    epctx_weights weights;
+    epctx_weight got;
+    epctx_error error;
+} fixture;
+
+static bool begin_seeded(fixture *f, uint64_t seed)
+{
+    epctx_weights_opts opts;
+    memset(f, 0, sizeof *f);
+    memset(&opts, 0, sizeof opts);
+    epctx_buffer_init(&f->binary, NULL);
+    opts.binary = &f->binary;
+    opts.seed = seed;
+    return epctx_weights_init(&f->weights, &opts, &f->error) == EPCTX_OK;
+}
+
+static bool begin(fixture *f)
+{
+    return begin_seeded(f, 0);
+}
+
+static epctx_status add(fixture *f, const void *data, size_t size)
+{
+    return epctx_weights_add(&f->weights, data, size, 64, 0, &f->got, &f->error);
+}
+
+static void end(fixture *f)
+{
+    epctx_weights_free(&f->weights);
+    epctx_buffer_free(&f->binary);
+}
+
+/* Bytes that depend on `seed` alone. */
+static void fill(uint8_t *data, size_t size, uint32_t seed)
+{
+    size_t i;
+    for (i = 0; i < size; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        data[i] = (uint8_t)(seed >> 24);
+    }
+}
+
+TEST(stored_once)
+{
+    uint8_t a[100], b[100];
+    epctx_weights_stats stats;
+    fixture f;
+    CHECK_TRUE(begin(&f));
+    fill(a, sizeof a, 1);
+    fill(b, sizeof b, 2);
+    CHECK_INT(add(&f, a, sizeof a), EPCTX_OK);
+    CHECK_TRUE(f.got.fresh);
+    CHECK_UINT(f.got.offset, 0);
+    CHECK_INT(add(&f, b, sizeof b), EPCTX_OK);
+    CHECK_TRUE(f.got.fresh);
+    CHECK_UINT(f.got.offset, 128);
+    CHECK_UINT(f.got.index, 1);
+    CHECK_INT(add(&f, a, sizeof a), EPCTX_OK); /* no name is asked for: content decides */
+    CHECK_TRUE(!f.got.fresh);
+    CHECK_UINT(f.got.offset, 0);
+    CHECK_UINT(f.got.index, 0);
+    CHECK_UINT(f.binary.size, 228);
+    CHECK_MEM(f.binary.data, 100, a, 100);
+    CHECK_MEM(f.binary.data + 128, 100, b, 100);
+    stats = epctx_weights_statistics(&f.weights);
+    CHECK_UINT(stats.added, 3);
+    CHECK_UINT(stats.added_bytes, 300);
+    CHECK_UINT(stats.stored, 2);
+    CHECK_UINT(stats.stored_bytes, 200);
+    CHECK_UINT(stats.shared, 1);
+    CHECK_UINT(stats.shared_bytes, 100);
+    CHECK_UINT(stats.padding, 28);
+    CHECK_TRUE(epctx_weights_at(&f.weights, 1, &f.got));
+    CHECK_UINT(f.got.offset, 128);
+    CHECK_UINT(f.got.size, 100);
+    CHECK_TRUE(!epctx_weights_at(&f.weights, 2, &f.got));
+    end(&f);
+}
+
+/* One byte anywhere is enough to be another weight, in a sample or not. */
+TEST(every_byte_counts)
+{
+    static const size_t sizes[] = {1, 5, 64, 1024, 1025, 5000, 65536, 65537, 200000};
+    size_t i, at;
+    for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        uint8_t *data = (uint8_t *)malloc(sizes[i]);
+        fixture f;
+        size_t step = sizes[i] < 2000 ? 1 : sizes[i] / 97;
+        CHECK_TRUE(data != NULL && begin(&f));
+        fill(data, sizes[i], 7);
+        CHECK_INT(add(&f, data, sizes[i]), EPCTX_OK);
+        for (at = 0; at < sizes[i]; at += step) {
+            data[at] ^= 1;
+            CHECK_INT(add(&f, data, sizes[i]), EPCTX_OK);
+            CHECK(f.got.fresh, "size %zu: a change of byte %zu is not seen", sizes[i], at);
+            CHECK(memcmp(f.binary.data + f.got.offset, data, sizes[i]) == 0,
+                  "size %zu: other bytes than added", sizes[i]);
+            data[at] ^= 1;
+        }
+        CHECK_INT(add(&f, data, sizes[i]), EPCTX_OK);
+        CHECK(!f.got.fresh && f.got.index == 0, "size %zu: the first one is not found again",
+              sizes[i]);
+        end(&f);
+        free(data);
+    }
+}
+
+TEST(size_seen_once_is_not_hashed)
+{
+    uint8_t data[3000];
+    epctx_weights_stats stats;
+    fixture f;
+    size_t size;
+    CHECK_TRUE(begin(&f));
+    fill(data, sizeof data, 3);
+    for (size = 1; size <= sizeof data; size++) CHECK_INT(add(&f, data, size), EPCTX_OK);
+    stats = epctx_weights_statistics(&f.weights);
+    CHECK_UINT(stats.stored, sizeof data);
+    CHECK_UINT(stats.sampled, 0);
+    CHECK_UINT(stats.hashed_bytes, 0);
+    CHECK_UINT(stats.compared_bytes, 0);
+    /* The second of a size: itself and the first, once each. */
+    data[0] ^= 1;
+    CHECK_INT(add(&f, data, 2000), EPCTX_OK);
+    stats = epctx_weights_statistics(&f.weights);
+    CHECK_UINT(stats.sampled, 2);
+    CHECK_UINT(stats.compared_bytes, 0);
+    end(&f);
+}
+
+TEST(alignment)
+{
+    uint8_t data[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+    fixture f;
+    CHECK_TRUE(begin(&f));
+    CHECK_INT(epctx_weights_add(&f.weights, data, 3, 0, 0, &f.got, &f.error), EPCTX_OK);
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 0, &f.got, &f.error), EPCTX_OK);
+    CHECK_UINT(f.got.offset, 3);
+    /* The bytes are there, but not where they are wanted. */
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 16, 0, &f.got, &f.error), EPCTX_OK);
+    CHECK_TRUE(f.got.fresh);
+    CHECK_UINT(f.got.offset, 16);
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 8, 0, &f.got, &f.error), EPCTX_OK);
+    CHECK_TRUE(!f.got.fresh);
+    CHECK_UINT(f.got.offset, 16);
+    CHECK_UINT(f.binary.size, 26);
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 3, 0, &f.got, &f.error), EPCTX_ERR_ARG);
+    CHECK_HAS(f.error.message, "a power of two");
+    CHECK_INT(epctx_weights_add(&f.weights, NULL, 10, 4, 0, &f.got, &f.error), EPCTX_ERR_ARG);
+    CHECK_UINT(f.binary.size, 26);
+    end(&f);
+}
+
+TEST(kinds_share_nothing)
+{
+    uint8_t data[10] = {0};
+    fixture f;
+    CHECK_TRUE(begin(&f));
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 1, &f.got, &f.error), EPCTX_OK);
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 4, &f.got, &f.error), EPCTX_OK);
+    CHECK_TRUE(f.got.fresh);
+    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 4, &f.got, &f.error), EPCTX_OK);
+    CHECK_TRUE(!f.got.fresh);
+    CHECK_UINT(f.got.offset, 10);
+    CHECK_UINT(f.got.kind, 4);
+    end(&f);
+}
+
+TEST(nothing_at_all)
+{
+    fixture f;
+    CHECK_TRUE(begin(&f));
+    CHECK_INT(add(&f, NULL, 0), EPCTX_OK);
+    CHECK_TRUE(f.got.fresh);
+    CHECK_INT(add(&f, "", 0), EPCTX_OK);
+    CHECK_TRUE(!f.got.fresh);
+    CHECK_UINT(f.binary.size, 0);
+    end(&f);
+}
+
+/* A prefix is already in the binary: the section starts behind it. */
+TEST(section_in_a_binary)
+{
+    epctx_weights_opts opts;
+    fixture f;
+    uint8_t data[64];
+    memset(&f, 0, sizeof f);
+    memset(&opts, 0, sizeof opts);
+    epctx_buffer_init(&f.binary, NULL);
+    CHECK_INT(epctx_buffer_append(&f.binary, "header..", 8), EPCTX_OK);
+    opts.binary = &f.binary;
+    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_OK);
+    fill(data, sizeof data, 5);
+    CHECK_INT(add(&f, data, 64), EPCTX_OK);
+    CHECK_UINT(f.got.offset, 0);
+    CHECK_MEM(f.binary.data + 8, 64, data, 64);
+    CHECK_INT(epctx_buffer_append(&f.binary, "other", 5), EPCTX_OK); /* of the caller's */
+    data[0] ^= 1;
+    CHECK_INT(add(&f, data, 64), EPCTX_OK);
+    CHECK_UINT(f.got.offset, 128);
+    CHECK_MEM(f.binary.data + 8 + 128, 64, data, 64);
+    data[0] ^= 1;
+    CHECK_INT(add(&f, data, 64), EPCTX_OK);
+    CHECK_TRUE(!f.got.fresh);
+    end(&f);
+}
+
+/* 3000 weights, many equal: the same places with every seed, and those of the obvious method. */
+TEST(places_do_not_depend_on_the_seed)
+{
+    static uint8_t data[3000][1500];
+    static uint64_t first[3000];
+    uint64_t seed;
+    size_t i, k, size;
+    for (i = 0; i < 3000; i++) {
+        memset(data[i], 0, sizeof data[i]);
+        /* What differs lies now and then between the blocks of the sample. */
+        data[i][(i % 7) * 200] = (uint8_t)(i % 11);
+    }
+    for (seed = 0; seed < 3; seed++) {
+        fixture f;
+        CHECK_TRUE(begin_seeded(&f, seed * UINT64_C(0x123456789abcdef1)));
+        for (i = 0; i < 3000; i++) {
+            size = 1400 + i % 3;
+            CHECK_INT(add(&f, data[i], size), EPCTX_OK);
+            if (seed == 0) {
+                for (k = 0; k < i; k++)
+                    if (k % 3 == i % 3 && memcmp(data[k], data[i], size) == 0) break;
+                CHECK(f.got.fresh == (k == i), "weight %zu is %s", i,
+                      f.got.fresh ? "stored twice" : "taken for another one");
+                if (k < i) CHECK_UINT(f.got.offset, first[k]);
+                first[i] = f.got.offset;
+            }
+            CHECK(f.got.offset == first[i], "seed %" PRIu64 ": weight %zu lies elsewhere", seed, i);
+            CHECK_MEM(f.binary.data + f.got.offset, size, data[i], size);
+        }
+        end(&f);
+    }
+}
+
+/* Weights that agree in the whole sample: each is read a bounded number of times. */
+TEST(hostile_samples)
+{
+    enum { SIZE = 20000, COUNT = 3000 };
+    static uint8_t data[SIZE];
+    epctx_weights_stats stats;
+    fixture f;
+    size_t i;
+    CHECK_TRUE(begin(&f));
+    for (i = 0; i < COUNT; i++) {
+        /* Between the first and the second block: both are 64 bytes, the second is at 1329. */
+        data[100] = (uint8_t)i;
+        data[101] = (uint8_t)(i >> 8);
+        CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
+        CHECK(f.got.fresh, "weight %zu is taken for another one", i);
+    }
+    stats = epctx_weights_statistics(&f.weights);
+    CHECK(stats.hashed_bytes + stats.compared_bytes <=
+              (uint64_t)COUNT * (SIZE + EPCTX_WEIGHTS_SAMPLE) + (uint64_t)20 * SIZE,
+          "%" PRIu64 " bytes were read for %d weights of %d bytes",
+          stats.hashed_bytes + stats.compared_bytes, COUNT, SIZE);
+    for (i = 0; i < COUNT; i++) {
+        data[100] = (uint8_t)i;
+        data[101] = (uint8_t)(i >> 8);
+        CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
+        CHECK(!f.got.fresh && f.got.index == i, "weight %zu is not found again", i);
+    }
+    end(&f);
+}
+
+/* -- bytes that the caller keeps -- */
+
+typedef struct store {
+    uint8_t *data;
+    uint8_t piece[65536]; /* what fetch gives: valid until the next call */
+    int fails_after;      /* -1: never */
+    size_t most;
+} store;
+
+static epctx_status fetch(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                          epctx_error *error)
+{
+    store *s = (store *)user;
+    if (s->fails_after == 0) return epctx_fail(error, EPCTX_ERR_IO, "the disk is gone");
+    if (s->fails_after > 0) s->fails_after--;
+    memset(s->piece, 0xdd, sizeof s->piece);
+    memcpy(s->piece, s->data + offset, size);
+    if (size > s->most) s->most = size;
+    *data = s->piece;
+    return EPCTX_OK;
+}
+
+TEST(fetched_bytes)
+{
+    enum { SIZE = 150000 };
+    static uint8_t section[20 * SIZE], data[SIZE];
+    static store s;
+    epctx_weights_opts opts;
+    epctx_weights weights;
+    epctx_weight got;
+    epctx_error error;
+    int round, i;
+    memset(&opts, 0, sizeof opts);
+    s.data = section;
+    s.fails_after = -1;
+    opts.fetch_fn = fetch;
+    opts.user = &s;
+    CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_OK);
+    for (round = 0; round < 2; round++)
+        for (i = 0; i < 12; i++) {
+            data[SIZE - 70] = (uint8_t)i; /* outside of the sample */
+            CHECK_INT(epctx_weights_add(&weights, data, SIZE, 4096, 0, &got, &error), EPCTX_OK);
+            CHECK_INT(got.fresh, round == 0);
+            CHECK_UINT(got.index, i);
+            CHECK_UINT(got.offset % 4096, 0);
+            if (got.fresh) memcpy(section + got.offset, data, SIZE);
+        }
+    CHECK_UINT(s.most, 65536);
+    /* A fetch that fails: the message goes on, and the table stays usable. */
+    for (i = 0; i < 100; i++) {
+        size_t count = weights.count;
+        epctx_status status;
+        data[SIZE - 70] = 5;
+        s.fails_after = i;
+        status = epctx_weights_add(&weights, data, SIZE, 4096, 0, &got, &error);
+        if (status == EPCTX_OK) break;
+        CHECK_INT(status, EPCTX_ERR_IO);
+        CHECK_HAS(error.message, "the disk is gone");
+        CHECK_UINT(weights.count, count);
+    }
+    CHECK(i > 2, "fetch was asked %d times only", i);
+    CHECK_TRUE(!got.fresh && got.index == 5);
+    epctx_weights_free(&weights);
+    epctx_weights_free(&weights);
+}
+
+TEST(fixed_memory)
+{
+    static uint8_t memory[20000];
+    epctx_weights_opts opts;
+    fixture f;
+    size_t need = epctx_weights_memory(100), i;
+    uint8_t data[4];
+    CHECK(need > 100 * sizeof(uint64_t) && need <= sizeof memory, "%zu bytes are needed", need);
+    memset(&f, 0, sizeof f);
+    memset(&opts, 0, sizeof opts);
+    epctx_buffer_init(&f.binary, NULL);
+    opts.binary = &f.binary;
+    opts.memory = memory + 1; /* any address */
+    opts.memory_size = need;
+    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_OK);
+    for (i = 0; i < 1000; i++) {
+        memset(data, 0, sizeof data);
+        data[0] = (uint8_t)i;
+        data[1] = (uint8_t)(i >> 8);
+        if (add(&f, data, 4) != EPCTX_OK) break;
+    }
+    CHECK(i >= 100 && i < 1000, "%zu weights fit", i);
+    CHECK_INT(f.error.status, EPCTX_ERR_NOMEM);
+    CHECK_HAS(f.error.message, "the weight table holds");
+    /* What is there is still found. */
+    memset(data, 0, sizeof data);
+    CHECK_INT(add(&f, data, 4), EPCTX_OK);
+    CHECK_TRUE(!f.got.fresh && f.got.index == 0);
+    end(&f);
+    opts.memory_size = 100;
+    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_ERR_NOMEM);
+    CHECK_UINT(epctx_weights_memory(SIZE_MAX), 0);
+    memset(&opts, 0, sizeof opts);
+    CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_ERR_ARG);
+}
+
+/* -- an allocator that counts, and fails on demand -- */
+
+typedef struct counter {
+    int alive, calls, fails_at;
+} counter;
+
+static void *count_alloc(void *user, size_t size)
+{
+    counter *c = (counter *)user;
+    if (c->calls++ == c->fails_at) return NULL;
+    c->alive++;
+    return malloc(size);
+}
+
+static void count_free(void *user, void *memory)
+{
+    ((counter *)user)->alive--;
+    free(memory);
+}
+
+TEST(allocator_fails)
+{
+    static uint8_t data[300][100];
+    int fails_at, i;
+    bool failed = true;
+    for (i = 0; i < 300; i++) fill(data[i], 100, (uint32_t)i / 2);
+    for (fails_at = 0; failed; fails_at++) {
+        counter c = {0, 0, fails_at};
+        epctx_allocator allocator = {&c, count_alloc, count_free};
+        epctx_weights_opts opts;
+        fixture f;
+        memset(&f, 0, sizeof f);
+        memset(&opts, 0, sizeof opts);
+        epctx_buffer_init(&f.binary, &allocator);
+        opts.allocator = &allocator;
+        opts.binary = &f.binary;
+        CHECK_INT(epctx_weights_init(&f.weights, &opts, &f.error), EPCTX_OK);
+        failed = false;
+        for (i = 0; i < 300; i++) {
+            size_t before = f.binary.size;
+            epctx_status status = add(&f, data[i], 100);
+            if (status != EPCTX_OK) {
+                CHECK_INT(status, EPCTX_ERR_NOMEM);
+                CHECK_UINT(f.binary.size, before);
+                failed = true;
+                CHECK(add(&f, data[i], 100) == EPCTX_OK, "after a failure: %s", f.error.message);
+            }
+            CHECK_UINT(f.got.index, i / 2);
+        }
+        end(&f);
+        CHECK_INT(c.alive, 0);
+    }
+    CHECK(fails_at > 5, "only %d allocations were seen", fails_at);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(stored_once);
+    RUN(every_byte_counts);
+    RUN(size_seen_once_is_not_hashed);
+    RUN(alignment);
+    RUN(kinds_share_nothing);
+    RUN(nothing_at_all);
+    RUN(section_in_a_binary);
+    RUN(places_do_not_depend_on_the_seed);
+    RUN(hostile_samples);
+    RUN(fetched_bytes);
+    RUN(fixed_memory);
+    RUN(allocator_fails);
+    return test_end();
+}
