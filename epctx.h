@@ -3330,9 +3330,8 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
             return false;
         }
         if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            depth > 0) {
-            check->duplicate = check->duplicate || (seen & 1u << 7) != 0;
-            seen |= 1u << 7;
+            depth > 0 && (seen & 1u << 7) == 0) {
+            seen |= 1u << 7; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
                 return false;
             }
@@ -3460,6 +3459,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         epctx_slot *first;
+        bool good;
         if (child->wire != EPCTX_WIRE_LEN || !epctx__is_message(kind) ||
             (kind & EPCTX__ONE) == 0) {
             continue;
@@ -3475,20 +3475,18 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             seen[child->number] = child;
             continue;
         }
-        if ((first->message == NULL &&
-             !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) ||
-            !epctx__open_slot(arena, child, epctx__message_type(kind), NULL, 100)) {
+        if (first->message == NULL &&
+            !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) {
             return false;
         }
-        if (first->message->last != NULL) {
-            first->message->last->next = child->message->first;
-        } else {
-            first->message->first = child->message->first;
-        }
-        if (child->message->last != NULL) {
-            first->message->last = child->message->last;
-        }
+        /* Its fields go straight behind those of the first. */
+        child->message = first->message;
+        good = epctx__fill_message(arena, child, epctx__message_type(kind), NULL, 100);
+        child->message = NULL;
         child->removed = true;
+        if (!good) {
+            return false;
+        }
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
