@@ -4882,9 +4882,8 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
             return false;
         }
         if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            depth > 0) {
-            check->duplicate = check->duplicate || (seen & 1u << 7) != 0;
-            seen |= 1u << 7;
+            depth > 0 && (seen & 1u << 7) == 0) {
+            seen |= 1u << 7; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
                 return false;
             }
@@ -5012,6 +5011,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         epctx_slot *first;
+        bool good;
         if (child->wire != EPCTX_WIRE_LEN || !epctx__is_message(kind) ||
             (kind & EPCTX__ONE) == 0) {
             continue;
@@ -5027,20 +5027,18 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             seen[child->number] = child;
             continue;
         }
-        if ((first->message == NULL &&
-             !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) ||
-            !epctx__open_slot(arena, child, epctx__message_type(kind), NULL, 100)) {
+        if (first->message == NULL &&
+            !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) {
             return false;
         }
-        if (first->message->last != NULL) {
-            first->message->last->next = child->message->first;
-        } else {
-            first->message->first = child->message->first;
-        }
-        if (child->message->last != NULL) {
-            first->message->last = child->message->last;
-        }
+        /* Its fields go straight behind those of the first. */
+        child->message = first->message;
+        good = epctx__fill_message(arena, child, epctx__message_type(kind), NULL, 100);
+        child->message = NULL;
         child->removed = true;
+        if (!good) {
+            return false;
+        }
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
@@ -19230,17 +19228,14 @@ static epctx_status epctx__gen_compatibility(epctx__generation *g)
                               : status;
 }
 
-/* Everything asked for that changes the result. */
+/* Everything asked for that changes what is compiled. Not where it goes (embed mode, file names):
+ * that may be changed afterwards by embed, mv or init. */
 static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
     size_t i, k;
-    h = epctx__hash_number(h, (uint64_t)o->embed | (uint64_t)o->require_all << 1 |
-                                  (uint64_t)o->prepare_only << 2);
+    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
-    h = epctx__hash_str(h, epctx_str_of(o->binary));
-    h = epctx__hash_str(h, epctx_str_of(o->initializers_file_name));
-    h = epctx__hash_number(h, o->initializers_min_size);
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
     h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
     for (i = 0; o->sets != NULL && i < o->set_count; i++) {

@@ -740,6 +740,33 @@ TEST(the_rest_of_the_schema)
     bytes_free(&model);
 }
 
+/* Doubled fields are merged without paying for each of them twice: at most two slots. */
+TEST(many_doubled_fields)
+{
+    enum { COUNT = 100000 };
+    bytes b = {0}, value = {0}, type = {0}, graph = {0};
+    epctx_model model;
+    size_t i, used[2];
+    for (i = 0; i < COUNT; i++)
+        put_data(&b, 7, "", 0);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    used[0] = model.arena.used / COUNT;
+    epctx_model_close(&model);
+    bytes_free(&b);
+    for (i = 0; i < COUNT; i++)
+        put_data(&type, 1, "", 0);
+    put_str(&value, 1, "x");
+    put_child(&value, 2, &type);
+    put_child(&graph, GRAPH_VALUE, &value);
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    used[1] = model.arena.used / COUNT;
+    epctx_model_close(&model);
+    bytes_free(&b);
+    CHECK(used[0] <= 112 && used[1] <= 56, "%zu bytes for a doubled graph, %zu for a doubled type",
+          used[0], used[1]);
+}
+
 /* Time stays in proportion to the model, whatever there is much of. */
 TEST(many_opsets)
 {
@@ -789,6 +816,7 @@ int main(int argc, char **argv)
     RUN(cycle);
     RUN(genuine_models);
     RUN(the_rest_of_the_schema);
+    RUN(many_doubled_fields);
     RUN(many_opsets);
     return test_end();
 }
