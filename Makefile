@@ -10,6 +10,7 @@
 #   EPCTX_TEST_MODELS  a folder of further models to test with
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
+#   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
 
 ifeq ($(origin CC),default)
 CC = gcc
@@ -54,6 +55,18 @@ PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples
 PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
 PLUGIN_TESTS   := $(ORT_TESTS:tests/%.c=build/tests/%) $(ORT_TESTS:tests/%.c=build/asan/tests/%)
 
+# Other processors. Little- and big-endian, 32 and 64 bits are in `make test`.
+PLATFORMS      := i386 s390x
+MORE_PLATFORMS := arm64 armhf powerpc musl
+CC_i386    := i686-linux-gnu-gcc
+CC_s390x   := s390x-linux-gnu-gcc
+CC_arm64   := aarch64-linux-gnu-gcc
+CC_armhf   := arm-linux-gnueabihf-gcc
+CC_powerpc := powerpc-linux-gnu-gcc
+CC_musl    := musl-gcc
+tests_of    = $(foreach p,$(1),$(TEST_SOURCES:tests/%.c=build/$(p)/tests/%))
+programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
+
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
@@ -71,16 +84,20 @@ programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TEST
 demo: deps-demo build/epctx
 	@sh examples/demo/demo.sh
 
-## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, demo
-test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/%) $(PLUGIN_TESTS)
-	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(PLUGIN_TESTS)
+## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, other processors, demo
+test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/%) $(PLUGIN_TESTS) \
+      $(call programs_of,$(PLATFORMS))
+	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS))
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
-## matrix   the plugin EP in older ONNX Runtimes
-matrix: deps-plugin deps-matrix build/tests/test_plugin $(PLUGINS:%=build/%)
-	@tests/run tests/matrix.sh
+## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
+matrix: deps-plugin deps-matrix build/epctx build/tests/test_plugin $(PLUGINS:%=build/%) \
+        $(call programs_of,$(MORE_PLATFORMS))
+	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
+	    tests/windows.sh \
+	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)
@@ -172,6 +189,34 @@ build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
 
 build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx.a
 	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
+
+# A platform has no libraries of its own here: nanopb from its sources, everything static.
+# $(1) its name
+define platform
+build/$(1)/obj/%.o: %.c Makefile | deps-test
+	@mkdir -p $$(@D)
+	$$(CROSS) -c $$< -o $$@
+build/$(1)/obj/header/%.o: %.h Makefile | deps-test
+	@mkdir -p $$(@D)
+	$$(CROSS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
+build/$(1)/obj/nanopb/%.o: Makefile | deps-test
+	@mkdir -p $$(@D)
+	$$(CC_$(1)) -O2 -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@
+build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
+                       $(patsubst %,build/$(1)/obj/nanopb/pb_%.o,common decode encode)
+	@rm -f $$@
+	ar rcs $$@ $$^
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx.a
+	@mkdir -p $$(@D)
+	$$(CC_$(1)) -static $$^ -lm -o $$@
+build/$(1)/epctx: $(CLI_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
+	$$(CC_$(1)) -static $$^ -lm -o $$@
+build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64
+-include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d)
+endef
+NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)
+$(foreach p,$(PLATFORMS) $(MORE_PLATFORMS),$(eval $(call platform,$(p))))
+$(call programs_of,$(MORE_PLATFORMS)): | deps-matrix
 
 .SECONDARY:
 

@@ -57,6 +57,7 @@
  *   epctx_str / epctx_span borrow from the source bytes or from that arena; they live until the
  *   model is closed, and views of a message until that message is edited. Nothing is copied while
  *   reading. A path given to an open function is copied. A source buffer must outlive its model.
+ *   Edits copy names and borrow payloads: tensor data, attribute values, parts of other models.
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
@@ -76,8 +77,8 @@
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
- *   only what it says; unknown fields, field order, odd varints, functions and producer survive.
- *   epctx_undo() restores the former bytes exactly.
+ *   only what it says, at any depth; unknown fields, field order, odd varints, functions and
+ *   producer survive. epctx_undo() restores the former bytes exactly.
  *
  * NANOPB
  *   Used at tag, varint and stream level, never through message descriptors. pb.h must see the
@@ -350,7 +351,9 @@ typedef struct epctx_io {
     epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
 } epctx_io;
 
-/* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. */
+/* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
+ * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
+ * source of an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
 
 /* ================================================================================================
@@ -365,8 +368,9 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* The payload of a field, mostly a message. `slot` is the place in the model's tree: the field itself
- * or, while nothing around it was edited, the nearest field outside; NULL for bytes of no model. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree: the field
+ * itself or, while nothing around it was edited, the nearest field outside; NULL for bytes of no
+ * model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -843,8 +847,8 @@ typedef enum epctx_confidence {
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_ALL_NAME          0x800u /* external: every node names the binary, no secondary one */
-#define EPCTX_VALUE_NAMES      0x1000u /* finds inputs and outputs in the context by their names */
+#define EPCTX_ALL_NAME          0x800u /* external: every node is primary and names the binary */
+#define EPCTX_IO_NAMES         0x1000u /* finds inputs and outputs in the binary by value name */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1365,10 +1369,12 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
 /* -- edits --
  *
  * They take views at any depth, of any message of the model, and are visible at once in every view
- * that is made afterwards. Names and other text are copied into the model's arena. Payloads are
- * borrowed and must stay valid until the model is closed: the values of STRING and STRINGS
- * attributes, the data of tensors, epctx_set_data, and everything that is copied from a view. When
- * an edit fails, the model is as before.
+ * that is made afterwards. What was read before stays readable, and a view from before still leads
+ * an edit to its field while that exists. When an edit fails, the model is as before.
+ *
+ * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
+ * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
+ * epctx_set_data, and everything that is copied from a view.
  *
  * `after` says where a new field goes: behind that field; an empty view: behind the last of its
  * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
@@ -1474,6 +1480,26 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            const epctx_str *from, const epctx_str *to, size_t count,
                                            size_t *uses, epctx_error *error);
 
+/* How nodes get other names. */
+typedef struct epctx_name_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
+} epctx_name_opts;
+
+/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
+ * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
+ * no secondary nodes, or opts->one_graph says so. EPCTX_ERR_EXISTS when another node has the
+ * name. */
+EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+                                         const epctx_name_opts *opts, epctx_error *error);
+/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
+ * training graphs included) that have a name. Refused as above; then no name changes.
+ * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
+ * the number of nodes. */
+EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
+                                    const epctx_name_opts *opts, size_t *count, epctx_error *error);
+
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error);
@@ -1502,7 +1528,8 @@ typedef struct epctx_write_opts {
 } epctx_write_opts;
 
 /* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, a
- * link stays a link. `opts` NULL means defaults. */
+ * link stays a link. `opts` NULL means defaults. Windows does not replace a file that is mapped:
+ * not the model's own source, then. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
 /* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
@@ -1545,6 +1572,7 @@ typedef enum epctx_change_kind {
     EPCTX_CHANGE_INLINED,      /* an initializer came into the model */
     EPCTX_CHANGE_EXTERNAL,     /* an initializer went into a file, or refers to another one */
     EPCTX_CHANGE_PRUNED,       /* an initializer that nothing reads is gone */
+    EPCTX_CHANGE_SOURCE,       /* a node names the source model `file`, or no longer does */
     EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
     EPCTX_CHANGE_COUNT
 } epctx_change_kind;
@@ -1581,8 +1609,8 @@ typedef struct epctx_convert_opts {
                                       and {node}; default the EP's own, for weights {file}.data */
     uint64_t threshold;            /* initializers of fewer bytes stay; epctx_init_external */
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
-    const char *source;            /* model with the weights, relative to the model's folder; default
-                                      onnx_model_filename; epctx_weightless */
+    const char *source;            /* model with the weights, relative to the model's folder;
+                                      default onnx_model_filename; epctx_weightless */
 } epctx_convert_opts;
 
 /* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
@@ -1620,12 +1648,12 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
                                             epctx_changes *changes, epctx_error *error);
 
-/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and durable
- * under a temporary name before the first one is replaced. After a crash at any point there is the
- * old set, the new set, or files without a model; never a model with a file of another generation.
- * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
- * one that stands there with the same bytes is kept in any case. A failure puts back what was
- * there. */
+/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
+ * durable under a temporary name before the first one is replaced. After a crash at any point there
+ * is the old set, the new set, or files without a model; never a model with a file of another
+ * generation. `opts` are those of epctx_model_write_file, for the model; `overwrite` says what
+ * happens to files: one that stands there with the same bytes is kept in any case. A failure puts
+ * back what was there. A file is one call of write_fn where it is one part. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -2024,8 +2052,17 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_STDIO
 #ifdef _WIN32
-#error "epctx.h has no Windows file back-end yet: define EPCTX_NO_STDIO and pass your own epctx_io"
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
 #endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0600
+#error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
+#endif
+#else
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -2043,7 +2080,8 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 #endif
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
-#endif
+#endif /* _WIN32 */
+#endif /* EPCTX_NO_STDIO */
 
 #ifdef __cplusplus
 extern "C" {
@@ -2651,6 +2689,443 @@ EPCTX_API const epctx_io *epctx_io_files(void)
     return NULL;
 }
 
+#elif defined(_WIN32)
+
+/* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
+ * Paths that come back have "/" as their separator. */
+#define EPCTX__WIDE_MAX (EPCTX_PATH_MAX + 8)
+
+static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
+{
+    DWORD code = GetLastError();
+    bool missing = code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND ||
+                   code == ERROR_INVALID_NAME || code == ERROR_BAD_NETPATH ||
+                   code == ERROR_BAD_NET_NAME;
+    epctx_status status = missing ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
+    WCHAR wide[256];
+    char text[512];
+    int size = 0;
+    DWORD count = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS, NULL,
+                                 code, 0, wide, 256, NULL);
+    while (count > 0 && (wide[count - 1] <= L' ' || wide[count - 1] == L'.')) {
+        count--;
+    }
+    if (count > 0) {
+        size = WideCharToMultiByte(CP_UTF8, 0, wide, (int)count, text, sizeof text - 1, NULL, NULL);
+    }
+    text[size > 0 ? size : 0] = '\0';
+    epctx_fail(error, status, "cannot %s: error %u%s%s", what, (uint64_t)code, size > 0 ? ", " : "",
+               text);
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+static epctx_status epctx__wide(const char *path, WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
+{
+    WCHAR given[EPCTX_PATH_MAX];
+    WCHAR *full = out + 8;
+    DWORD size;
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, given, EPCTX_PATH_MAX) == 0) {
+        epctx_fail(error, EPCTX_ERR_PATH, "the path is not UTF-8, or too long");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_PATH;
+    }
+    size = GetFullPathNameW(given, EPCTX_PATH_MAX, full, NULL);
+    if (size == 0 || size >= EPCTX_PATH_MAX) {
+        epctx_fail(error, EPCTX_ERR_PATH, "the path cannot be made absolute, or is too long");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_PATH;
+    }
+    if (wcsncmp(full, L"\\\\?\\", 4) == 0 || wcsncmp(full, L"\\\\.\\", 4) == 0) {
+        memmove(out, full, (size + 1) * sizeof *out);
+    } else if (wcsncmp(full, L"\\\\", 2) == 0) {
+        memcpy(out, L"\\\\?\\UNC\\", 8 * sizeof *out);
+        memmove(out + 8, full + 2, (size - 1) * sizeof *out);
+    } else {
+        memcpy(out, L"\\\\?\\", 4 * sizeof *out);
+        memmove(out + 4, full, (size + 1) * sizeof *out);
+    }
+    return EPCTX_OK;
+}
+
+/* Opens a file or folder; through a link. */
+static epctx_status epctx__open(const char *path, DWORD access, HANDLE *out, epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    epctx_status status = epctx__wide(path, wide, error);
+    *out = INVALID_HANDLE_VALUE;
+    if (status == EPCTX_OK) {
+        DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE; /* who reads wants no changes */
+        *out = CreateFileW(wide, access, access == 0 ? share | FILE_SHARE_WRITE : share, NULL,
+                           OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
+        if (*out == INVALID_HANDLE_VALUE) {
+            status = epctx__io_error(error, "open", path);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__examine(HANDLE file, const char *path, epctx_file_kind *kind,
+                                   uint64_t *size, epctx_error *error)
+{
+    BY_HANDLE_FILE_INFORMATION info;
+    *kind = EPCTX_FILE_OTHER;
+    *size = 0;
+    if (GetFileType(file) != FILE_TYPE_DISK) {
+        return EPCTX_OK;
+    }
+    if (!GetFileInformationByHandle(file, &info)) {
+        return epctx__io_error(error, "examine", path);
+    }
+    *kind = (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? EPCTX_FILE_FOLDER
+                                                                   : EPCTX_FILE_REGULAR;
+    *size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, epctx_error *error)
+{
+    epctx_fail(error, EPCTX_ERR_IO, "is %s, a regular file was expected",
+               kind == EPCTX_FILE_FOLDER ? "a folder" : "a device or pipe");
+    epctx_blame(error, path, NULL, NULL);
+    return EPCTX_ERR_IO;
+}
+
+static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mapping *out,
+                                      epctx_error *error)
+{
+    epctx_file_kind kind;
+    uint64_t size;
+    HANDLE section;
+    epctx_status status = epctx__examine(file, path, &kind, &size, error);
+    if (status != EPCTX_OK || (kind == EPCTX_FILE_REGULAR && size == 0)) {
+        return status;
+    }
+    if (kind != EPCTX_FILE_REGULAR) {
+        return epctx__not_regular(kind, path, error);
+    }
+    if (size > SIZE_MAX) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "has %u bytes, more than can be addressed", size);
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_LIMIT;
+    }
+    section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
+    if (section != NULL) {
+        out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)size);
+    }
+    if (section == NULL || out->handle == NULL) {
+        status = epctx__io_error(error, "map", path);
+    } else {
+        out->data = (const uint8_t *)out->handle;
+        out->size = (size_t)size;
+    }
+    if (section != NULL) {
+        CloseHandle(section);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
+                                    epctx_error *error)
+{
+    HANDLE file;
+    epctx_status status = epctx__open(path, GENERIC_READ, &file, error);
+    (void)user;
+    memset(out, 0, sizeof *out);
+    if (status == EPCTX_OK) {
+        status = epctx__map_handle(file, path, out, error);
+        CloseHandle(file);
+    }
+    return status;
+}
+
+static void epctx__file_unmap(void *user, epctx_mapping *mapping)
+{
+    (void)user;
+    if (mapping->handle != NULL) {
+        UnmapViewOfFile(mapping->handle);
+    }
+    memset(mapping, 0, sizeof *mapping);
+}
+
+static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_kind *kind,
+                                     uint64_t *size, epctx_error *error)
+{
+    epctx_error reason;
+    HANDLE file;
+    epctx_status status = epctx__open(path, 0, &file, &reason);
+    (void)user;
+    *kind = EPCTX_FILE_NONE;
+    *size = 0;
+    if (status == EPCTX_OK) {
+        status = epctx__examine(file, path, kind, size, error);
+        CloseHandle(file);
+    } else if (status == EPCTX_ERR_NOT_FOUND) {
+        status = EPCTX_OK;
+    } else if (error != NULL) {
+        *error = reason;
+    }
+    return status;
+}
+
+/* The path of an open file, without links, as "C:/folder/file" or "//server/share/file". */
+static epctx_status epctx__path_of(HANDLE file, const char *path, char *out, size_t capacity,
+                                   epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    const WCHAR *from = wide;
+    DWORD count = GetFinalPathNameByHandleW(file, wide, EPCTX__WIDE_MAX, 0);
+    int size = 0;
+    int i;
+    if (count == 0) {
+        return epctx__io_error(error, "resolve", path);
+    }
+    if (count < EPCTX__WIDE_MAX) {
+        if (wcsncmp(wide, L"\\\\?\\UNC\\", 8) == 0) {
+            from = wide + 6;
+            wide[6] = L'\\';
+        } else if (wcsncmp(wide, L"\\\\?\\", 4) == 0) {
+            from = wide + 4;
+        }
+        size = WideCharToMultiByte(CP_UTF8, 0, from, -1, out,
+                                   capacity < INT32_MAX ? (int)capacity : INT32_MAX, NULL, NULL);
+    }
+    if (size == 0) {
+        epctx_fail(error, EPCTX_ERR_LIMIT, "the path is longer than %u bytes",
+                   (uint64_t)capacity - 1);
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_LIMIT;
+    }
+    for (i = 0; i < size; i++) {
+        out[i] = out[i] == '\\' ? '/' : out[i];
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__file_canonical(void *user, const char *path, char *out, size_t capacity,
+                                          epctx_error *error)
+{
+    HANDLE file;
+    epctx_status status = epctx__open(path, 0, &file, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        status = epctx__path_of(file, path, out, capacity, error);
+        CloseHandle(file);
+    }
+    return status;
+}
+
+/* Opens, and looks afterwards where the file really is. */
+static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
+                                           epctx_mapping *out, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    size_t root_size = strlen(root);
+    size_t name_size = strlen(name);
+    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
+    HANDLE file;
+    epctx_status status;
+    (void)user;
+    memset(out, 0, sizeof *out);
+    if (root_size + slash + name_size >= sizeof path) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                          (uint64_t)sizeof path - 1);
+    }
+    memcpy(path, root, root_size);
+    path[root_size] = '/';
+    memcpy(path + root_size + slash, name, name_size + 1);
+    status = epctx__open(path, GENERIC_READ, &file, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__path_of(file, path, real, sizeof real, error);
+    if (status == EPCTX_OK && strcmp(real, path) != 0) {
+        status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__map_handle(file, path, out, error);
+    }
+    CloseHandle(file);
+    return status;
+}
+
+/* "<path>.<process>-<attempt>.tmp" */
+static bool epctx__temp_name(epctx_io_file *file, unsigned attempt)
+{
+    char digits[32];
+    size_t at = sizeof digits;
+    size_t size = strlen(file->path);
+    uint64_t numbers[2];
+    int i;
+    static const char end[] = ".tmp";
+    numbers[0] = GetCurrentProcessId();
+    numbers[1] = attempt;
+    for (i = 1; i >= 0; i--) {
+        do {
+            digits[--at] = (char)('0' + numbers[i] % 10);
+            numbers[i] /= 10;
+        } while (numbers[i] > 0);
+        digits[--at] = i == 1 ? '-' : '.';
+    }
+    if (size + (sizeof digits - at) + sizeof end > sizeof file->temp) {
+        return false;
+    }
+    memcpy(file->temp, file->path, size);
+    memcpy(file->temp + size, digits + at, sizeof digits - at);
+    memcpy(file->temp + size + (sizeof digits - at), end, sizeof end);
+    return true;
+}
+
+static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
+                                       epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    epctx_file_kind kind;
+    uint64_t size;
+    unsigned attempt;
+    epctx_status status = epctx__file_stat(user, path, &kind, &size, error);
+    memset(file, 0, sizeof *file);
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx__not_regular(kind, path, error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) { /* through a link: what it points to */
+        status = epctx__file_canonical(user, path, file->path, sizeof file->path, error);
+    } else if (status == EPCTX_OK && strlen(path) < sizeof file->path) {
+        memcpy(file->path, path, strlen(path) + 1);
+    } else if (status == EPCTX_OK) {
+        status = epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                            (uint64_t)sizeof file->path - 1);
+    }
+    for (attempt = 0; status == EPCTX_OK && attempt < 1000; attempt++) {
+        if (!epctx__temp_name(file, attempt)) {
+            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                              (uint64_t)sizeof file->temp - 1);
+        }
+        status = epctx__wide(file->temp, wide, error);
+        if (status != EPCTX_OK) {
+            break;
+        }
+        file->handle = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
+                                   NULL);
+        if (file->handle != INVALID_HANDLE_VALUE) {
+            return EPCTX_OK;
+        }
+        if (GetLastError() != ERROR_FILE_EXISTS) {
+            return epctx__io_error(error, "create a temporary file for", path);
+        }
+    }
+    return status != EPCTX_OK ? status
+                              : epctx__io_error(error, "create a temporary file for", path);
+}
+
+static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
+                                      size_t size, epctx_error *error)
+{
+    const char *p = (const char *)data;
+    (void)user;
+    while (size > 0) {
+        DWORD part = size < 0x40000000 ? (DWORD)size : 0x40000000;
+        DWORD written = 0;
+        if (!WriteFile(file->handle, p, part, &written, NULL) || written == 0) {
+            return epctx__io_error(error, "write", file->path);
+        }
+        p += written;
+        size -= written;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user;
+    return FlushFileBuffers(file->handle) ? EPCTX_OK
+                                          : epctx__io_error(error, "flush", file->path);
+}
+
+static void epctx__remove_temp(epctx_io_file *file)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    if (epctx__wide(file->temp, wide, NULL) == EPCTX_OK) {
+        DeleteFileW(wide);
+    }
+}
+
+static void epctx__file_abort(void *user, epctx_io_file *file)
+{
+    (void)user;
+    CloseHandle(file->handle);
+    epctx__remove_temp(file);
+}
+
+/* A file that somebody has mapped cannot be replaced on Windows: the new one is then given up. */
+static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    WCHAR from[EPCTX__WIDE_MAX];
+    WCHAR to[EPCTX__WIDE_MAX];
+    epctx_status status = epctx__wide(file->temp, from, error);
+    (void)user;
+    CloseHandle(file->handle);
+    if (status == EPCTX_OK) {
+        status = epctx__wide(file->path, to, error);
+    }
+    if (status == EPCTX_OK &&
+        !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
+        status = epctx__io_error(error, "replace", file->path);
+    }
+    if (status != EPCTX_OK) {
+        epctx__remove_temp(file);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_remove(void *user, const char *path, epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    epctx_status status = epctx__wide(path, wide, error);
+    (void)user;
+    if (status == EPCTX_OK && !DeleteFileW(wide)) {
+        status = epctx__io_error(error, "remove", path);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_link(void *user, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    DWORD code;
+    epctx_status status = epctx__wide(from, wide_from, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        status = epctx__wide(to, wide_to, error);
+    }
+    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
+        return status;
+    }
+    code = GetLastError();
+    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
+        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+        epctx_blame(error, to, NULL, NULL);
+        return EPCTX_ERR_EXISTS;
+    }
+    if (code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
+        code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
+    }
+    return epctx__io_error(error, "link", to);
+}
+
+/* MOVEFILE_WRITE_THROUGH has done it. */
+static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    (void)user;
+    (void)path;
+    (void)error;
+    return EPCTX_OK;
+}
+
 #else
 
 static epctx_status epctx__io_error(epctx_error *error, const char *what, const char *path)
@@ -2942,6 +3417,10 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     close(fd);
     return status;
 }
+
+#endif /* system */
+
+#ifndef EPCTX_NO_STDIO
 
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
@@ -4832,7 +5311,7 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  *
  * Where the facts are from. ORT: microsoft/onnxruntime main at 1.30-dev, below
  * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
- * Inputs and outputs are found by name (EPCTX_VALUE_NAMES): ORT PR 19195, QNNP PR 544 (qnn), ORT
+ * Inputs and outputs are found by name (EPCTX_IO_NAMES): ORT PR 19195, QNNP PR 544 (qnn), ORT
  * openvino/backends/basic_backend.cc, the engines' tensor names in both TensorRT EPs, the program's
  * parameter names in MIGraphX.
  * ============================================================================================== */
@@ -4937,7 +5416,7 @@ static const epctx_profile epctx__profiles[] = {
      * load failures are INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_VALUE_NAMES,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES,
      EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
@@ -4945,7 +5424,7 @@ static const epctx_profile epctx__profiles[] = {
      * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
     {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
      {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_VALUE_NAMES,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES,
      EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
@@ -4954,7 +5433,7 @@ static const epctx_profile epctx__profiles[] = {
      * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_MIX | EPCTX_ALL_NAME | EPCTX_VALUE_NAMES,
+     EPCTX_NO_MIX | EPCTX_ALL_NAME | EPCTX_IO_NAMES,
      EPCTX_KEY_PARTITION,
      EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
@@ -4962,7 +5441,7 @@ static const epctx_profile epctx__profiles[] = {
      * is taken; embed mode and path come from provider options of its own. */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"TensorrtExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_VALUE_NAMES,
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
      epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
@@ -4970,14 +5449,14 @@ static const epctx_profile epctx__profiles[] = {
      * out as FAIL. */
     {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_VALUE_NAMES, EPCTX_KEY_NONE,
+     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
      EPCTX_PAYLOAD_EACH, 0, 1,
      "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
      * first node without source is taken; dynamic shapes and contexts exclude each other. */
     {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
      {"MIGraphXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_VALUE_NAMES,
+     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES,
      EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
@@ -5100,6 +5579,11 @@ static const char *epctx__path_fault(epctx_str name)
     if (name.size >= 2 && memcmp(name.data, "*/", 2) == 0) {
         return "is a marker of ORT for data in memory, not a file";
     }
+#ifdef _WIN32
+    if (memchr(name.data, ':', name.size) != NULL) {
+        return "names a stream of a file, a file is expected";
+    }
+#endif
     for (i = 0; i <= name.size; i++) {
         if (i == name.size || epctx__is_separator(name.data[i])) {
             if (i - start == 2 && memcmp(name.data + start, "..", 2) == 0) {
@@ -9162,6 +9646,21 @@ static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
     return found;
 }
 
+/* The slot in front of the first field with this number, NULL when there is none in front; without
+ * such a field the last field at all. */
+static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot;
+    epctx_slot *before = NULL;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            break;
+        }
+        before = slot;
+    }
+    return before;
+}
+
 /* The slot behind which a new field goes: `after`; for an empty view the last of its kind; for the
  * parent itself in front of the first of its kind. */
 static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
@@ -9169,20 +9668,13 @@ static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint
 {
     epctx_status status;
     epctx_slot *slot;
-    *previous = epctx__last_of(parent, number);
     if (!epctx__has_view(after)) {
+        *previous = epctx__last_of(parent, number);
         return EPCTX_OK;
     }
     status = epctx__locate(model, after, &slot, error);
     if (status == EPCTX_OK && slot == parent) {
-        epctx_slot *before = NULL;
-        for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-            if (slot->number == number && !slot->removed) {
-                *previous = before;
-                break;
-            }
-            before = slot;
-        }
+        *previous = epctx__before_first(parent, number);
         return EPCTX_OK;
     }
     if (status == EPCTX_OK && slot->parent != parent) {
@@ -9267,11 +9759,11 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
         return NULL;
     }
     if (wire == EPCTX_WIRE_VARINT) {
-        b->failed = !pb_encode_tag(&stream, PB_WT_VARINT, number) ||
-                    !pb_encode_varint(&stream, value);
+        b->failed =
+            !pb_encode_tag(&stream, PB_WT_VARINT, number) || !pb_encode_varint(&stream, value);
     } else {
-        b->failed = !pb_encode_tag(&stream, PB_WT_32BIT, number) ||
-                    !pb_encode_fixed32(&stream, &word);
+        b->failed =
+            !pb_encode_tag(&stream, PB_WT_32BIT, number) || !pb_encode_fixed32(&stream, &word);
     }
     copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
     if (copy == NULL) {
@@ -9529,6 +10021,9 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
     const epctx_slot *child;
     epctx_view body = epctx__slot_view(slot);
     uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
+    if (!epctx__is_message(kind) && epctx__is_changed(slot)) {
+        return epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "it is a message, the field holds none");
+    }
     if (!epctx__is_message(kind)) {
         return kind == 0 || body.size == 0 ||
                epctx__check_packed(check, kind, body.data, body.data + body.size);
@@ -9537,9 +10032,8 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
     }
     if (!epctx__is_changed(slot)) {
-        return body.size == 0 ||
-               epctx__check_message(check, epctx__message_type(kind), body.data,
-                                    body.data + body.size, depth - 1);
+        return body.size == 0 || epctx__check_message(check, epctx__message_type(kind), body.data,
+                                                      body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         if (!child->removed &&
@@ -9562,7 +10056,8 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
     }
     if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
                            epctx__depth_left(model, parent))) {
-        return epctx_fail(error, check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+        return epctx_fail(error,
+                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
                           "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
     }
     if (check.duplicate) {
@@ -9629,8 +10124,9 @@ static unsigned epctx__length_width(const epctx_slot *slot)
 
 static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    return a.size == b.size && (a.data == b.data || a.size == 0 ||
-                                (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
+    return a.size == b.size &&
+           (a.data == b.data || a.size == 0 ||
+            (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
@@ -9841,7 +10337,7 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
                                   epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot, *previous;
+    epctx_slot *slot, *previous, *next;
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate(model, view, &slot, error);
@@ -9854,7 +10350,8 @@ EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_vie
     if (status != EPCTX_OK) {
         return status;
     }
-    if (previous != slot && (previous == NULL ? slot->parent->message->first : previous->next) != slot) {
+    next = previous == NULL ? slot->parent->message->first : previous->next;
+    if (previous != slot && next != slot) { /* it stands somewhere else */
         epctx_slot *copy = epctx__clone(&b, NULL, slot);
         size_t mark = epctx_edit_mark(model);
         status = epctx__place(model, &b, slot->parent, previous, copy, error);
@@ -10056,8 +10553,8 @@ static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epct
     return status;
 }
 
-static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot,
-                                       const epctx_attr *attr, epctx_error *error)
+static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
+                                       epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
@@ -10196,7 +10693,7 @@ static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx
     epctx_error_clear(error);
     status = epctx__locate_graph(model, view, graph, error);
     if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
-        status = epctx_fail(error, EPCTX_ERR_ARG, "a function has no such field: a graph is needed");
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
     }
     return status;
 }
@@ -10209,8 +10706,8 @@ static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint3
     epctx_slot *owner;
     epctx_status status = epctx__graph_only(model, graph, &owner, error);
     return status == EPCTX_OK
-               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value), after,
-                            placed, error)
+               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value),
+                                 after, placed, error)
                : status;
 }
 
@@ -10248,8 +10745,8 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
     if (status != EPCTX_OK) {
         return status;
     }
-    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after, placed,
-                      error);
+    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
+                           placed, error);
 }
 
 /* -- edits: opset imports, key/value pairs -- */
@@ -10469,11 +10966,7 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
 
 /* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
  * be one of the new names. */
-typedef enum epctx__defined {
-    EPCTX__HIDE,
-    EPCTX__SHOW,
-    EPCTX__OUTSIDE
-} epctx__defined;
+typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
 
 static bool epctx__rename_defined(epctx__renaming *r, epctx_view field, epctx__defined what)
 {
@@ -10754,6 +11247,234 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
     }
     return r.status;
 }
+
+/* -- edits: names of nodes -- */
+
+/* What the EPContext nodes of a model say about each other: needed to know whether a binary holds
+ * one graph. */
+typedef struct epctx__contexts {
+    epctx_map files;       /* path of a binary -> primary nodes that name it */
+    epctx_map secondaries; /* name of a profile -> its secondary nodes */
+} epctx__contexts;
+
+static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
+                                               const epctx_epnode *node)
+{
+    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
+}
+
+static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
+{
+    uint32_t count = epctx_map_get(map, key);
+    return epctx_map_put(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, map->arena->missing);
+}
+
+static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
+                                         epctx__contexts *out, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_map_init(&out->files, &model->arena);
+    epctx_map_init(&out->secondaries, &model->arena);
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+        epctx_epnode node;
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
+            continue;
+        }
+        if (node.main_context == 0) {
+            status = epctx__count_up(&out->secondaries,
+                                     epctx_str_of(epctx__profile_for(opts, &node)->name), error);
+        } else if (node.embed_mode == 0) {
+            status = epctx__count_up(&out->files, node.ep_cache_context, error);
+        }
+    }
+    return status;
+}
+
+/* Why the name of an EPContext node must stay, or NULL. */
+static const char *epctx__name_is_key(const epctx__contexts *contexts, const epctx_name_opts *opts,
+                                      const epctx_epnode *node)
+{
+    const epctx_profile *profile = epctx__profile_for(opts, node);
+    if (profile->key != EPCTX_KEY_NODE_NAME) {
+        return NULL;
+    }
+    if (node->main_context == 0 ||
+        epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
+        return "several nodes share a context, and the EP finds the graph in it by the node's name";
+    }
+    if (node->embed_mode == 1) {
+        return NULL; /* the only node of its context, and nobody else can reach that */
+    }
+    if (epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
+        return "several nodes name this binary, and the EP finds the graph in it by the node's "
+               "name";
+    }
+    return opts->one_graph ? NULL
+                           : "the EP finds the graph in the binary by the node's name, unless the "
+                             "binary holds this graph alone (then say so: one_graph)";
+}
+
+static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
+                                      const epctx_name_opts *opts, const epctx_node_view *view,
+                                      epctx_error *error)
+{
+    epctx_epnode node;
+    const char *why;
+    epctx_status status;
+    if (!epctx_is_epnode(view)) {
+        return EPCTX_OK;
+    }
+    status = epctx_epnode_read(view, &node, error);
+    why = status == EPCTX_OK ? epctx__name_is_key(contexts, opts, &node) : NULL;
+    if (why != NULL) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
+                            epctx__profile_for(opts, &node)->name, why);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, &view->name, NULL);
+    }
+    return status;
+}
+
+static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
+{
+    epctx_name_opts out = {NULL, false, false};
+    return opts != NULL ? *opts : out;
+}
+
+EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+                                         const epctx_name_opts *opts, epctx_error *error)
+{
+    epctx_name_opts o = epctx__name_opts(opts);
+    epctx__contexts contexts;
+    epctx_node_view view, other;
+    epctx_walk walk;
+    epctx_slot *slot;
+    epctx_status status = epctx__locate_node(model, node, &slot, error);
+    if (status == EPCTX_OK) {
+        view = epctx_node_of(epctx__slot_view(slot));
+        if (epctx_str_eq(view.name, name)) {
+            return EPCTX_OK;
+        }
+        status = epctx__find_contexts(model, &o, &contexts, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__check_name(model, &contexts, &o, &view, error);
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && name.size > 0 && epctx_walk_next(&walk, &other)) {
+        if (epctx_str_eq(other.name, name)) {
+            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                                &name);
+            epctx_blame(error, model->path, &view.name, NULL);
+        }
+    }
+    return status == EPCTX_OK ? epctx_set_str(model, epctx__slot_view(slot), 3, name, error)
+                              : status;
+}
+
+/* Nodes that epctx_prefix renames. */
+static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_view *node)
+{
+    return node->name.size > 0 && (opts->all_nodes || epctx_is_epnode(node));
+}
+
+/* What a name becomes, in the arena. */
+static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
+                                    epctx_str *out, epctx_error *error)
+{
+    char *text = name.size <= SIZE_MAX - prefix.size
+                     ? (char *)epctx__arena_raw(&model->arena, prefix.size + name.size)
+                     : NULL;
+    if (text == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    memcpy(text, prefix.data, prefix.size);
+    memcpy(text + prefix.size, name.data, name.size);
+    out->data = text;
+    out->size = prefix.size + name.size;
+    return EPCTX_OK;
+}
+
+/* Checks every node and that no new name meets one that stays. */
+static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
+                                        const epctx_name_opts *opts, epctx_error *error)
+{
+    epctx__contexts contexts;
+    epctx_node_view node;
+    epctx_map staying;
+    epctx_walk walk;
+    epctx_status status = epctx__find_contexts(model, opts, &contexts, error);
+    epctx_map_init(&staying, &model->arena);
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        if (epctx__takes_prefix(opts, &node)) {
+            status = epctx__check_name(model, &contexts, opts, &node, error);
+        } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
+            status = epctx__nomem(error, model->arena.missing);
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        epctx_str name = node.name;
+        if (epctx__takes_prefix(opts, &node)) {
+            status = epctx__prefixed(model, prefix, node.name, &name, error);
+        }
+        if (status == EPCTX_OK && epctx__takes_prefix(opts, &node) &&
+            epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                                &name);
+            epctx_blame(error, model->path, &node.name, NULL);
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
+                                    const epctx_name_opts *opts, size_t *count, epctx_error *error)
+{
+    epctx_name_opts o = epctx__name_opts(opts);
+    epctx_node_view node;
+    epctx_walk walk;
+    size_t mark = epctx_edit_mark(model);
+    size_t done = 0;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = prefix.size > 0 ? epctx__editable(model, error)
+                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
+    if (status == EPCTX_OK) {
+        status = epctx__check_prefix(model, prefix, &o, error);
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        epctx_str name;
+        if (!epctx__takes_prefix(&o, &node)) {
+            continue;
+        }
+        status = epctx__prefixed(model, prefix, node.name, &name, error);
+        if (status == EPCTX_OK) {
+            epctx_span text;
+            text.data = (const uint8_t *)name.data; /* in the arena already */
+            text.size = name.size;
+            status = epctx_set_data(model, node.view, 3, text, error);
+        }
+        done++;
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? done : 0;
+    }
+    return status;
+}
+
+/* -- edits: a new model -- */
 
 EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
                                        const epctx_open_opts *opts, epctx_error *error)
@@ -11037,11 +11758,10 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
         status = io->stat_fn(io->user, path, &kind, &size, error);
     }
     if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
-        status = epctx_fail(error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
+        status =
+            epctx_fail(error, EPCTX_ERR_EXISTS, "exists already: remove it or allow overwriting");
     } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(error, EPCTX_ERR_PATH,
-                            "is a folder or a device, a file is expected");
+        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
@@ -11180,8 +11900,8 @@ static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
         return EPCTX_OK;
     }
     return epctx_fail(error, EPCTX_ERR_LIMIT,
-                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take at "
-                      "most %u: keep the context in its own file (embed_mode 0) and large "
+                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take "
+                      "at most %u: keep the context in its own file (embed_mode 0) and large "
                       "initializers in an external file, or allow it",
                       size, (uint64_t)EPCTX_MODEL_MAX);
 }
@@ -11251,6 +11971,8 @@ EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
         return "external";
     case EPCTX_CHANGE_PRUNED:
         return "pruned";
+    case EPCTX_CHANGE_SOURCE:
+        return "source";
     case EPCTX_CHANGE_SKIPPED:
         return "skipped";
     default:
@@ -11261,7 +11983,7 @@ EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
 /* -- what conversions share -- */
 
 /* EPContext nodes of one EP: they have their contexts in common. */
-typedef struct epctx__group {
+typedef struct epctx__ep_nodes {
     const epctx_profile *profile;
     size_t carriers[2]; /* nodes with a context of their own, by embed mode */
     size_t converted;
@@ -11270,7 +11992,7 @@ typedef struct epctx__group {
     const epctx__file *file; /* its binary, */
     bool several;            /* and whether another node has another one */
     uint32_t payload;        /* extracting: the first payload, or EPCTX_MAP_NONE */
-} epctx__group;
+} epctx__ep_nodes;
 
 typedef struct epctx__job {
     epctx_view view;
@@ -11300,7 +12022,7 @@ typedef struct epctx__convert {
     epctx_str folder; /* of the result, with its separator */
     epctx__job *jobs;
     size_t job_count;
-    epctx__group *groups;
+    epctx__ep_nodes *groups;
     size_t group_count;
     void *payloads;
     size_t payload_count, payload_room;
@@ -11311,6 +12033,7 @@ typedef struct epctx__convert {
     void *parts; /* of the file with the weights */
     size_t part_count, part_room;
     uint64_t data_size;
+    bool name_used; /* by weights that are in a file already */
 } epctx__convert;
 
 static bool epctx__convert_nomem(epctx__convert *c)
@@ -11563,7 +12286,7 @@ static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_p
         return false;
     }
     if (epctx_str_eq(name, epctx_path_file(c->path))) {
-        epctx_fail(c->error, EPCTX_ERR_EXISTS,
+        epctx_fail(c->error, EPCTX_ERR_PATH,
                    "new file '%S' would be the model itself; choose another name", &name);
         return false;
     }
@@ -11681,7 +12404,7 @@ static bool epctx__jobs_collect(epctx__convert *c)
         count += epctx_is_epnode(&view);
     }
     c->jobs = (epctx__job *)epctx__convert_array(c, count, sizeof *c->jobs);
-    c->groups = (epctx__group *)epctx__convert_array(c, count, sizeof *c->groups);
+    c->groups = (epctx__ep_nodes *)epctx__convert_array(c, count, sizeof *c->groups);
     if (c->jobs == NULL || c->groups == NULL) {
         return false;
     }
@@ -11728,7 +12451,7 @@ static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
     size_t i;
     for (i = 0; i < c->job_count; i++) {
         epctx__job *job = &c->jobs[i];
-        const epctx__group *group = &c->groups[job->group];
+        const epctx__ep_nodes *group = &c->groups[job->group];
         bool mixed = group->carriers[!mode] > group->converted;
         if (group->converted == 0) {
             continue;
@@ -11757,7 +12480,7 @@ static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
 static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 {
     const epctx_epnode *node = &job->node;
-    const epctx__group *group = &c->groups[job->group];
+    const epctx__ep_nodes *group = &c->groups[job->group];
     if (strcmp(job->profile->name, "openvino") == 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -11766,8 +12489,8 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
     } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
                epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                   "names an engine without weights, which TensorRT knows by its file name: it must "
-                   "stay a file");
+                   "names an engine without weights, which TensorRT knows by its file name: it "
+                   "must stay a file");
     } else if ((job->profile->traits & EPCTX_EMBED_ONE) != 0 && group->bare > 0) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "%u more nodes take their graphs from this context, and the EP %s finds them in "
@@ -11782,7 +12505,7 @@ static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
 static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
-    epctx__group *group = &c->groups[job->group];
+    epctx__ep_nodes *group = &c->groups[job->group];
     job->file = epctx__convert_map(c, folder, job->node.ep_cache_context);
     if (job->file == NULL) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
@@ -11806,7 +12529,7 @@ static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 static bool epctx__embed_store(epctx__convert *c, size_t index)
 {
     epctx__job *job = &c->jobs[index];
-    const epctx__group *group = &c->groups[job->group];
+    const epctx__ep_nodes *group = &c->groups[job->group];
     epctx_str bytes = epctx__str(job->file->mapping.data, job->file->mapping.size);
     bool emptied = (job->profile->traits & EPCTX_ALL_NAME) != 0 && index != group->first;
     if (emptied && group->several) {
@@ -11868,12 +12591,12 @@ EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts 
 
 /* -- extract -- */
 
-/* Equal contexts get one number. Only contexts of a size that occurs twice are hashed. */
+/* Equal contexts of one EP get one number. Only contexts of a size that occurs twice are hashed. */
 static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
                                   epctx_map *seen)
 {
     epctx__payload *payload;
-    uint64_t *key = (uint64_t *)epctx__convert_array(c, 2, sizeof *key);
+    uint64_t *key = (uint64_t *)epctx__convert_array(c, 3, sizeof *key);
     epctx_str name;
     uint32_t at;
     uint32_t tries = 0;
@@ -11882,10 +12605,11 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
     }
     key[0] = job->node.ep_cache_context.size;
     name = epctx__str((const uint8_t *)key, sizeof *key);
+    key[1] = job->group;
     if (epctx_map_get(sizes, name) > 1) {
-        key[1] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
+        key[2] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
     }
-    name.size = 2 * sizeof *key;
+    name.size = 3 * sizeof *key;
     /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
     for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
         payload = (epctx__payload *)c->payloads + at;
@@ -11914,7 +12638,7 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
 
 static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
 {
-    const epctx__group *group = &c->groups[job->group];
+    const epctx__ep_nodes *group = &c->groups[job->group];
     if ((job->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
         epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                    "the EP %s reads embedded contexts only: leave the model as it is",
@@ -11970,7 +12694,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
     memcpy(name, base, strlen(base) + 1);
     number = epctx_map_get(taken, epctx_str_of(name));
     if (number != EPCTX_MAP_NONE && c->opts.name != NULL) {
-        epctx_fail(c->error, EPCTX_ERR_EXISTS,
+        epctx_fail(c->error, EPCTX_ERR_PATH,
                    "'%s' is the name of another context of this model: choose a node, or a name "
                    "with {node}",
                    name);
@@ -12348,13 +13072,7 @@ static bool epctx__external_graph(epctx__convert *c, epctx_view graph)
     epctx_tensor_view tensor;
     while (epctx_next_tensor(&it, &tensor)) {
         if (tensor.external) {
-            if (epctx_str_is(tensor.location, c->opts.name)) {
-                epctx_fail(c->error, EPCTX_ERR_EXISTS,
-                           "'%s' has weights of this model already: bring them in first (init "
-                           "--inline), or choose another name",
-                           c->opts.name);
-                return false;
-            }
+            c->name_used = c->name_used || epctx_str_is(tensor.location, c->opts.name);
         } else if (!epctx__external_tensor(c, &tensor, epctx_str_of(c->opts.name))) {
             return false;
         }
@@ -12387,7 +13105,8 @@ static bool epctx__external_sparse(epctx__convert *c, epctx_view graph)
     epctx_cursor it = epctx_graph_sparse(epctx_graph_of(graph));
     epctx_sparse_view sparse;
     while (epctx_next_sparse(&it, &sparse)) {
-        if (!epctx__convert_skip(c, sparse.values.name, 0, "sparse initializers stay in the model")) {
+        if (!epctx__convert_skip(c, sparse.values.name, 0,
+                                 "sparse initializers stay in the model")) {
             return false;
         }
     }
@@ -12417,12 +13136,21 @@ static bool epctx__external_step(epctx__convert *c)
     if (c->opts.name == NULL) {
         return epctx__convert_nomem(c);
     }
-    return epctx__every_graph(c, epctx__external_graph) &&
-           epctx__every_graph(c, epctx__external_attrs) &&
-           epctx__every_graph(c, epctx__external_sparse) &&
-           (c->part_count == 0 ||
-            epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
-                                c->part_count, c->data_size));
+    if (!epctx__every_graph(c, epctx__external_graph) ||
+        !epctx__every_graph(c, epctx__external_attrs) ||
+        !epctx__every_graph(c, epctx__external_sparse)) {
+        return false;
+    }
+    if (c->name_used && c->part_count > 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "'%s' has weights of this model already: bring them in first, or choose another "
+                   "name",
+                   c->opts.name);
+        return false;
+    }
+    return c->part_count == 0 ||
+           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
+                               c->part_count, c->data_size);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -12733,7 +13461,8 @@ static bool epctx__weightless_step(epctx__convert *c)
     epctx_model_close(&source);
     for (i = 0; ok && c->done > 0 && i < c->job_count; i++) {
         if (c->jobs[i].payload == 0 && c->jobs[i].node.onnx_model_filename.size == 0) {
-            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name);
+            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name) &&
+                 epctx__convert_note(c, EPCTX_CHANGE_SOURCE, c->jobs[i].node.name, name, 0, NULL);
         }
     }
     return ok;
@@ -12780,8 +13509,10 @@ static bool epctx__self_step(epctx__convert *c)
             return false;
         }
         if (job->payload == 0 && (job->node.present & EPCTX__BIT(ONNX_MODEL_FILENAME)) != 0 &&
-            epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"), c->error) !=
-                EPCTX_OK) {
+            (epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"),
+                              c->error) != EPCTX_OK ||
+             !epctx__convert_note(c, EPCTX_CHANGE_SOURCE, job->node.name, epctx_str_of(NULL), 0,
+                                  NULL))) {
             return false;
         }
     }
@@ -13288,9 +14019,10 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
     return status;
 }
 
-/* The new name as a model in `folder` (without links) stores it. */
+/* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
 static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_str *name)
 {
+    char *copy;
     if (!epctx__path_inside(folder, m->to)) {
         return epctx_fail(m->error, EPCTX_ERR_PATH,
                           "'%s' is outside of the model's folder %s, where the model cannot name "
@@ -13302,6 +14034,16 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
         name->data++;
         name->size--;
     }
+    copy = epctx_arena_copy(&m->arena, *name);
+    if (copy == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
+    name->data = copy;
+#ifdef _WIN32
+    for (; *copy != '\0'; copy++) {
+        *copy = *copy == '\\' ? '/' : *copy;
+    }
+#endif
     return EPCTX_OK;
 }
 
@@ -13315,10 +14057,18 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
     epctx_attr attr;
     epctx_status status;
     if (!epctx_is_epnode(view) || epctx_epnode_read(view, &node, &ignored) != EPCTX_OK ||
-        node.embed_mode != 0 ||
-        epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
-                        sizeof path, &ignored) != EPCTX_OK ||
-        strcmp(path, m->from) != 0) {
+        node.embed_mode != 0) {
+        return EPCTX_OK;
+    }
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
+                             sizeof path, &ignored);
+    if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
+        /* It may be the binary, and a model left out would lose it. */
+        epctx_fail(m->error, status, "%s", ignored.message);
+        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
+        return status;
+    }
+    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
         return EPCTX_OK;
     }
     memset(&attr, 0, sizeof attr);
@@ -14228,7 +14978,7 @@ static bool epctx__guest_body(epctx__convert *c, epctx_view graph)
 static bool epctx__guest_fixed(epctx__guest *g, const epctx_node_view *node)
 {
     int k;
-    if ((epctx__merge_profile(node)->traits & EPCTX_VALUE_NAMES) == 0) {
+    if ((epctx__merge_profile(node)->traits & EPCTX_IO_NAMES) == 0) {
         return true;
     }
     for (k = 0; k < 2; k++) {

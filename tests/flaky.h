@@ -1,4 +1,5 @@
-/* The files of the machine, where one call fails as told. Without map_inside_fn: every map counts. */
+/* The files of the machine, where one call fails as told. Without map_inside_fn: every map is
+ * counted. */
 #ifndef EPCTX_TEST_FLAKY_H
 #define EPCTX_TEST_FLAKY_H
 

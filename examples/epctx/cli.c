@@ -51,8 +51,15 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     return 0;
 }
 
-int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
-                   const char **operands, int least, int most)
+bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
+               const char **operands, int count)
+{
+    int found;
+    return cli_parse_many(command, argc, argv, options, operands, count, count, &found);
+}
+
+bool cli_parse_many(const cli_command *command, int argc, char **argv, const cli_option *options,
+                    const char **operands, int least, int most, int *count)
 {
     bool options_end = false;
     int found = 0;
@@ -64,28 +71,16 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
             at++;
         } else if (!options_end && text[0] == '-' && text[1] != '\0') {
             int taken = read_option(command, argc, argv, at, options);
-            if (taken == 0) return -1;
+            if (taken == 0) return false;
             at += taken;
         } else {
-            if (found == most) {
-                usage_error(command, "one argument too many: ", text);
-                return -1;
-            }
+            if (found == most) return usage_error(command, "one argument too many: ", text);
             operands[found++] = text;
             at++;
         }
     }
-    if (found < least) {
-        usage_error(command, "an argument is missing", "");
-        return -1;
-    }
-    return found;
-}
-
-bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
-               const char **operands, int count)
-{
-    return cli_parse_some(command, argc, argv, options, operands, count, count) >= 0;
+    *count = found;
+    return found >= least || usage_error(command, "an argument is missing", "");
 }
 
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,

@@ -23,6 +23,10 @@ static void tell(output *out, const epctx_change *c)
         output_change(out, "%s '%.*s' has the mode of the node with its context", kind, name,
                       c->name.data);
         break;
+    case EPCTX_CHANGE_SOURCE:
+        output_change(out, c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names none%.*s",
+                      kind, name, c->name.data, file, c->file.data);
+        break;
     case EPCTX_CHANGE_PRUNED:
         output_change(out, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data, c->size);
         break;
@@ -106,7 +110,7 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     epctx_error error;
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
-    if (function(model, opts, &changes, &error) != EPCTX_OK) return refuse(out, &error);
+    if (function(model, opts, &changes, &error) != EPCTX_OK) return cli_fail(&error);
     for (i = 0; i < changes.count; i++)
         tell(out, &changes.items[i]);
     if (out->to_stdout && changes.file_count > 0)

@@ -34,8 +34,8 @@ const cli_command cli_extract = {
     "file. A file that is there with the same bytes is kept.\n\n"
     "  --node NAME          this node only\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
-    "  --name FILE          name of the file, relative to the model, with {stem} {model} {file} for\n"
-    "                       the model's name and {node} for the node's; default the EP's own\n"
+    "  --name FILE          name of the file, relative to the model, with {stem} {model} {file}\n"
+    "                       for the model's name and {node} for the node's; default the EP's own\n"
     OUTPUT_HELP,
     run,
 };

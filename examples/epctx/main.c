@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {
-    &cli_compile, &cli_run,  &cli_info, &cli_ls,  &cli_lint, &cli_check, &cli_explain,
-    &cli_get,     &cli_diff, &cli_scan, &cli_dot, &cli_copy, &cli_dump,
+    &cli_compile, &cli_run, &cli_info,  &cli_ls,     &cli_lint,  &cli_check,
+    &cli_explain, &cli_get, &cli_diff,  &cli_scan,   &cli_dot,   &cli_copy,
+    &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
     &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless,
     &cli_merge,   &cli_split, &cli_wrap, &cli_repair};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

@@ -93,7 +93,7 @@ static int run(int argc, char **argv)
     const char *ep = NULL;
     size_t count = 0;
     output out;
-    int given;
+    int given = 0;
     int code = CLI_USAGE;
     output_init(&out);
     const cli_option options[] = {
@@ -104,8 +104,8 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     if (operands == NULL) return cli_fail_text("out of memory");
-    given = cli_parse_some(&cli_mv, argc, argv, options, operands, 2, argc);
-    if (given >= 0 && (ep == NULL || cli_profile(ep, &profile))) {
+    if (cli_parse_many(&cli_mv, argc, argv, options, operands, 2, argc, &given) &&
+        (ep == NULL || cli_profile(ep, &profile))) {
         code = CLI_OK;
         if (given == 2)
             code = find_models(operands[0], &out.arena, &models, &count);

@@ -110,7 +110,8 @@ static void print_json(const output *out, FILE *to)
 {
     const output_line *change;
     const output_file_line *file;
-    fprintf(to, "{\n\"dry_run\": %s,\n\"changes\": [", out->dry_run ? "true" : "false");
+    fprintf(to, "{\n\"dry_run\": %s,\n\"size\": %" PRIu64 ",\n\"changes\": [",
+            out->dry_run ? "true" : "false", out->size);
     for (change = out->changes; change != NULL; change = change->next) {
         fputs("\n  ", to);
         cli_put_json(to, epctx_str_of(change->text));
@@ -149,7 +150,8 @@ static void print_text(const output *out)
         }
         putchar('\n');
     }
-    if (out->dry_run) puts("dry run: nothing was written");
+    if (out->dry_run)
+        printf("dry run, nothing was written: the model would have %" PRIu64 " bytes\n", out->size);
 }
 
 int output_done(output *out)
@@ -170,23 +172,27 @@ static bool write_stdout(pb_ostream_t *stream, const pb_byte_t *data, size_t siz
     return fwrite(data, 1, size, stdout) == size;
 }
 
+static int refuse_size(const output *out)
+{
+    return cli_fail_text("the model would have %" PRIu64 " bytes, ONNX Runtime takes at most "
+                         "%" PRId64 ": keep contexts and initializers in files of their own "
+                         "(--allow-huge writes it)",
+                         out->size, EPCTX_MODEL_MAX);
+}
+
 static int model_to_stdout(output *out, epctx_model *model)
 {
     pb_ostream_t stream;
     epctx_error error;
-    uint64_t size = epctx_model_size(model);
     if (isatty(STDOUT_FILENO))
         return cli_fail_text("a model is no text for a terminal: use -o FILE or a pipe");
-    if (size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge)
-        return cli_fail_text("the model would have %" PRIu64 " bytes, ONNX Runtime takes at most "
-                             "%" PRId64 " (--allow-huge writes it)",
-                             size, EPCTX_MODEL_MAX);
+    if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     memset(&stream, 0, sizeof stream);
     stream.callback = write_stdout;
     stream.max_size = SIZE_MAX;
     if (epctx_model_write_stream(model, &stream, &error) != EPCTX_OK || fflush(stdout) != 0)
         return cli_fail_text("standard output: %s", strerror(errno));
-    output_file(out, "write", "-", &size, NULL);
+    output_file(out, "write", "-", &out->size, NULL);
     return output_done(out);
 }
 
@@ -203,13 +209,12 @@ static int fail(const output *out, const epctx_error *error)
 /* What --dry-run can know: the size and whether the place is free. */
 static int plan_model(output *out, epctx_model *model)
 {
-    uint64_t size = epctx_model_size(model);
     epctx_error error;
-    if (out->path == NULL) return output_done(out);
-    if (!out->to_stdout &&
+    if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
+    if (out->path != NULL && !out->to_stdout &&
         epctx_output_check(model->io, out->path, out->policy, &error) != EPCTX_OK)
         return fail(out, &error);
-    output_file(out, "write", out->path, &size, NULL);
+    if (out->path != NULL) output_file(out, "write", out->path, &out->size, NULL);
     return output_done(out);
 }
 
@@ -218,17 +223,16 @@ int output_model(output *out, epctx_model *model)
     static char backup[EPCTX_PATH_MAX];
     static char note[EPCTX_PATH_MAX + 32];
     epctx_write_opts opts = output_options(out);
-    uint64_t size;
     epctx_error error;
     if (out->no_memory) return cli_fail_text("out of memory");
+    out->size = epctx_model_size(model);
     if (out->dry_run) return plan_model(out, model);
     if (out->to_stdout) return model_to_stdout(out, model);
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
     if (epctx_model_write_file(model, out->path, &opts, &error) != EPCTX_OK)
         return fail(out, &error);
-    size = epctx_model_size(model);
     snprintf(note, sizeof note, "the old one is %s", backup);
-    output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
+    output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
     return output_done(out);
 }

@@ -39,6 +39,7 @@ typedef struct output {
     output_line *changes, *last_change;
     output_file_line *files, *last_file;
     size_t change_count;
+    uint64_t size; /* of the model as it is or would be */
     bool no_memory;
 } output;
 
@@ -48,7 +49,9 @@ typedef struct output {
         {"--in-place", NULL, &(out).in_place}, {"--overwrite", &(out).overwrite, NULL},            \
         {"-f", NULL, &(out).force}, {"--dry-run", NULL, &(out).dry_run},                           \
         {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json},                               \
-        {"--allow-huge", NULL, &(out).allow_huge}
+    {                                                                                              \
+        "--allow-huge", NULL, &(out).allow_huge                                                    \
+    }
 
 /* For the usage line and the help of a command. */
 #define OUTPUT_USAGE "(-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]"

@@ -174,7 +174,7 @@ static epctx_status add_external_data(report *out, epctx_map *files, epctx_error
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
                          epctx_error *error)
 {
-    uint64_t nodes = count_nodes(model);
+    size_t nodes = (size_t)count_nodes(model); /* in memory, so it fits */
     epctx_map files;
     epctx_status status;
     epctx_error_clear(error);
@@ -187,7 +187,7 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     /* Every node is a part or an op, and no part or initializer names two files. */
     out->parts = (report_part *)epctx_arena_array(&out->arena, nodes, sizeof *out->parts);
     out->ops = (report_op *)epctx_arena_array(&out->arena, nodes, sizeof *out->ops);
-    out->files = (report_file *)epctx_arena_array(&out->arena, nodes + out->initializers,
+    out->files = (report_file *)epctx_arena_array(&out->arena, nodes + (size_t)out->initializers,
                                                   sizeof *out->files);
     if (out->parts == NULL || out->ops == NULL || out->files == NULL) return no_memory(error);
     status = epctx_path_base(epctx_str_of(file), epctx_str_of(NULL), &out->folder, error);

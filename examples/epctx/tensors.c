@@ -12,6 +12,31 @@
 /* ONNX element types beyond those that epctx.h names. */
 enum { FLOAT64 = 11, UINT16 = 4, INT16 = 5, UINT32 = 12, UINT64 = 13 };
 
+/* -- byte order: files are little-endian, tensors in memory are the processor's -- */
+
+static bool big_endian(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+/* From the processor's order to that of the files, or back. */
+static void turn(const session_value *value)
+{
+    size_t size = epctx_elem_size(value->type.elem_type);
+    size_t at, i;
+    if (!big_endian() || size < 2) return;
+    for (at = 0; at + size <= value->size; at += size) {
+        for (i = 0; i < size / 2; i++) {
+            uint8_t kept = value->data[at + i];
+            value->data[at + i] = value->data[at + size - 1 - i];
+            value->data[at + size - 1 - i] = kept;
+        }
+    }
+}
+
 /* -- random -- */
 
 /* xorshift64*: the state is never 0. */
@@ -25,12 +50,12 @@ static uint64_t next_random(uint64_t *state)
     return x * UINT64_C(2685821657736338717);
 }
 
-/* Writes the low bytes of `bits`, little-endian. */
+/* Writes the low bytes of `bits` as this processor keeps numbers. */
 static void store(uint8_t *to, uint64_t bits, size_t size)
 {
     size_t i;
     for (i = 0; i < size; i++)
-        to[i] = (uint8_t)(bits >> 8 * i);
+        to[big_endian() ? size - 1 - i : i] = (uint8_t)(bits >> 8 * i);
 }
 
 static uint64_t random_element(int32_t elem_type, uint64_t *state)
@@ -107,6 +132,7 @@ static epctx_status read_file(const char *path, const session_value *value, epct
     if (got != value->size || more != EOF)
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: %s than the %u bytes of the input '%S'", path,
                           more != EOF ? "more" : "less", (uint64_t)value->size, &value->type.name);
+    turn(value);
     return EPCTX_OK;
 }
 
@@ -162,8 +188,10 @@ static epctx_status write_values(session_value *const *values, size_t count, con
             return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: the path is too long", folder);
         file = fopen(path, "wb");
         if (file == NULL) return io_problem(error, path);
+        turn(values[i]);
         status = finish(file, fwrite(values[i]->data, 1, values[i]->size, file) == values[i]->size,
                         path, error);
+        turn(values[i]);
         if (status != EPCTX_OK) return status;
     }
     return EPCTX_OK;
@@ -219,7 +247,7 @@ static uint64_t load(const uint8_t *from, size_t size)
     uint64_t bits = 0;
     size_t i;
     for (i = 0; i < size; i++)
-        bits |= (uint64_t)from[i] << 8 * i;
+        bits |= (uint64_t)from[big_endian() ? size - 1 - i : i] << 8 * i;
     return bits;
 }
 

@@ -1,0 +1,117 @@
+#!/bin/sh
+# The same model gives the same bytes and, within rounding, the same results everywhere: other
+# processors (EPCTX_PLATFORMS names their folders under build/), other compilers and options, the
+# implementation as C and as C++.
+set -u
+cd "$(dirname "$0")/.."
+root=$PWD
+work=$root/build/platforms
+host=$root/build/epctx
+nanopb=$(sh tests/deps.sh where nanopb-source)
+status=0
+rm -rf "$work"
+mkdir -p "$work/models"
+
+fail() { echo "FAIL $1: $2"; status=1; }
+
+# ------------------------------------------------------------------ models
+
+add_model() { [ ! -e "$1" ] || cp "$1" "$work/models/$2.onnx"; }
+cases=/usr/share/libonnx-testdata/data
+for name in conv_with_strides_padding softmax_large_number gemm_all_attributes \
+            maxpool_2d_precomputed_pads; do
+    add_model "$cases/node/test_$name/model.onnx" "$name"
+done
+add_model "$(sh tests/deps.sh where blazeface)/ONNX/face_detection_front_128x128_barracuda.onnx" \
+    blazeface
+for name in mnist_8 dtln_2 mlpt_ic_fp32; do
+    [ -z "${EPCTX_TEST_MODELS:-}" ] || add_model "$EPCTX_TEST_MODELS/onnx/$name.onnx" $name
+done
+for model in "$work"/models/*.onnx; do
+    [ -e "$model" ] || { fail models "there is no model to compile"; exit 1; }
+    (cd "$work/models" && "$host" compile "$model" &&
+     "$host" run --seed 1 --dump "${model%.onnx}" "${model%.onnx}_ctx.onnx") >"$work/log" 2>&1 ||
+        fail "$(basename "$model")" "the host cannot compile or run it: $(tail -n 1 "$work/log")"
+done
+
+# --------------------------------------------------------------- comparing
+
+# same NAME COMMAND...: COMMAND is an epctx of another make
+same() {
+    name=$1
+    shift
+    folder=$work/$name
+    mkdir -p "$folder"
+    for model in "$work"/models/*_ctx.onnx; do
+        base=$(basename "${model%_ctx.onnx}")
+        cp "$work/models/$base.onnx" "$folder/"
+        if ! (cd "$folder" && "$@" compile "$base.onnx" &&
+              "$@" run --seed 1 --dump "$base" "${base}_ctx.onnx") >"$work/log" 2>&1; then
+            fail "$name $base" "$(tail -n 1 "$work/log")"
+        elif ! cmp -s "$model" "$folder/${base}_ctx.onnx"; then
+            fail "$name $base" "expected the bytes of the host's context model, they differ"
+        elif ! cmp -s "${model%_ctx.onnx}_npu.bin" "$folder/${base}_npu.bin"; then
+            fail "$name $base" "expected the bytes of the host's context binary, they differ"
+        elif ! node examples/demo/compare.js "${model%_ctx.onnx}" "$folder/$base" \
+                >"$work/log" 2>&1; then
+            fail "$name $base" "expected the host's outputs, found: $(tail -n 1 "$work/log")"
+        else
+            echo "ok $name $base"
+        fi
+    done
+}
+
+emulator() {
+    case $1 in
+    s390x) echo qemu-s390x ;;
+    arm64) echo qemu-aarch64 ;;
+    armhf) echo qemu-arm ;;
+    powerpc) echo qemu-ppc ;;
+    *) echo env ;;
+    esac
+}
+
+for platform in ${EPCTX_PLATFORMS:-i386 s390x}; do
+    same "$platform" "$(emulator "$platform")" "$root/build/$platform/epctx"
+done
+
+# ----------------------------------------------------- compilers and options
+
+# make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
+make_with() {
+    name=$1 compiler=$2 language=$3
+    shift 3
+    mkdir -p "$work/$name"
+    for part in common decode encode; do
+        ${CC:-gcc} -O2 -c "$nanopb/pb_$part.c" -o "$work/$name/pb_$part.o" || return 1
+    done
+    "$compiler" "$@" -x "$language" -I"$nanopb" -DEPCTX_IMPLEMENTATION -c epctx.h \
+        -o "$work/$name/epctx.o" &&
+        "$compiler" "$@" -x "$language" -I"$nanopb" -DEPCTX_NPU_IMPLEMENTATION -c epctx_npu.h \
+            -o "$work/$name/epctx_npu.o" &&
+        "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm \
+            -o "$work/$name/epctx"
+}
+
+variant() {
+    if make_with "$@" >"$work/log" 2>&1; then
+        same "$1" "$work/$1/epctx"
+    else
+        fail "$1" "expected to compile, found: $(grep -m 1 -E 'error|undefined' "$work/log")"
+    fi
+}
+
+variant gcc-O0 gcc c -O0
+variant gcc-O3-lto gcc c -O3 -flto
+variant g++-17 g++ c++ -O2 -std=c++17
+variant clang clang c -O2
+if [ -n "${EPCTX_PLATFORMS:-}" ]; then # `make matrix`
+    variant gcc-native gcc c -O3 -march=native
+    variant gcc-c99 gcc c -O2 -std=c99
+    variant gcc-c17 gcc c -O2 -std=c17
+    variant g++-11 g++ c++ -O2 -std=c++11
+    variant g++-20 g++ c++ -O2 -std=c++20
+    variant clang-O3-lto clang c -O3 -flto
+    variant clang++-17 clang++ c++ -O2 -std=c++17
+fi
+exit $status

@@ -1,0 +1,241 @@
+/* The file back-end on Windows: names that are not ASCII, drives, separators, long paths, devices.
+ * `windows compile MODEL` compiles a model, to be compared with other systems. Started by
+ * tests/windows.sh. */
+#include "epctx_npu.h"
+#include "test.h"
+
+#include <windows.h>
+
+static char root[256]; /* "C:/.../epctx_xxxxxx", with letters of three alphabets */
+
+static char *at(const char *name)
+{
+    static char path[4][2048];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
+    return path[turn];
+}
+
+static void wide_of(const char *path, WCHAR out[2048])
+{
+    if (MultiByteToWideChar(CP_UTF8, 0, path, -1, out, 2048) == 0) abort();
+}
+
+static bool make_folder(const char *path)
+{
+    WCHAR wide[2048];
+    wide_of(path, wide);
+    return CreateDirectoryW(wide, NULL) != 0;
+}
+
+static epctx_status write_file(const char *path, const char *text, epctx_error *error)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status;
+    epctx_error_clear(error);
+    status = io->create_fn(io->user, path, &file, error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, text, strlen(text), error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, error);
+    if (status == EPCTX_OK) return io->commit_fn(io->user, &file, error);
+    io->abort_fn(io->user, &file);
+    return status;
+}
+
+static bool holds(const char *path, const char *text)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping map;
+    bool same;
+    if (io->map_fn(io->user, path, &map, NULL) != EPCTX_OK) return false;
+    same = map.size == strlen(text) && memcmp(map.data, text, map.size) == 0;
+    io->unmap_fn(io->user, &map);
+    return same;
+}
+
+static int files_in_root(void)
+{
+    WCHAR pattern[2048];
+    WIN32_FIND_DATAW found;
+    int count = 0;
+    HANDLE search;
+    wide_of(at("*"), pattern);
+    search = FindFirstFileW(pattern, &found);
+    if (search == INVALID_HANDLE_VALUE) return -1;
+    do {
+        count += (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0;
+    } while (FindNextFileW(search, &found));
+    FindClose(search);
+    return count;
+}
+
+TEST(names_of_any_alphabet)
+{
+    static const char *const names[] = {"plain.bin", "mod\xc3\xa8le.bin",
+                                        "\xe6\xa8\xa1\xe5\x9e\x8b.bin", "with blank.bin"};
+    const epctx_io *io = epctx_io_files();
+    char real[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    epctx_error error;
+    uint64_t size;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        CHECK(write_file(at(names[i]), names[i], &error) == EPCTX_OK, "%s", error.message);
+        CHECK(holds(at(names[i]), names[i]), "%s", names[i]);
+        CHECK_INT(io->stat_fn(io->user, at(names[i]), &kind, &size, &error), EPCTX_OK);
+        CHECK_INT(kind, EPCTX_FILE_REGULAR);
+        CHECK_UINT(size, strlen(names[i]));
+        CHECK_INT(io->canonical_fn(io->user, at(names[i]), real, sizeof real, &error), EPCTX_OK);
+        CHECK(strcmp(real, at(names[i])) == 0, "expected %s, found %s", at(names[i]), real);
+        CHECK_INT(io->remove_fn(io->user, at(names[i]), &error), EPCTX_OK);
+    }
+    epctx_error_clear(&error);
+    CHECK_INT(io->remove_fn(io->user, at("none.bin"), &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "none.bin");
+    CHECK_INT(write_file(at("bad\xff.bin"), "x", &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "UTF-8");
+    CHECK_INT(files_in_root(), 0);
+}
+
+TEST(replaced_or_left_alone)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_error error;
+    CHECK_INT(write_file(at("a.bin"), "old", &error), EPCTX_OK);
+    CHECK_INT(io->create_fn(io->user, at("a.bin"), &file, &error), EPCTX_OK);
+    CHECK_INT(io->write_fn(io->user, &file, "new", 3, &error), EPCTX_OK);
+    CHECK(holds(at("a.bin"), "old"), "changed before it was committed");
+    io->abort_fn(io->user, &file);
+    CHECK_TRUE(holds(at("a.bin"), "old"));
+    CHECK_INT(files_in_root(), 1);
+    CHECK_INT(write_file(at("a.bin"), "newer", &error), EPCTX_OK);
+    CHECK_TRUE(holds(at("a.bin"), "newer"));
+    CHECK_INT(files_in_root(), 1);
+    CHECK_INT(write_file(at("no/folder.bin"), "x", &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(write_file(root, "x", &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "folder");
+    CHECK_INT(io->remove_fn(io->user, at("a.bin"), &error), EPCTX_OK);
+}
+
+static epctx_status find(const char *name, char *out, epctx_error *error)
+{
+    return epctx_path_resolve(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(name), out,
+                              EPCTX_PATH_MAX, error);
+}
+
+TEST(paths_in_models)
+{
+    static const char *const bad[] = {"C:\\a.bin", "c:a.bin", "\\a.bin",
+                                      "\\\\server\\share\\a.bin", "..\\a.bin", "sub\\..\\..\\a.bin", "sub/../a.bin", "/a.bin",
+                                      "\\\\?\\C:\\a.bin", "a.bin:stream", "", "NUL"};
+    static const char *const good[] = {"sub\\a.bin", "sub/a.bin", ".\\sub\\a.bin", "SUB/A.BIN"};
+    char out[EPCTX_PATH_MAX];
+    epctx_error error;
+    CHECK_TRUE(make_folder(at("sub")));
+    CHECK_INT(write_file(at("sub/a.bin"), "a", &error), EPCTX_OK);
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        epctx_mapping map;
+        CHECK(find(good[i], out, &error) == EPCTX_OK, "%s: %s", good[i], error.message);
+        CHECK(strcmp(out, at("sub/a.bin")) == 0, "%s gives %s", good[i], out);
+        CHECK(epctx_path_map(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(good[i]), 0, &map,
+                             NULL, 0, &error) == EPCTX_OK,
+              "%s: %s", good[i], error.message);
+        epctx_io_files()->unmap_fn(NULL, &map);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK(find(bad[i], out, &error) != EPCTX_OK, "'%s' gives %s", bad[i], out);
+    CHECK_INT(find("none.bin", out, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(epctx_io_files()->remove_fn(NULL, at("sub/a.bin"), &error), EPCTX_OK);
+}
+
+/* The model's path as users write it. */
+TEST(paths_of_models)
+{
+    static const struct {
+        const char *path, *folder, *context;
+    } cases[] = {{"C:\\m\\a.onnx", "C:\\m\\", "C:\\m\\a_ctx.onnx"},
+                 {"C:a.onnx", "C:", "C:a_ctx.onnx"},
+                 {"\\\\server\\share\\a.onnx", "\\\\server\\share\\",
+                  "\\\\server\\share\\a_ctx.onnx"},
+                 {"m/n\\a.onnx", "m/n\\", "m/n\\a_ctx.onnx"},
+                 {"a.onnx", "", "a_ctx.onnx"}};
+    char out[EPCTX_PATH_MAX];
+    epctx_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CHECK(epctx_str_is(epctx_path_folder(epctx_str_of(cases[i].path)), cases[i].folder), "%s",
+              cases[i].path);
+        CHECK_INT(epctx_path_context_model(epctx_str_of(cases[i].path), out, sizeof out, &error),
+                  EPCTX_OK);
+        CHECK(strcmp(out, cases[i].context) == 0, "%s gives %s", cases[i].path, out);
+    }
+}
+
+TEST(long_paths)
+{
+    char path[1200];
+    size_t used = (size_t)snprintf(path, sizeof path, "%s", at("long"));
+    epctx_error error;
+    WCHAR wide[2048];
+    for (int i = 0; i < 5; i++) {
+        char prefixed[1300];
+        memset(path + used, 'a' + i, 120);
+        path[used] = i == 0 ? 'l' : '/';
+        used += 120;
+        path[used] = '\0';
+        snprintf(prefixed, sizeof prefixed, "\\\\?\\%s", path);
+        for (char *c = prefixed; *c != '\0'; c++)
+            if (*c == '/') *c = '\\';
+        wide_of(prefixed, wide);
+        CHECK(CreateDirectoryW(wide, NULL), "folder of %u bytes", (unsigned)used);
+    }
+    snprintf(path + used, sizeof path - used, "/a.bin");
+    CHECK(write_file(path, "deep", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(holds(path, "deep"));
+    CHECK_INT(epctx_io_files()->remove_fn(NULL, path, &error), EPCTX_OK);
+}
+
+static epctx_status compile(const char *path, bool overwrite, epctx_error *error)
+{
+    epctx_gen_opts opts;
+    epctx_backend backend;
+    epctx_npu npu;
+    epctx_model model;
+    epctx_status status = epctx_npu_init(&npu, NULL, &backend, error);
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = overwrite;
+    if (status == EPCTX_OK) status = epctx_model_open_file(&model, path, NULL, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_generate(&model, &backend, &opts, NULL, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    epctx_error error;
+    if (argc == 3 && strcmp(argv[1], "compile") == 0) {
+        if (compile(argv[2], true, &error) == EPCTX_OK) return 0;
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    {
+        WCHAR folder[128];
+        char name[200];
+        GetTempPathW(128, folder);
+        if (GetLongPathNameW(folder, folder, 128) == 0) return 1;
+        WideCharToMultiByte(CP_UTF8, 0, folder, -1, name, sizeof name, NULL, NULL);
+        for (char *c = name; *c != '\0'; c++)
+            if (*c == '\\') *c = '/';
+        snprintf(root, sizeof root, "%sepctx_%lu_\xc3\xa9\xce\xb1\xe6\xa8\xa1", name,
+                 (unsigned long)GetCurrentProcessId());
+        if (!make_folder(root)) return 1;
+    }
+    RUN(names_of_any_alphabet);
+    RUN(replaced_or_left_alone);
+    RUN(paths_in_models);
+    RUN(paths_of_models);
+    RUN(long_paths);
+    return test_end();
+}
