@@ -1471,21 +1471,25 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error);
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
 
+/* How values and nodes get other names. NULL stands for all defaults. */
+typedef struct epctx_name_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool any_io;    /* values at EPContext nodes may change though the profile says EPCTX_IO_NAMES */
+    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
+} epctx_name_opts;
+
 /* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
  * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
  * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
  * walk for any number of names; names may be swapped; names that do not occur are passed over.
- * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use. */
+ * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use,
+ * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
+ * by name (EPCTX_IO_NAMES). */
 EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            const epctx_str *from, const epctx_str *to, size_t count,
-                                           size_t *uses, epctx_error *error);
-
-/* How nodes get other names. */
-typedef struct epctx_name_opts {
-    const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
-    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
-} epctx_name_opts;
+                                           const epctx_name_opts *opts, size_t *uses,
+                                           epctx_error *error);
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
  * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
@@ -5311,9 +5315,8 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  *
  * Where the facts are from. ORT: microsoft/onnxruntime main at 1.30-dev, below
  * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
- * Inputs and outputs are found by name (EPCTX_IO_NAMES): ORT PR 19195, QNNP PR 544 (qnn), ORT
- * openvino/backends/basic_backend.cc, the engines' tensor names in both TensorRT EPs, the program's
- * parameter names in MIGraphX.
+ * Inputs and outputs are found by name (EPCTX_IO_NAMES) also in OpenVINO (openvino/backends/
+ * basic_backend.cc: "Input names mismatch") and in both TensorRT EPs (tensor names of the engine).
  * ============================================================================================== */
 
 static char epctx__lower(char c)
@@ -5413,7 +5416,8 @@ static const epctx_profile epctx__profiles[] = {
     /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
      * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
      * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
-     * load failures are INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
+     * inputs and outputs are matched by name (qnn/builder/qnn_model.cc); load failures are
+     * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
      EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES,
@@ -5453,7 +5457,8 @@ static const epctx_profile epctx__profiles[] = {
      EPCTX_PAYLOAD_EACH, 0, 1,
      "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other. */
+     * first node without source is taken; dynamic shapes and contexts exclude each other; parameters
+     * of the program are matched by name. */
     {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
      {"MIGraphXExecutionProvider", NULL, NULL, NULL},
      EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES,
@@ -10903,6 +10908,18 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 
 /* -- edits: names of values -- */
 
+static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
+{
+    epctx_name_opts out = {NULL, false, false, false};
+    return opts != NULL ? *opts : out;
+}
+
+static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
+                                               const epctx_epnode *node)
+{
+    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
+}
+
 typedef struct epctx__renaming {
     epctx_model *model;
     epctx_error *error;
@@ -10911,7 +10928,8 @@ typedef struct epctx__renaming {
     const epctx_str *names; /* the old and new ones */
     const epctx_str *to;
     uint32_t *hidden; /* graphs around the place that define the old name themselves */
-    bool apply;       /* else only look for clashes */
+    epctx_name_opts opts;
+    bool apply; /* else only look for clashes */
     epctx_status status;
     size_t uses;
 } epctx__renaming;
@@ -11051,6 +11069,22 @@ static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr, uint32_t dep
     return true;
 }
 
+/* A value at a node has a new name: may it, if this is an EPContext node? */
+static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str value)
+{
+    epctx_node_view view = epctx_node_of(node);
+    epctx_epnode ep;
+    if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
+        (epctx__profile_for(&r->opts, &ep)->traits & EPCTX_IO_NAMES) == 0) {
+        return true;
+    }
+    r->status = epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED,
+                           "value '%S' cannot have another name: %s finds it in its binary by name",
+                           &value, epctx__profile_for(&r->opts, &ep)->name);
+    epctx_blame(r->error, r->model->path, &view.name, NULL);
+    return false;
+}
+
 static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t depth)
 {
     epctx_cursor it = epctx_fields(node, 0);
@@ -11061,7 +11095,11 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t dep
             continue;
         }
         if (f.number == 1 || f.number == 2) {
+            size_t uses = r->uses;
             ok = epctx__rename_at(r, f.body);
+            if (ok && r->uses > uses && !r->apply && !r->opts.any_io) {
+                ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+            }
         } else if (f.number == 5) {
             ok = epctx__rename_attr(r, f.body, depth);
         } else if (f.number == 10) {
@@ -11221,7 +11259,8 @@ static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from
 
 EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            const epctx_str *from, const epctx_str *to, size_t count,
-                                           size_t *uses, epctx_error *error)
+                                           const epctx_name_opts *opts, size_t *uses,
+                                           epctx_error *error)
 {
     epctx__renaming r;
     epctx_slot *slot;
@@ -11230,6 +11269,7 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
     memset(&r, 0, sizeof r);
     r.model = model;
     r.error = error;
+    r.opts = epctx__name_opts(opts);
     r.status = epctx__locate_graph(model, scope, &slot, error);
     if (r.status == EPCTX_OK) {
         r.status = epctx__rename_plan(&r, from, to, count);
@@ -11256,12 +11296,6 @@ typedef struct epctx__contexts {
     epctx_map files;       /* path of a binary -> primary nodes that name it */
     epctx_map secondaries; /* name of a profile -> its secondary nodes */
 } epctx__contexts;
-
-static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
-                                               const epctx_epnode *node)
-{
-    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
-}
 
 static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
 {
@@ -11339,12 +11373,6 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
         epctx_blame(error, model->path, &view->name, NULL);
     }
     return status;
-}
-
-static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
-{
-    epctx_name_opts out = {NULL, false, false};
-    return opts != NULL ? *opts : out;
 }
 
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
@@ -15287,7 +15315,7 @@ static epctx_status epctx__guest_rename(epctx__guest *g, epctx_view scope, const
     }
     return changed == 0 ? EPCTX_OK
                         : epctx_rename_values(g->c.model, scope, from, to, changed, NULL,
-                                              g->c.error);
+                                              NULL, g->c.error);
 }
 
 /* Names in a body must not hide values of the main graphs. */

@@ -381,7 +381,8 @@ static epctx_status rename_value(epctx_model *model, uint64_t *random)
     to[0] = epctx_str_of("renamed");
     from[1] = any_name(model, random);
     to[1] = any_name(model, random);
-    status = epctx_rename_values(model, scope, from, to, 1 + next_random(random, 2), &uses, NULL);
+    status =
+        epctx_rename_values(model, scope, from, to, 1 + next_random(random, 2), NULL, &uses, NULL);
     require(status == EPCTX_OK || epctx_edit_mark(model) == mark);
     return status;
 }

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const epctx_view no_view = {NULL, NULL, 0};
@@ -257,7 +258,7 @@ static epctx_status put_tensor(epctx_model *model)
 static epctx_status rename_two(epctx_model *model)
 {
     static const epctx_str from[] = {{"x", 1}, {"a", 1}}, to[] = {{"a", 1}, {"x", 1}};
-    return epctx_rename_values(model, no_view, from, to, 2, NULL, NULL);
+    return epctx_rename_values(model, no_view, from, to, 2, NULL, NULL, NULL);
 }
 
 static epctx_view main_graph(const epctx_model *model)
@@ -804,7 +805,7 @@ TEST(rename_values)
     epctx_str name;
     size_t uses;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_rename_values(&model, no_view, from, to, 3, &uses, &error) == EPCTX_OK, "%s",
+    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
           error.message);
     CHECK_UINT(uses, 7); /* x, x, x; scale, scale; y, y */
     it = epctx_graph_nodes(branch(&model, "then_branch"));
@@ -817,12 +818,200 @@ TEST(rename_values)
     CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "x"));
     epctx_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
-    CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, &error),
+    CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, NULL, &error),
               EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "value 'x' cannot be called 'y'");
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
+}
+
+/* A pair {key, value} as field `number`. */
+static void put_pair(bytes *b, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(b, number, &pair);
+}
+
+/* Everything else that names values: training graphs and their bindings, sparse initializers,
+ * device configurations; functions have names of their own. */
+static bytes rare_places(void)
+{
+    bytes graph = {0}, model = {0}, training = {0}, algorithm = {0}, function = {0};
+    bytes node = new_node("Add", "", "add", "x,w", "y"), spec = {0}, device = {0};
+    bytes sparse = {0}, values = {0};
+    put_str(&device, 1, "configuration");
+    put_str(&spec, 1, "x");
+    put_child(&device, 2, &spec);
+    put_child(&node, 10, &device);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, NULL);
+    put_str(&values, 8, "w");
+    put_child(&sparse, 1, &values);
+    put_child(&graph, 15, &sparse);
+    put_str(&graph, 2, "main");
+    put_child(&model, 7, &graph);
+    put_int(&model, 1, 10);
+    add_node(&algorithm, "Sub", "step", "w,own", "new_w");
+    add_floats(&algorithm, "own", (const float[]){1}, 1);
+    put_child(&training, 2, &algorithm);
+    put_pair(&training, 4, "w", "new_w");
+    put_pair(&training, 4, "own", "w");
+    put_child(&model, 20, &training);
+    put_str(&function, 1, "twice");
+    put_str(&function, 4, "x");
+    put_str(&function, 5, "w");
+    node = new_node("Add", "", "inside", "x,x", "w");
+    put_child(&function, 7, &node);
+    put_child(&model, 25, &function);
+    add_opset(&model, "", 17);
+    return model;
+}
+
+/* How often a text stands in what is written. */
+static size_t occurrences(epctx_model *model, const char *text)
+{
+    bytes out = written(model);
+    size_t count = 0, size = strlen(text);
+    for (size_t i = 0; i + size <= out.size; i++)
+        count += memcmp(out.data + i, text, size) == 0;
+    bytes_free(&out);
+    return count;
+}
+
+TEST(rename_in_rare_places)
+{
+    static const epctx_str from[] = {{"w", 1}, {"x", 1}, {"own", 3}};
+    static const epctx_str to[] = {{"weights", 7}, {"input", 5}, {"other", 5}};
+    epctx_model model;
+    bytes b = rare_places();
+    epctx_error error;
+    epctx_cursor it;
+    epctx_function_view function;
+    epctx_node added;
+    size_t uses;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
+          error.message);
+    /* w: node, sparse, algorithm's node, two bindings; x: node, sharding, input. `own` is the
+     * algorithm's, and the function is another world. */
+    CHECK_UINT(occurrences(&model, "weights"), 5);
+    CHECK_UINT(occurrences(&model, "input"), 3);
+    CHECK_UINT(occurrences(&model, "other"), 0);
+    CHECK_UINT(uses, 8);
+    epctx_undo(&model, 0);
+    it = epctx_model_functions(&model);
+    CHECK_TRUE(epctx_next_function(&it, &function));
+    CHECK_INT(epctx_rename_values(&model, function.view, from, to, 2, NULL, &uses, &error),
+              EPCTX_OK);
+    CHECK_UINT(uses, 5);
+    CHECK_UINT(occurrences(&model, "weights"), 2);
+    memset(&added, 0, sizeof added);
+    added.name = epctx_str_of("added here");
+    added.op_type = epctx_str_of("Relu");
+    CHECK_INT(epctx_put_node(&model, function.view, &added, function.view, NULL, &error), EPCTX_OK);
+    it = epctx_model_functions(&model);
+    CHECK_TRUE(epctx_next_function(&it, &function));
+    CHECK_UINT(function.node_count, 2);
+    CHECK_INT(epctx_put_input(&model, function.view, &(epctx_value){0}, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A model from nothing, and a main graph that goes and comes back. */
+TEST(new_models)
+{
+    epctx_model model, other;
+    bytes b = nested(), out;
+    epctx_error error;
+    epctx_view graph;
+    CHECK_INT(epctx_model_open_memory(&other, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_new(&model, 10, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_read(&model).ir_version, 10);
+    CHECK_INT(epctx_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
+    CHECK_TRUE(!epctx_model_has_graph(&model));
+    CHECK_INT(put_simple(&model, "nowhere", no_view), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_put_copy(&model, epctx_model_read(&model).view, 7,
+                             epctx_model_graph(&other).view, no_view, &graph, &error),
+              EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch");
+    CHECK_INT(put_simple(&model, "here", no_view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch,here");
+    CHECK_STR(node_names(&other), "branch");
+    out = written(&model);
+    CHECK_TRUE(bytes_contain(&out, "in_else", 7));
+    bytes_free(&out);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(epctx_model_has_graph(&model));
+    CHECK_STR(node_names(&model), "");
+    epctx_model_close(&model);
+    epctx_model_close(&other);
+    bytes_free(&b);
+}
+
+/* Names that are keys inside a binary: of nodes and of values at them. */
+TEST(names_of_epnodes)
+{
+    static const epctx_str x[] = {{"x", 1}}, image[] = {{"image", 5}};
+    static const char *const sources[] = {"QNN", "EpctxNpuExecutionProvider"};
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        for (int npu = 0; npu < 2; npu++) {
+            for (int embed = 0; embed < 2; embed++) {
+                bytes graph = {0}, b;
+                epctx_name_opts opts;
+                epctx_model model;
+                epctx_error error;
+                size_t count;
+                bool free_name = npu || (nodes == 1 && embed);
+                memset(&opts, 0, sizeof opts);
+                for (int i = 0; i < nodes; i++) {
+                    bytes node = new_node("EPContext", "com.microsoft", i ? "second" : "first", "x",
+                                          i ? "z" : "y");
+                    add_attr_str(&node, "source", sources[npu], strlen(sources[npu]));
+                    add_attr_int(&node, "embed_mode", embed);
+                    add_attr_int(&node, "main_context", i == 0);
+                    add_attr_str(&node, "ep_cache_context", "c.bin", i == 0 ? 5 : 0);
+                    put_child(&graph, 1, &node);
+                }
+                add_node(&graph, "Relu", "other", "y", "r");
+                b = new_model(&graph);
+                CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+                CHECK_INT(epctx_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
+                          free_name ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+                CHECK_UINT(count, free_name ? nodes : 0);
+                CHECK_STR(node_names(&model),
+                          !free_name   ? (nodes == 1 ? "first,other" : "first,second,other")
+                          : nodes == 1 ? "p_first,other"
+                                       : "p_first,p_second,other");
+                epctx_undo(&model, 0);
+                opts.one_graph = true;
+                CHECK_INT(
+                    epctx_rename_node(&model, node_at(&model, 0).view, image[0], &opts, &error),
+                    npu || nodes == 1 ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+                CHECK_INT(epctx_rename_node(&model, node_at(&model, 0).view, epctx_str_of("other"),
+                                            &opts, &error),
+                          npu || nodes == 1 ? EPCTX_ERR_EXISTS : EPCTX_ERR_UNSUPPORTED);
+                epctx_undo(&model, 0);
+                CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, NULL, NULL, &error),
+                          npu ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+                if (!npu) CHECK_HAS(error.message, "qnn finds it in its binary by name");
+                opts.any_io = true;
+                epctx_undo(&model, 0);
+                CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, &opts, NULL, &error),
+                          EPCTX_OK);
+                epctx_undo(&model, 0);
+                CHECK_TRUE(writes(&model, &b));
+                epctx_model_close(&model);
+                bytes_free(&b);
+            }
+        }
+    }
 }
 
 TEST(attributes)
@@ -951,11 +1140,13 @@ typedef struct flaky {
     const epctx_io *files;
     int calls, fail_at;
     bool no_links;
+    bool dies; /* instead of failing */
 } flaky;
 
 static bool flaky_fails(flaky *f, epctx_error *error)
 {
     if (++f->calls != f->fail_at) return false;
+    if (f->dies) _exit(9);
     epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
     return true;
 }
@@ -1120,6 +1311,48 @@ TEST(failing_writes)
     bytes_free(&edited);
 }
 
+/* The process dies at any call that changes the disk: the file is the old or the new one, whole. */
+TEST(killed_while_writing)
+{
+    bytes b = sample(), edited;
+    bool done = false;
+    for (int run = 0; !done; run++) {
+        char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+        flaky f = {0};
+        epctx_io io = flaky_io(&f);
+        epctx_open_opts open_opts;
+        epctx_write_opts opts;
+        epctx_model model;
+        int child, result = 0;
+        memset(&open_opts, 0, sizeof open_opts);
+        memset(&opts, 0, sizeof opts);
+        open_opts.io = &io;
+        opts.overwrite = run % 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
+        CHECK_TRUE(run < 100 && mkdtemp(folder) != NULL);
+        snprintf(path, sizeof path, "%s/m.onnx", folder);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open_opts, NULL), EPCTX_OK);
+        CHECK_INT(epctx_model_write_file(&model, path, NULL, NULL), EPCTX_OK);
+        CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+        edited = written(&model);
+        f.calls = 0;
+        f.dies = true;
+        f.fail_at = run / 2 + 1;
+        child = fork();
+        CHECK_TRUE(child >= 0);
+        if (child == 0)
+            _exit(epctx_model_write_file(&model, path, &opts, NULL) == EPCTX_OK ? 0 : 1);
+        CHECK_TRUE(waitpid(child, &result, 0) == child && WIFEXITED(result));
+        done = WEXITSTATUS(result) == 0 && run % 2;
+        CHECK_TRUE(WEXITSTATUS(result) == 0 || WEXITSTATUS(result) == 9);
+        CHECK(file_is(folder, "m.onnx", WEXITSTATUS(result) == 0 ? &edited : &b),
+              "death at call %d: the file is neither the old nor the new one", f.fail_at);
+        CHECK_TRUE(folder_names(folder, true) != NULL);
+        epctx_model_close(&model);
+        bytes_free(&edited);
+    }
+    bytes_free(&b);
+}
+
 /* More than protobuf readers take: refused before anything is written. The payload is never
  * touched, so it need not exist. */
 TEST(huge_models)
@@ -1180,12 +1413,16 @@ int main(int argc, char **argv)
     RUN(bad_views);
     RUN(edits_in_subgraphs);
     RUN(rename_values);
+    RUN(rename_in_rare_places);
+    RUN(new_models);
+    RUN(names_of_epnodes);
     RUN(attributes);
     RUN(copies);
     RUN(stream_full);
     RUN(write_over_source);
     RUN(overwriting);
     RUN(failing_writes);
+    RUN(killed_while_writing);
     RUN(huge_models);
     RUN(write_over_pipe);
     return test_end();

@@ -156,6 +156,17 @@ before=$(sums)
 (trap '' XFSZ; ulimit -f 8; "$epctx" set b.onnx --in-place --overwrite backup metadata:k=v) \
     >"$log.out" 2>"$log.err"; code=$?
 unchanged "no room for the file in place" 1 "b.onnx"
+# A payload is never copied to memory: 300 MB go through 8 MB.
+truncate -s 300M huge
+if (ulimit -d 8192; "$top/build/epctx" set plain_ctx.onnx -o huge.onnx notes=@huge) \
+    >"$log.out" 2>"$log.err" && [ "$(stat -c %s huge.onnx)" -gt 314572800 ] &&
+    (ulimit -d 8192; "$top/build/epctx" prefix huge.onnx --in-place big_) \
+        >>"$log.out" 2>>"$log.err"; then
+    ok "a large payload needs no memory"
+else
+    fail "a large payload needs no memory" "it did not work with 8 MB of memory"
+fi
+rm -f huge huge.onnx
 mkdir locked
 cp plain_ctx.onnx locked/m.onnx
 chmod 555 locked
@@ -196,11 +207,15 @@ refused "rename a node to a name in use" 1 "another node" rename --nodes partly.
     strange relu
 epctx prefix partly_ctx.onnx -o p_ctx.onnx left_; result "prefix" "now 'left_Epctx"
 epctx rename p_ctx.onnx --in-place x image; result "rename in a compiled model" "places in all"
+refused "rename what the EP finds by name" 1 "--any-io" \
+    rename --ep qnn plain_ctx.onnx -o x.onnx x image
+epctx rename --ep qnn --any-io plain_ctx.onnx -o i_ctx.onnx x image; result "rename --any-io" "image"
 epctx prefix plain_ctx.onnx -o q_ctx.onnx left_; result "prefix of one node" "left_"
-for m in plain_ctx q_ctx; do
+for m in plain_ctx q_ctx i_ctx; do
     "$epctx" run $m.onnx --seed 7 --dump $m.io >"$log.out" 2>"$log.err" || fail "run" "$m.onnx"
 done
 same "a prefix changes no output" plain_ctx.io/output_0.bin q_ctx.io/output_0.bin
+same "a renamed input changes no output" plain_ctx.io/output_0.bin i_ctx.io/output_0.bin
 refused "prefix where the name is a key" 1 "several nodes share a context" \
     prefix partly_ctx.onnx --ep qnn -o x.onnx left_
 refused "prefix of a binary that may hold more" 1 "--one-graph" \

@@ -86,9 +86,12 @@ static int rename_values(rename_work *work, const char **names, size_t count)
         }
         output_change(&work->out, "value '%s': now '%s'", names[2 * i], names[2 * i + 1]);
     }
-    if (epctx_rename_values(&work->model, main_graph, from, to, count, &uses, &work->error) !=
-        EPCTX_OK)
+    if (epctx_rename_values(&work->model, main_graph, from, to, count, &work->opts, &uses,
+                            &work->error) != EPCTX_OK) {
+        if (work->error.status == EPCTX_ERR_UNSUPPORTED)
+            return cli_fail_text("%s (--any-io if it does not)", work->error.message);
         return cli_fail(&work->error);
+    }
     output_change(&work->out, "%zu places in all", uses);
     return CLI_OK;
 }
@@ -140,6 +143,7 @@ static int run(int argc, char **argv)
     const cli_option options[] = {OUTPUT_OPTIONS(work.out),
                                   {"--nodes", NULL, &work.nodes},
                                   {"--one-graph", NULL, &work.opts.one_graph},
+                                  {"--any-io", NULL, &work.opts.any_io},
                                   {"--ep", &profile, NULL},
                                   {NULL, NULL, NULL}};
     if (operands == NULL) {
@@ -161,13 +165,18 @@ static int run(int argc, char **argv)
 
 const cli_command cli_rename = {
     "rename",
-    "[--nodes [--one-graph] [--ep NAME]] " OUTPUT_USAGE "\n                    MODEL OLD NEW...",
+    "[--any-io] [--ep NAME] [--nodes [--one-graph]] " OUTPUT_USAGE
+    "\n                    MODEL OLD NEW...",
     "give values or nodes other names, everywhere",
     "Renames values of the main graph wherever the name stands: nodes, inputs and outputs,\n"
     "initializers, value_info, quantization annotations, training, and subgraphs that use it. A\n"
-    "name that is in use is refused; two names may be swapped.\n\n"
+    "name that is in use is refused; two names may be swapped. Some EPs find the inputs and "
+    "outputs\n"
+    "of an EPContext node inside the binary by name: these values keep theirs.\n\n"
     "  --nodes              rename nodes instead\n"
     "  --one-graph          with --nodes: see 'epctx prefix'\n"
-    "  --ep NAME            with --nodes: the EP that loads the model\n" OUTPUT_HELP,
+    "  --any-io             values at EPContext nodes are free, whatever the EP does\n"
+    "  --ep NAME            the EP that loads the model; default: what the nodes' source "
+    "says\n" OUTPUT_HELP,
     run,
 };
