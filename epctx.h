@@ -14692,8 +14692,11 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
     memset(&v, 0, sizeof v);
     opts.no_files = true;
     opts.profile = profile;
-    opts.allocator = &model->arena.allocator;
-    opts.allocator = opts.allocator->alloc_fn != NULL ? opts.allocator : NULL;
+    opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
+    if (model->path[0] == '\0') { /* where a new model will stand is not its fault */
+        opts.context_file_path = "model.onnx";
+        opts.external_folder = ".";
+    }
     v.allowed = allowed;
     v.error = error;
     if (epctx_lint(model, &opts, epctx__verdict_found, &v, NULL, error) != EPCTX_OK || v.refused) {
@@ -15197,6 +15200,9 @@ static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, 
                (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
             at = ends[at].before;
         }
+        if (at == EPCTX_MAP_NONE && link->to == EPCTX_ANY_PART) {
+            continue;
+        }
         if (at == EPCTX_MAP_NONE) {
             epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
                        "no earlier model has the output '%S' for the input '%S'", &link->output,
@@ -15254,7 +15260,7 @@ static bool epctx__guest_join(epctx__guest *g)
         }
         g->linked += !end->input;
     }
-    if (g->w->opts.chain && g->linked == 0) {
+    if (g->number > 0 && g->w->opts.chain && g->linked == 0) {
         epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
                    "none of its inputs has the name of an output of an earlier model: name the "
                    "connections");

@@ -107,7 +107,7 @@ static int run(int argc, char **argv)
     const char **files = (const char **)calloc((size_t)argc + 1, sizeof *files);
     merge_wish w;
     int code = CLI_USAGE;
-    int given;
+    int given = 0;
     size_t i;
     memset(&w, 0, sizeof w);
     output_init(&w.out);
@@ -123,8 +123,8 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     if (files == NULL) return cli_fail_text("out of memory");
-    given = cli_parse_some(&cli_merge, argc, argv, options, files, 2, argc);
-    if (given >= 0 && output_check(&w.out, files[0])) {
+    if (cli_parse_many(&cli_merge, argc, argv, options, files, 2, argc, &given) &&
+        output_check(&w.out, files[0])) {
         w.count = (size_t)given;
         w.parts = (epctx_part *)calloc(w.count, sizeof *w.parts);
         w.models = (epctx_model *)calloc(w.count, sizeof *w.models);
