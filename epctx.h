@@ -14660,6 +14660,32 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
     return true;
 }
 
+/* Views that are collected before the model is edited. */
+typedef struct epctx__views {
+    void *list;
+    size_t count, room;
+} epctx__views;
+
+static bool epctx__views_add(epctx__convert *c, epctx__views *views, epctx_view view)
+{
+    if (!epctx__list_room(c->arena, &views->list, views->count, &views->room, sizeof view)) {
+        return epctx__convert_nomem(c);
+    }
+    ((epctx_view *)views->list)[views->count++] = view;
+    return true;
+}
+
+static bool epctx__views_remove(epctx__convert *c, const epctx__views *views)
+{
+    size_t i;
+    for (i = 0; i < views->count; i++) {
+        if (epctx_remove(c->model, ((const epctx_view *)views->list)[i], c->error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* -- rules that the result breaks and its parts do not -- */
 
 typedef struct epctx__verdict {
@@ -14939,7 +14965,8 @@ typedef struct epctx__merge {
     int64_t ir_version;
     epctx_map outer, inner; /* names of values in the result's main graph; in its bodies */
     epctx_map nodes;        /* names of nodes */
-    epctx_map partitions;   /* partition names that are keys */
+    epctx_map partitions;   /* partition names that are keys -> number of the model */
+    epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
     epctx_map functions;    /* domain, name, overload -> number in the result */
     uint32_t function_count;
@@ -15451,53 +15478,77 @@ static bool epctx__guest_nodes(epctx__guest *g)
     return true;
 }
 
+/* Whether a node finds its graph by its partition name in a context that others share. */
+static bool epctx__by_partition(const epctx_node_view *node, epctx_epnode *ep)
+{
+    const epctx_profile *profile = epctx__merge_profile(node);
+    return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
+           profile->payload == EPCTX_PAYLOAD_SHARED &&
+           epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
+}
+
+/* Which partition names more than one model has. */
+static bool epctx__merge_partitions(epctx__merge *w, size_t number)
+{
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(w->parts[number].model));
+    epctx_node_view node;
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_epnode ep;
+        uint32_t part;
+        if (!epctx__by_partition(&node, &ep)) {
+            continue;
+        }
+        part = epctx_map_get(&w->partitions, ep.partition_name);
+        if (part != EPCTX_MAP_NONE && part != (uint32_t)number &&
+            !epctx__combine_put(&w->m, &w->twice, ep.partition_name, 1)) {
+            return false;
+        }
+        if (!epctx__combine_put(&w->m, &w->partitions, ep.partition_name, (uint32_t)number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Two nodes that ask one context for the same partition would be one: where the names clash, the
- * binary of the later model stays a file of its own, and its secondary nodes name it themselves. */
+ * binary of the later model stays a file of its own, and secondary nodes name theirs themselves. */
 static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
-    epctx_view main_node = epctx__no_view();
-    void *views = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx_str file = epctx_str_of("");
+    epctx__views views;
     size_t mains = 0;
     size_t i;
+    memset(&views, 0, sizeof views);
     *alone = false;
     while (epctx_next_node(&nodes, &node)) {
         epctx_epnode ep;
-        const epctx_profile *profile = epctx__merge_profile(&node);
-        if (!epctx_is_epnode(&node) || profile->key != EPCTX_KEY_PARTITION ||
-            profile->payload != EPCTX_PAYLOAD_SHARED ||
-            epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+        bool twice;
+        if (!epctx__by_partition(&node, &ep)) {
             continue;
         }
-        *alone = *alone || epctx__has(&g->w->partitions, ep.partition_name);
-        if (ep.main_context == 1 && ep.ep_cache_context.size > 0) {
-            main_node = node.view;
-            mains++;
-        } else if (ep.main_context == 0 && epctx__has(&g->w->partitions, ep.partition_name)) {
-            if (!epctx__list_room(g->c.arena, &views, count, &room, sizeof node.view)) {
-                return epctx__convert_nomem(&g->c);
-            }
-            ((epctx_view *)views)[count++] = node.view;
+        twice = epctx__has(&g->w->twice, ep.partition_name);
+        *alone = *alone || (twice && g->number > 0);
+        if (ep.main_context == 1 && ep.embed_mode == 0) {
+            mains += !epctx_str_eq(ep.ep_cache_context, file);
+            file = ep.ep_cache_context;
+        } else if (ep.main_context == 0 && twice &&
+                   !epctx__views_add(&g->c, &views, node.view)) {
+            return false;
         }
     }
-    for (i = 0; i < count && mains == 1; i++) {
-        epctx_view view = ((const epctx_view *)views)[i];
-        epctx_node_view first = epctx_node_of(main_node);
-        epctx_epnode ep;
-        if (epctx_epnode_read(&first, &ep, g->c.error) != EPCTX_OK || ep.embed_mode != 0) {
-            break; /* lint says what is wrong with the result */
-        }
-        first = epctx_node_of(view);
+    /* With several binaries lint says what is wrong with the result. */
+    for (i = 0; i < views.count && mains == 1; i++) {
+        epctx_view view = ((const epctx_view *)views.list)[i];
+        node = epctx_node_of(view);
         if (!epctx__convert_int(&g->c, view, "main_context", 1) ||
             !epctx__convert_int(&g->c, view, "embed_mode", 0) ||
-            !epctx__convert_str(&g->c, view, "ep_cache_context", ep.ep_cache_context) ||
-            !epctx__combine_say(&g->w->m, g->number, first.name,
-                                "node '%S' names the binary itself: an earlier model has a "
-                                "partition of the same name",
-                                &first.name)) {
+            !epctx__convert_str(&g->c, view, "ep_cache_context", file) ||
+            !epctx__combine_say(&g->w->m, g->number, node.name,
+                                "node '%S' names the binary itself: another model has a partition "
+                                "of the same name",
+                                &node.name)) {
             return false;
         }
     }
@@ -15870,10 +15921,7 @@ static bool epctx__guest_settle(epctx__guest *g)
         }
     }
     while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__combine_put(&w->m, &w->nodes, node.name, 1) ||
-            (epctx_is_epnode(&node) &&
-             !epctx__combine_put(&w->m, &w->partitions, epctx__attr_str(&node, "partition_name"),
-                                 1))) {
+        if (!epctx__combine_put(&w->m, &w->nodes, node.name, 1)) {
             return false;
         }
     }
@@ -16020,7 +16068,8 @@ static bool epctx__merge_check(epctx__merge *w)
             epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "training information cannot be merged");
             ok = false;
         }
-        if (!ok || !epctx__verdict_of(model, NULL, NULL, w->allowed, error)) {
+        if (!ok || !epctx__verdict_of(model, NULL, NULL, w->allowed, error) ||
+            !epctx__merge_partitions(w, i)) {
             epctx_blame(error, model->path, NULL, NULL);
             return false;
         }
@@ -16083,6 +16132,7 @@ EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
     epctx_map_init(&w.inner, w.m.c.arena);
     epctx_map_init(&w.nodes, w.m.c.arena);
     epctx_map_init(&w.partitions, w.m.c.arena);
+    epctx_map_init(&w.twice, w.m.c.arena);
     epctx_map_init(&w.domains, w.m.c.arena);
     epctx_map_init(&w.functions, w.m.c.arena);
     epctx_map_init(&w.end_names, w.m.c.arena);
@@ -16412,31 +16462,6 @@ static bool epctx__split_contexts(epctx__split *s)
 }
 
 /* -- split: what goes and what comes -- */
-
-typedef struct epctx__views {
-    void *list;
-    size_t count, room;
-} epctx__views;
-
-static bool epctx__views_add(epctx__convert *c, epctx__views *views, epctx_view view)
-{
-    if (!epctx__list_room(c->arena, &views->list, views->count, &views->room, sizeof view)) {
-        return epctx__convert_nomem(c);
-    }
-    ((epctx_view *)views->list)[views->count++] = view;
-    return true;
-}
-
-static bool epctx__views_remove(epctx__convert *c, const epctx__views *views)
-{
-    size_t i;
-    for (i = 0; i < views->count; i++) {
-        if (epctx_remove(c->model, ((const epctx_view *)views->list)[i], c->error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Whether a value exists in the result. */
 static bool epctx__split_lives(const epctx__split *s, epctx_str name)
