@@ -16238,12 +16238,13 @@ static bool epctx__split_wishes(epctx__split *s)
 {
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     size_t i;
-    bool wanted = s->opts.input_count > 0;
-    if ((s->opts.output_count == 0 &&
+    bool inputs_wanted = s->opts.input_count > 0;
+    bool outputs_wanted = s->opts.output_count > 0;
+    if ((!outputs_wanted &&
          !epctx__split_defaults(s, epctx_graph_outputs(graph), &s->opts.outputs,
                                 &s->opts.output_count, false)) ||
-        (!wanted && !epctx__split_defaults(s, epctx_graph_inputs(graph), &s->opts.inputs,
-                                           &s->opts.input_count, true))) {
+        (!inputs_wanted && !epctx__split_defaults(s, epctx_graph_inputs(graph), &s->opts.inputs,
+                                                  &s->opts.input_count, true))) {
         return false;
     }
     s->reached = (uint8_t *)epctx__convert_array(&s->m.c, s->opts.input_count, 1);
@@ -16266,7 +16267,8 @@ static bool epctx__split_wishes(epctx__split *s)
         if (!epctx__split_known(s, name)) {
             return epctx__split_unknown(s, name);
         }
-        if (epctx__has(&s->ends, name) && (wanted || !epctx__has(&s->cuts, name))) {
+        /* A model may hand an input straight through; a part of it that does is none. */
+        if (epctx__has(&s->ends, name) && (inputs_wanted || outputs_wanted)) {
             epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "'%S' is named as input and output, or twice",
                        &name);
             return false;

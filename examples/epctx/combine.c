@@ -181,7 +181,7 @@ int write_combined(output *out, epctx_model *model, epctx_combined *combined)
     for (i = 0; i < combined->file_count; i++)
         output_file(out, combined->files[i].kept ? "keep" : "write", combined->files[i].path,
                     &combined->files[i].size, NULL);
-    size = epctx_model_size(model);
+    size = out->size = epctx_model_size(model);
     snprintf(note, sizeof note, "the old one is %s", backup);
     output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
     return output_done(out);
