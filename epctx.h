@@ -847,8 +847,8 @@ typedef enum epctx_confidence {
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
-#define EPCTX_ALL_NAME          0x800u /* external: every node is primary and names the binary */
-#define EPCTX_IO_NAMES         0x1000u /* finds inputs and outputs in the binary by value name */
+#define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
+#define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1475,7 +1475,7 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
     bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
-    bool any_io;    /* values at EPContext nodes may change though the profile says EPCTX_IO_NAMES */
+    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
 
@@ -1636,7 +1636,7 @@ EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
                                            epctx_changes *changes, epctx_error *error);
 /* Initializers that nothing reads go. One that makes an input optional, that a body captures or
- * that a quantization annotation names is read. */
+ * that a quantization annotation or training names is read. */
 EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
                                         epctx_changes *changes, epctx_error *error);
 
@@ -3136,7 +3136,8 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
 {
     int code = errno;
     epctx_status status = code == ENOENT || code == ENOTDIR ? EPCTX_ERR_NOT_FOUND : EPCTX_ERR_IO;
-    epctx_fail(error, status, "cannot %s: %s", what, strerror(code));
+    epctx_fail(error, status, "cannot %s%s: %s", what, path[0] == '\0' ? " an empty path" : "",
+               strerror(code));
     epctx_blame(error, path, NULL, NULL);
     return status;
 }
@@ -3321,6 +3322,11 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         if (errno != EEXIST) {
             break;
         }
+    }
+    if (errno == ENOENT || errno == ENOTDIR) {
+        epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot be written, its folder does not exist");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_NOT_FOUND;
     }
     return epctx__io_error(error, "create a temporary file for", path);
 }
@@ -4579,7 +4585,7 @@ EPCTX_API epctx_attr_view epctx_attr_of(epctx_view view)
             attr.t = f.body;
         } else if (f.number == 6 && len) {
             attr.g = f.body;
-        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && f.value <= 14) {
+        } else if (f.number == 20 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 14) {
             attr.type = (int32_t)(uint32_t)f.value;
         } else if (f.number == 21 && len) {
             attr.ref_attr_name = epctx__view_str(f.body);
@@ -4652,8 +4658,8 @@ EPCTX_API epctx_tensor_view epctx_tensor_of(epctx_view view)
             tensor.raw.size = f.body.size;
         } else if (f.number == 13 && len) {
             epctx__external_entry(&tensor, f.body);
-        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && f.value <= 1) {
-            tensor.external = f.value == 1;
+        } else if (f.number == 14 && f.wire == EPCTX_WIRE_VARINT && (uint32_t)f.value <= 1) {
+            tensor.external = (uint32_t)f.value == 1;
         }
     }
     it = epctx_tensor_dims(&tensor);
@@ -5315,8 +5321,6 @@ EPCTX_API epctx_status epctx_epnode_read(const epctx_node_view *node, epctx_epno
  *
  * Where the facts are from. ORT: microsoft/onnxruntime main at 1.30-dev, below
  * onnxruntime/core/providers unless said otherwise. QNNP: onnxruntime/onnxruntime-qnn.
- * Inputs and outputs are found by name (EPCTX_IO_NAMES) also in OpenVINO (openvino/backends/
- * basic_backend.cc: "Input names mismatch") and in both TensorRT EPs (tensor names of the engine).
  * ============================================================================================== */
 
 static char epctx__lower(char c)
@@ -5434,35 +5438,34 @@ static const epctx_profile epctx__profiles[] = {
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
+     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
+     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
      {"OpenVINOExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_MIX | EPCTX_ALL_NAME | EPCTX_IO_NAMES,
-     EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. */
+     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
+     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"TensorrtExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
-     epctx__check_tensorrt},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
+     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; failures come
-     * out as FAIL. */
+     * every node although each has its own engine; embedded unless told otherwise; tensors are
+     * matched as in tensorrt; failures come out as FAIL. */
     {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
      EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
-     EPCTX_PAYLOAD_EACH, 0, 1,
-     "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other; parameters
-     * of the program are matched by name. */
+     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     * program's parameters are matched by name. */
     {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
      {"MIGraphXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
+     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
     {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
@@ -8303,7 +8306,7 @@ static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, ui
 {
     if (type == EPCTX__T_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
-    } else if (type == EPCTX__T_ATTR && number == 20 && value <= 14) {
+    } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
         s->attr_type = (int32_t)(uint32_t)value;
     } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
@@ -10312,6 +10315,7 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *owner, *previous, *slot;
     epctx_status status;
+    uint32_t kind;
     epctx_error_clear(error);
     status = epctx__locate_message(model, parent, &owner, error);
     if (status == EPCTX_OK) {
@@ -10323,12 +10327,13 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
     if (number == 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
-    slot = epctx__last_of(owner, number);
-    if ((epctx__field_kind(epctx__slot_type(owner), number) & EPCTX__ONE) != 0 &&
-        epctx__is_message(epctx__field_kind(epctx__slot_type(owner), number)) && slot != NULL &&
-        slot->number == number && !slot->removed) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
-                          (uint64_t)number);
+    kind = epctx__field_kind(epctx__slot_type(owner), number);
+    if (epctx__is_message(kind) && (kind & EPCTX__ONE) != 0) {
+        slot = epctx__last_of(owner, number);
+        if (slot != NULL && slot->number == number && !slot->removed) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                              (uint64_t)number);
+        }
     }
     slot = epctx__copy_view(&b, number, other);
     status = epctx__place(model, &b, owner, previous, slot, error);
@@ -12062,6 +12067,7 @@ typedef struct epctx__convert {
     size_t part_count, part_room;
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
+    bool inner;     /* past the main graph, in its bodies */
 } epctx__convert;
 
 static bool epctx__convert_nomem(epctx__convert *c)
@@ -13264,6 +13270,31 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     return true;
 }
 
+/* Training graphs read and replace initializers of the main graph. */
+static bool epctx__prune_training(epctx__convert *c, epctx_map *used)
+{
+    epctx_cursor it = epctx_model_trainings(c->model);
+    epctx_training_view training;
+    int updates;
+    while (epctx_next_training(&it, &training)) {
+        if (!epctx__prune_used(c, used, training.initialization) ||
+            !epctx__prune_used(c, used, training.algorithm)) {
+            return false;
+        }
+        for (updates = 0; updates < 2; updates++) {
+            epctx_cursor pairs = epctx_training_bindings(&training, updates == 1);
+            epctx_pair pair;
+            while (epctx_next_pair(&pairs, &pair)) {
+                if (!epctx__prune_use(c, used, pair.key) ||
+                    !epctx__prune_use(c, used, pair.value)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
 static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
                              epctx_str name)
 {
@@ -13282,9 +13313,10 @@ static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
     epctx_sparse_view sparse;
     epctx_map used;
     epctx_map_init(&used, c->arena);
-    if (!epctx__prune_used(c, &used, view)) {
+    if (!epctx__prune_used(c, &used, view) || (!c->inner && !epctx__prune_training(c, &used))) {
         return false;
     }
+    c->inner = true;
     while (epctx_next_tensor(&tensors, &tensor)) {
         if (!epctx__prune_one(c, &used, tensor.view, tensor.name)) {
             return false;

@@ -62,6 +62,31 @@ for command in compile info run copy dump; do
     epctx $command; result "$command without a file" 2 "usage: epctx $command"
     epctx $command a b c; result "$command with too many files" 2 "too many"
 done
+for command in compile info run copy dump ls lint check explain get diff scan dot; do
+    epctx help $command; cp out want
+    epctx $command -h; result "help and -h of $command" 0 "usage: epctx $command"
+    same "help $command is $command -h" want out
+done
+epctx help; cp out want
+epctx --help; same "help is --help" want out
+epctx help frobnicate; result "help of an unknown command" 2 "frobnicate"
+epctx help info lint; result "help of two commands" 2 "too many"
+epctx lintt x; result "unknown command like another" 2 "did you mean 'lint'"
+epctx hlep; result "unknown command like help" 2 "there is no command 'hlep'"
+epctx --hepl; result "unknown option instead of a command" 2 "--hepl"
+epctx info --jsno plain.onnx; result "unknown option like another" 2 "did you mean --json?"
+epctx info --no-progress plain.onnx; result "--no-progress" 0 "small"
+epctx info ""; result "empty path" 1 "an empty path"
+epctx scan ""; result "empty path of scan" 1 "an empty path"
+epctx info .; result "folder instead of a model" 1 "is a folder"
+epctx run --seed 3 --input-dir d plain.onnx; result "--seed and --input-dir" 2 "--input-dir"
+epctx ls --json -0 plain.onnx; result "ls --json -0" 2 "-0"
+epctx check --profile foo plain.onnx
+if [ $code -eq 64 ] && grep -q "^epctx: --profile: .*'foo', only qnn " err; then
+    echo "ok unknown profile"
+else
+    fail "unknown profile" "expected --profile and the names"
+fi
 "$epctx" >out 2>err; code=$?
 if [ $code -eq 2 ] && [ ! -s out ] && grep -q usage err; then
     echo "ok no command"
@@ -83,7 +108,8 @@ epctx copy --rebuild partly.onnx b.onnx; result "copy --rebuild" 0
 same "copy --rebuild is the same" partly.onnx b.onnx
 cp plain.onnx ./-dash.onnx
 epctx copy -- -dash.onnx c.onnx; result "name with a dash" 0
-epctx copy plain.onnx nowhere/x.onnx; result "copy into a missing folder" 1 "nowhere/x.onnx"
+epctx copy plain.onnx nowhere/x.onnx
+result "copy into a missing folder" 1 "nowhere/x.onnx: cannot be written, its folder does not exist"
 mkdir folder
 epctx copy plain.onnx folder; result "copy onto a folder" 1 "folder"
 rm -rf folder a.onnx b.onnx c.onnx ./-dash.onnx
@@ -112,7 +138,8 @@ epctx compile plain.onnx -o embedded.onnx --embed; result "compile --embed" 0 "e
 epctx compile plain.onnx -o=x.onnx; result "short options take no =" 2
 epctx compile plain.onnx --prefix=left_ -o prefix_ctx.onnx; result "compile --prefix" 0
 epctx info prefix_ctx.onnx; result "prefix in the node's name" 0 "'left_"
-epctx compile plain.onnx -f --arch pdp-11; result "unknown architecture" 1 "pdp-11"
+epctx compile plain.onnx -f --arch pdp-11
+result "unknown architecture" 1 "'pdp-11' is unknown; there are: generic"
 epctx compile partly.onnx; result "compile in parts" 0 "1 left to the CPU"
 epctx compile partly.onnx -f --require-all; result "compile --require-all" 1 "strange"
 epctx compile plain.onnx -o folder_ctx; result "output without an extension" 1 "folder_ctx"
@@ -170,6 +197,71 @@ epctx run partly_ctx.onnx --dump never; result "run with a node left over" 1 "'s
 epctx run alone/plain_ctx.onnx; result "run without the binary" 1 "plain_npu.bin"
 epctx dump plain_ctx.onnx; result "dump" 0 "EPContext"
 
+# -- one of a thing --
+epctx info plain_ctx.onnx; result "one node" 0 "1 EPContext node, 0 others"
+epctx info partly_ctx.onnx; result "two nodes" 0 "2 EPContext nodes, 1 other,"
+epctx scan plain_ctx.onnx; result "one node scanned" 0 "1 node, 1 of them EPContext"
+epctx ls plain_ctx.onnx; result "one user" 0 "1 time, first in"
+epctx lint --no-files plain_ctx.onnx; result "no finding" 0 "0 errors, 0 warnings,"
+epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "called 'wrong'"
+grep -q "^  '.*_0'$" err && grep -q "^  '.*_1'$" err || fail "get of a wrong node" "no names"
+epctx get plain_ctx.onnx sauce; result "get of a wrong attribute" 1 "no attribute 'sauce'"
+grep -q '^  source$' err || fail "get of a wrong attribute" "no names"
+
+# -- diff: what is the same, whatever it is stored as --
+"$python" "$top/tests/judge/values.py" . || fail "values" "the models could not be made"
+for other in typed external raw; do
+    epctx diff raw.onnx $other.onnx; result "diff of raw and $other" 0
+    [ -s out ] && fail "diff of raw and $other" "there are differences"
+done
+epctx diff raw.onnx other.onnx; [ $code -eq 1 ] || fail "diff of other values" "exit code $code"
+# Every tensor is another one: 26 initializers, a sparse one, and in 4 attributes, 2 bodies, a
+# function and a training graph.
+if [ "$(grep -c '^~ ' out)" -eq 35 ] && [ "$(wc -l <out)" -eq 35 ]; then
+    echo "ok diff of other values"
+else
+    fail "diff of other values" "expected 35 changes, found $(wc -l <out)"
+fi
+grep -qF "initializer 'of type 22': int4[32], bytes " out || fail "diff of other values" "int4"
+mv tensors.bin away.bin
+epctx diff raw.onnx external.onnx
+[ $code -eq 1 ] && grep -q "unreadable: .*tensors.bin" out ||
+    fail "diff without the data file" "expected that it says so"
+mv away.bin tensors.bin
+
+# -- explain: what users meet, and a word of the cause or the cure --
+explains() {
+    epctx explain "$1"; result "explain: $1" 0 "$2"
+}
+while IFS='|' read -r message word; do
+    explains "$message" "$word"
+done <<'END'
+Could not find an implementation for EPContext(1) node with name 'EPContextNode0'|27622
+Failed to find kernel for com.microsoft.EPContext(1) (node:'n' ep:''). Kernel not found|append that EP
+Fatal error: com.microsoft:EPContext(-1) is not a registered function/op|contrib operators
+EPContext node generated by 'OpenVINOExecutionProvider' is not compatible with any execution provider added to the session.|append that EP
+Error No Op registered for EPContext with domain_version of 13|E003
+Type Error: Type 'tensor(string)' of input parameter (x) of operator (EPContext) in node (n) is invalid.|E026
+GetFileSizeIfValid Context binary does not exist:|31977
+Failed to load from EpContext model. LoadCachedQnnContextFromBuffer Failed to create context from binary. Error code: 5005|newer QNN SDK
+Could not create context from binary for context index = 0 : err 5000|HTP architecture
+TensorRT EP could not deserialize engine from binary data|TensorRT version
+External data path escapes model directory.|leaves its folder
+Unable to compile any nodes. Check that the session EPs support compilation|Append the EP first
+Failed to generate EP context model since the file 'm_ctx.onnx' exists already.|Compile API
+Encountered an invalid node while compiling a model. Please ensure the input model is not already compiled.|original model
+Invalid model. Node input 'w' is not output of any previous nodes.|32131
+[ShapeInferenceError] type inference failed EPContext|E027
+location: */_ORT_MEM_ADDR_/*|28158
+Cannot serialize ONNX ModelProto larger than 2GB|embed_mode 0
+Model data size exceeds maximum supported size (2GB).|Load it from its file
+Inference session with a model loaded from bytes was configured with EPContext model generation enabled but without a valid location|ep.context_file_path
+Deserialize tensor onnx::MatMul_1 failed.GetFileLength for ./model.onnx_data failed:Invalid fd|E034
+The requested API version [29] is not available, only API versions [1, 22] are supported in this build.|newer ORT
+LoadLibrary failed with error 126 "" when trying to load "onnxruntime_providers_x.dll"|not found (126)
+OrtErrorCode 13 MODEL_REQUIRES_COMPILATION|disable_model_compile
+END
+
 # Two contexts in one model: the second one's input is the first one's output.
 if "$python" - "$top/tests/judge" <<'END'
 import sys
@@ -218,4 +310,10 @@ fi
 printf '\010\010\022\006a\033[2Jb' >hostile.onnx
 epctx info hostile.onnx; result "control characters" 0 'a\x1b[2Jb'
 grep -q "$(printf '\033')" out && fail "control characters" "they reach the terminal"
+
+# -- for programs, and on a terminal --
+"$python" "$top/tests/judge/cli.py" "$epctx" programs 2>judge.err || {
+    status=1
+    cat judge.err
+}
 exit $status

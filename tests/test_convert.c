@@ -607,6 +607,36 @@ TEST(prune_what_nobody_reads)
     CHECK_TRUE(same_files("o.onnx", "p.onnx"));
 }
 
+TEST(prune_spares_training_and_quantization)
+{
+    static const float data[2] = {1, 2};
+    bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0}, note = {0};
+    epctx_error error;
+    clear_root();
+    add_node(&graph, "Op", "op", "x", "y");
+    add_floats(&graph, "in_algorithm", data, 2);
+    add_floats(&graph, "bound", data, 2);
+    add_floats(&graph, "scale", data, 2);
+    add_floats(&graph, "free", data, 2);
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, "scale");
+    put_str(&note, 1, "x");
+    put_child(&note, 2, &pair);
+    put_child(&graph, 14, &note);
+    model = new_model(&graph);
+    add_node(&algorithm, "Op", "step", "in_algorithm", "new");
+    put_child(&training, 2, &algorithm);
+    put_str(&pair, 1, "bound");
+    put_str(&pair, 2, "new");
+    put_child(&training, 4, &pair);
+    put_child(&model, 20, &training);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "pruned free; ");
+}
+
 /* -- weightless -- */
 
 static void make_weightless(const char *name, const float *w, size_t count, bool source)
@@ -1179,6 +1209,7 @@ int main(int argc, char **argv)
     RUN(weights_inverse_restores_bytes);
     RUN(weights_damaged_files);
     RUN(prune_what_nobody_reads);
+    RUN(prune_spares_training_and_quantization);
     RUN(weightless_and_back);
     RUN(weightless_needs_the_ep);
     RUN(group_keeps_and_refuses);

@@ -83,7 +83,8 @@ same "extract gives what compile writes" sub/m_ctx.onnx m_ctx.onnx
 same "extract gives the binary" sub/m_npu.bin m_npu.bin
 judged "extract" contexts e.onnx sub/m_ctx.onnx
 epctx embed sub/m_ctx.onnx -o again.onnx; same "embed, extract, embed" again.onnx e.onnx
-epctx extract e.onnx -o m2_ctx.onnx --name m_npu.bin; result "extract keeps equal files" 0 "keep m_npu.bin"
+epctx extract e.onnx -o m2_ctx.onnx --name m_npu.bin
+result "extract keeps equal files" 0 "keep m_npu.bin"
 cp e.onnx in.onnx
 epctx extract --in-place in.onnx --json; result "extract --in-place --json" 0
 "$python" -c 'import json; r = json.load(open("out")); assert r["files"][0] == {"action": "write",
@@ -101,7 +102,8 @@ epctx embed --node nobody m_ctx.onnx -o x.onnx; result "embed of an unknown node
 epctx embed plain.onnx -o x.onnx; result "embed of an ordinary model" 1 "compile the model first"
 
 # -- weights --
-epctx init --external --threshold 0 plain.onnx -o x.onnx; result "init --external" 0 "write x.onnx.data"
+epctx init --external --threshold 0 plain.onnx -o x.onnx
+result "init --external" 0 "write x.onnx.data"
 judged "init --external" weights plain.onnx x.onnx
 epctx init --inline x.onnx -o i.onnx; result "init --inline" 0 "inlined 'w'"
 judged "init --inline" weights plain.onnx i.onnx
@@ -126,12 +128,14 @@ epctx mv mv/m_npu.bin mv/new.bin; result "mv" 0 "two_ctx.onnx: 1 node"
 judged "mv" contexts m_ctx.onnx mv/two_ctx.onnx
 mkdir mv/deep
 epctx mv mv/new.bin mv/deep/er.bin --json; result "mv into a folder" 0 '"note": "mv/deep/er.bin"'
-epctx get --node "$main" mv/one_ctx.onnx ep_cache_context; result "the name in a folder" 0 "deep/er.bin"
+epctx get --node "$main" mv/one_ctx.onnx ep_cache_context
+result "the name in a folder" 0 "deep/er.bin"
 epctx mv mv/deep/er.bin mv/m_npu.bin mv/one_ctx.onnx mv/two_ctx.onnx; result "mv of given models" 0
 same "mv there and back" mv/one_ctx.onnx m_ctx.onnx
 epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "has this name already"
 epctx mv mv/m_npu.bin other.bin; result "mv out of the folder" 1 "outside of the model's folder"
-epctx mv plain.onnx other.bin mv/one_ctx.onnx; result "mv of a file that no node names" 1 "nothing is renamed"
+epctx mv plain.onnx other.bin mv/one_ctx.onnx
+result "mv of a file that no node names" 1 "nothing is renamed"
 echo broken >mv/broken.onnx
 epctx mv mv/m_npu.bin mv/x.bin; result "mv beside a broken model" 1 "broken.onnx"
 epctx mv mv/m_npu.bin mv/x.bin mv/one_ctx.onnx; result "mv past a broken model" 0
@@ -159,7 +163,8 @@ bad "missing folder" "folder does not exist" "$epctx" extract --in-place bad/e.o
 bad "result exists" "-f replaces it" "$epctx" embed bad/m_ctx.onnx -o bad/e.onnx
 bad "mv onto a file" "exists already" "$epctx" mv bad/m_npu.bin bad/clash.bin bad/m_ctx.onnx
 bad "profile forbids" "31977" "$epctx" embed --ep qnn --in-place bad/m_ctx.onnx
-bad "profile forbids files" "embedded contexts only" "$epctx" extract --ep telum --in-place bad/e.onnx
+bad "profile forbids files" "embedded contexts only" \
+    "$epctx" extract --ep telum --in-place bad/e.onnx
 # A file size limit: writing fails as on a full disk.
 bad "no room for the binary" "bad/e_npu.bin" sh -c "trap '' XFSZ; ulimit -f 1
 exec '$epctx' extract --in-place bad/e.onnx" 
@@ -247,7 +252,8 @@ move_check() {
 }
 weights_setup() { cp plain.onnx crash/m.onnx; }
 weights_check() {
-    "$fast" init --inline crash/m.onnx -o crash/check.onnx >out 2>err && cmp -s crash/check.onnx "$inlined"
+    "$fast" init --inline crash/m.onnx -o crash/check.onnx >out 2>err &&
+        cmp -s crash/check.onnx "$inlined"
 }
 inline_setup() { cp x.onnx crash/m.onnx; cp x.onnx.data crash; }
 
@@ -294,15 +300,18 @@ END
     "$fast" extract big_e.onnx -o big_x.onnx --name out.bin >out
     t3=$(now)
     same "256 MiB in and out" out.bin big.bin
-    echo "note convert: 256 MiB: cp and fsync $((t1 - t0)) ms, embed $((t2 - t1)) ms, extract $((t3 - t2)) ms"
+    echo "note convert: 256 MiB: cp and fsync $((t1 - t0)) ms, embed $((t2 - t1)) ms," \
+        "extract $((t3 - t2)) ms"
     rm -f big* copy.bin out.bin
 fi
 
 # -- ONNX Runtime --
 driver=$top/build/tests/test_plugin
-model=$(find "$(sh "$top/tests/deps.sh" where blazeface)" -name '*front*.onnx' 2>/dev/null | head -n 1)
+model=$(find "$(sh "$top/tests/deps.sh" where blazeface)" -name '*front*.onnx' 2>/dev/null |
+    head -n 1)
 if ! [ -x "$driver" ] || ! [ -e "$top/build/libepctx_ep.so" ] || [ -z "$model" ]; then
-    echo "skip conversions in ONNX Runtime: needs build/tests/test_plugin, build/libepctx_ep.so and the demo's model"
+    echo "skip conversions in ONNX Runtime: needs build/tests/test_plugin," \
+        "build/libepctx_ep.so and the demo's model"
     exit $status
 fi
 mkdir ort

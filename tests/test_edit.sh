@@ -77,7 +77,8 @@ value "set metadata" npu a.onnx metadata:team
 epctx info a.onnx; result "set a field" "producer       me"
 epctx unset a.onnx --in-place notes extra metadata:team opset:test.domain graph:doc_string
 result "unset" "without notes"
-epctx set a.onnx --in-place notes="$("$epctx" get plain_ctx.onnx notes)" "model:producer_name=epctx tests"
+epctx set a.onnx --in-place notes="$("$epctx" get plain_ctx.onnx notes)" \
+    "model:producer_name=epctx tests"
 result "set --in-place" "write a.onnx"
 epctx diff plain_ctx.onnx a.onnx
 if [ "$code" -eq 0 ]; then ok "what was taken back is as before"

@@ -11,6 +11,14 @@ flags="-std=c++17 -O1 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-q
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || { echo "skip embed_in_ep $cxx: not installed"; continue; }
     # shellcheck disable=SC2086 # a list of words
+    if $cxx $flags -DEPCTX_NO_WIRE -fsyntax-only -I. examples/embed_in_ep/acme_ep.cc \
+        >$work/log 2>&1; then
+        echo "ok embed_in_ep $cxx with EPCTX_NO_WIRE on the command line"
+    else
+        echo "FAIL embed_in_ep $cxx with EPCTX_NO_WIRE on the command line: $(head -n 1 $work/log)"
+        status=1
+    fi
+    # shellcheck disable=SC2086 # a list of words
     if $cxx $flags -fsanitize=address,undefined -fno-sanitize-recover=all -I. \
         examples/embed_in_ep/acme_ep.cc -o $work/acme_$cxx >$work/log 2>&1; then
         echo "ok embed_in_ep $cxx compiles"

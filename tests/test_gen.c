@@ -778,6 +778,51 @@ TEST(load_by_hand)
     CHECK_INT(f.loads, 0);
 }
 
+/* What is wrong with another EP's node is that EP's business: it is counted and left alone. The
+ * same fault in a node of ours ends the loading. */
+TEST(load_malformed_node_of_another)
+{
+    static const char *const owners[] = {"OtherEP", "", "FakeEP"}; /* "": no source at all */
+    clear_root();
+    make_file(at("h.bin"), good_binary, sizeof good_binary - 1);
+    for (size_t fault = 0; fault < 2; fault++)
+        for (size_t i = 0; i < 3; i++) {
+            fake f = {0};
+            bytes graph = {0}, model_bytes, bad;
+            epctx_backend backend = fake_backend(&f);
+            epctx_model model;
+            epctx_loaded loaded;
+            epctx_error error;
+            epctx_status got;
+            bool ours = strcmp(owners[i], "FakeEP") == 0;
+            add_epnode(&graph, "good", "x", "y", 1, 0, "FakeEP", "part", "h.bin", 5);
+            bad = new_node(EPCTX_OP_TYPE, EPCTX_DOMAIN, "bad", "y", "z");
+            if (owners[i][0] != '\0') add_attr_str(&bad, "source", owners[i], strlen(owners[i]));
+            if (fault == 0)
+                add_attr_int(&bad, "main_context", 7); /* a value that has no meaning */
+            else
+                add_attr_str(&bad, "embed_mode", "0", 1); /* a wrong type */
+            put_child(&graph, 1, &bad);
+            model_bytes = new_model(&graph);
+            make_file(at("h_ctx.onnx"), model_bytes.data, model_bytes.size);
+            bytes_free(&model_bytes);
+            CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, NULL), EPCTX_OK);
+            got = epctx_load(&loaded, &model, &backend, NULL, &error);
+            CHECK_INT(got, ours ? EPCTX_ERR_GRAPH : EPCTX_OK);
+            if (ours) {
+                CHECK_HAS(error.message, "bad");
+                CHECK_HAS(error.message, fault == 0 ? "main_context" : "embed_mode");
+            } else {
+                CHECK_UINT(loaded.bound_count, 1);
+                CHECK_UINT(loaded.other_nodes, 1);
+                CHECK_TRUE(epctx_str_is(loaded.bound[0].node.name, "good"));
+            }
+            epctx_unload(&loaded);
+            epctx_model_close(&model);
+            CHECK_INT(f.alive, 0);
+        }
+}
+
 /* Every path that must not be opened, and every file that is not a binary: INVALID_GRAPH, and the
  * message names the model, the node and the reason. */
 TEST(load_refused)
@@ -990,6 +1035,7 @@ int main(int argc, char **argv)
     RUN(failing_io_replace);
     RUN(allocator_fails);
     RUN(load_by_hand);
+    RUN(load_malformed_node_of_another);
     RUN(load_refused);
     RUN(load_embedded_empty);
     RUN(load_lonely_secondary);

@@ -2219,9 +2219,26 @@ static bool compare_folders(const char *got, const char *want)
     }
 }
 
+/* The lines of the log that tell why nodes are left, once each: an EP is asked several times. */
+static void print_left(void)
+{
+    const char *line, *end;
+    for (line = ort_log; *line; line = end) {
+        const char *before;
+        size_t size = strcspn(line, "\n");
+        bool seen = false;
+        end = line + size + (line[size] == '\n');
+        for (before = ort_log; before < line && !seen; before += strcspn(before, "\n") + 1)
+            seen = strcspn(before, "\n") == size && memcmp(before, line, size) == 0;
+        if (seen || !strstr(line, ORT_LEFT) || strstr(line, ORT_LEFT) > line + size) continue;
+        printf("  %.*s\n", (int)size, line);
+    }
+}
+
 /* For authors of EPs: --try LIBRARY EP MODEL compiles a model with the EP, generates and reloads
- * its context model both ways, and compares every run with the CPU. */
-static int try_ep(const char *library, const char *name, const char *model)
+ * its context model both ways, and compares every run with the CPU. `strict`: every node must be
+ * taken. */
+static int try_ep(const char *library, const char *name, const char *model, bool strict)
 {
     const char *const where[] = {"ep.context_enable", "1", "ep.context_file_path",
                                  in_folder("try_ctx.onnx"), NULL};
@@ -2245,11 +2262,15 @@ static int try_ep(const char *library, const char *name, const char *model)
         return 1;
     }
     spec = spec_of(model);
-    spec.allow_cpu = true;
+    spec.allow_cpu = !strict;
+    spec.tell = true;
+    ort_log_clear();
     count = check_run(&spec, model);
+    spec.tell = false;
     ok = count > 0;
-    printf(ok ? "compiled now: %zu nodes, outputs as on the CPU\n" : "compiled now: failed\n",
-           count);
+    printf(ok ? "compiled now: %zu node%s, outputs as on the CPU\n" : "compiled now: failed\n",
+           count, count == 1 ? "" : "s");
+    print_left();
     for (i = 0; i < 2 && ok; i++) {
         spec.path = model;
         spec.config = configs[i];
@@ -2259,8 +2280,8 @@ static int try_ep(const char *library, const char *name, const char *model)
         count = ok ? check_run(&spec, model) : 0;
         ok = count > 0;
         if (ok) {
-            printf("%s: generated, reloaded: %zu EPContext nodes, outputs as on the CPU\n",
-                   i ? "embedded" : "in a file", count);
+            printf("%s: generated, reloaded: %zu EPContext node%s, outputs as on the CPU\n",
+                   i ? "embedded" : "in a file", count, count == 1 ? "" : "s");
         }
     }
     if (!ok) printf("%s\n", ort_text);
@@ -2303,19 +2324,24 @@ static int tool(int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *tmp = getenv("TMPDIR");
+    bool trying, strict;
     size_t i;
     snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (!find_plugins(argv[0])) return 1;
-    if (argc > 3 && argv[1][0] == '-' && strcmp(argv[1], "--try") != 0) return tool(argc, argv);
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 ||
-                     (strcmp(argv[1], "--try") == 0 && argc != 5))) {
-        fprintf(stderr, "usage: %s [CASE...]\n       %s --try LIBRARY EP_NAME MODEL\n", argv[0],
-                argv[0]);
+    trying = argc > 1 && strcmp(argv[1], "--try") == 0;
+    strict = trying && argc > 2 && strcmp(argv[2], "--strict") == 0;
+    if (argc > 3 && argv[1][0] == '-' && !trying) return tool(argc, argv);
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || (trying && argc != 5 + strict))) {
+        fprintf(stderr,
+                "usage: %s [CASE...]\n       %s --try [--strict] LIBRARY EP_NAME MODEL\n"
+                "--strict: no node may be left to the CPU\n",
+                argv[0], argv[0]);
         return 2;
     }
     if (!mkdtemp(folder)) return 1;
-    if (argc == 5 && strcmp(argv[1], "--try") == 0) {
-        const int failed = try_ep(argv[2], argv[3], argv[4]);
+    if (trying) {
+        const int failed =
+            try_ep(argv[2 + strict], argv[3 + strict], argv[4 + strict], strict);
         nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
         return failed;
     }

@@ -92,4 +92,40 @@ for how in "" --embed; do
         fail "$name" "$(tail -n 1 $work/log)"
     fi
 done
+
+# ------------------------------------------------- for authors of EPs: --try
+
+# try NAME CODE TEXT ARGUMENT...
+try() {
+    name="plugin $1" want=$2 text=$3
+    shift 3
+    $driver --try "$@" >$work/log 2>&1
+    code=$?
+    if [ $code -ne "$want" ] || ! grep -qF -e "$text" $work/log; then
+        fail "$name" "exit code $code, expected $want and '$text': $(tail -n 3 $work/log)"
+    else
+        ok "$name"
+    fi
+}
+npu="build/libepctx_ep.so EpctxNpuExecutionProvider"
+"${PYTHON:-/usr/bin/python3}" - $work/half.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+import make_model
+model = make_model.make("plain")
+# The NPU has no Tan; ORT's CPU has.
+model.graph.node.add(op_type="Tan", name="not for the NPU", input=["y"], output=["z"])
+model.graph.output[0].name = "z"
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
+# shellcheck disable=SC2086 # a library and a name
+{
+    try "--try" 0 "embedded: generated, reloaded: 1 EPContext node," $npu $work/m.onnx
+    try "--try tells why a node is left" 0 "Tan 'not for the NPU' is left to other EPs: " \
+        $npu $work/half.onnx
+    try "--try --strict" 0 "outputs as on the CPU" --strict $npu $work/m.onnx
+    try "--try --strict with a node left" 1 "Tan 'not for the NPU' is left to other EPs: " \
+        --strict $npu $work/half.onnx
+    try "--try without a model" 2 "usage" $npu
+}
 exit $status

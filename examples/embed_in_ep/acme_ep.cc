@@ -5,7 +5,9 @@
 // The device is a joke (it adds, doubles and negates one number), the EPContext work is complete:
 // generation with and without a file of its own, several partitions in one binary,
 // GetEpContextNodes, loading with contained paths and ORT's error codes. README.md walks through.
+#ifndef EPCTX_NO_WIRE // may come from the compiler's command line, as for a whole program
 #define EPCTX_NO_WIRE
+#endif
 #define EPCTX_STATIC
 #define EPCTX_IMPLEMENTATION
 #include "epctx.h"

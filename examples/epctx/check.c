@@ -67,7 +67,9 @@ static epctx_compat verdict(const check_work *work, const epctx_compat_entry *ch
     compat =
         epctx_compat_compare(work->profile != NULL ? work->profile : epctx_profile_of(chosen->ep),
                              chosen->value, epctx_str_of(work->against), &why);
-    if (!work->json) printf("%s: %s\n", epctx_compat_name(compat), why.message);
+    if (!work->json) printf("%s: ", epctx_compat_name(compat));
+    if (!work->json) cli_put(stdout, epctx_str_of(why.message));
+    if (!work->json) putchar('\n');
     return compat;
 }
 
@@ -75,7 +77,15 @@ static int report(const check_work *work, const epctx_state *state)
 {
     const epctx_compat_entry *chosen = NULL;
     epctx_compat compat;
-    size_t i;
+    size_t i, count = 0;
+    for (i = 0; i < state->compat_count; i++)
+        count += work->ep == NULL || epctx_str_is(state->compat[i].ep, work->ep);
+    if (count > 1 && work->against != NULL) {
+        cli_fail_text(work->ep == NULL ? "%s: there is more than one entry, choose with --ep"
+                                       : "%s: the entry of this EP is there twice",
+                      work->file);
+        return CHECK_FAILED;
+    }
     if (work->json) {
         fputs("{\n", stdout);
         cli_json_str("file", epctx_str_of(work->file), ",\n\"entries\": [");
@@ -84,10 +94,6 @@ static int report(const check_work *work, const epctx_state *state)
         const epctx_compat_entry *entry = &state->compat[i];
         if (work->ep != NULL && !epctx_str_is(entry->ep, work->ep)) continue;
         put_entry(work, entry, chosen == NULL);
-        if (chosen != NULL && work->ep == NULL && work->against != NULL) {
-            cli_fail_text("%s: there is more than one entry, choose with --ep", work->file);
-            return CHECK_FAILED;
-        }
         chosen = entry;
     }
     if (chosen == NULL && !work->json) printf("no compatibility info\n");
@@ -131,8 +137,10 @@ static int run(int argc, char **argv)
         {"--json", NULL, &work.json},       {"--ep", &work.ep, NULL}, {"--profile", &profile, NULL},
         {"--against", &work.against, NULL}, {NULL, NULL, NULL},
     };
+    cli_own_codes(CHECK_FAILED);
     if (!cli_parse(&cli_check, argc, argv, options, &work.file, 1)) return CHECK_USAGE;
-    if (profile != NULL && !cli_profile(profile, &work.profile)) return CHECK_USAGE;
+    if (profile != NULL && !cli_profile_for("--profile", profile, &work.profile))
+        return CHECK_USAGE;
     return check(&work);
 }
 

@@ -10,6 +10,28 @@
 #include <time.h>
 #include <unistd.h>
 
+size_t cli_distance(const char *a, const char *b)
+{
+    size_t row[33];
+    size_t width = strlen(b), i, k;
+    if (width >= sizeof row / sizeof row[0] || strlen(a) >= sizeof row / sizeof row[0])
+        return strcmp(a, b) == 0 ? 0 : SIZE_MAX;
+    for (k = 0; k <= width; k++)
+        row[k] = k;
+    for (i = 0; a[i] != '\0'; i++) {
+        size_t corner = row[0];
+        row[0] = i + 1;
+        for (k = 1; k <= width; k++) {
+            size_t best = corner + (a[i] != b[k - 1]);
+            if (best > row[k] + 1) best = row[k] + 1;
+            if (best > row[k - 1] + 1) best = row[k - 1] + 1;
+            corner = row[k];
+            row[k] = best;
+        }
+    }
+    return row[width];
+}
+
 static bool usage_error(const cli_command *command, const char *what, const char *name)
 {
     fprintf(stderr, "epctx: %s%s\nusage: epctx %s %s\n", what, name, command->name,
@@ -24,6 +46,24 @@ static const cli_option *find_option(const cli_option *options, const char *text
     return NULL;
 }
 
+static void unknown_option(const cli_command *command, const cli_option *options, const char *text,
+                           size_t size)
+{
+    const char *similar = NULL;
+    char name[40] = "";
+    size_t nearest = 3;
+    if (size < sizeof name) memcpy(name, text, size);
+    /* One letter is like every other. */
+    for (; size > 2 && options->name != NULL; options++) {
+        size_t distance = cli_distance(name, options->name);
+        if (distance >= nearest || strlen(options->name) < 3) continue;
+        nearest = distance;
+        similar = options->name;
+    }
+    if (similar != NULL) fprintf(stderr, "epctx: did you mean %s?\n", similar);
+    usage_error(command, "unknown option ", text);
+}
+
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
 static int read_option(const cli_command *command, int argc, char **argv, int at,
                        const cli_option *options)
@@ -32,8 +72,12 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     const char *equals = strncmp(text, "--", 2) == 0 ? strchr(text, '=') : NULL;
     size_t size = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const cli_option *option = find_option(options, text, size);
+    if (option == NULL && strcmp(text, "--no-progress") == 0) {
+        cli_progress_forbid();
+        return 1;
+    }
     if (option == NULL) {
-        usage_error(command, "unknown option ", text);
+        unknown_option(command, options, text, size);
     } else if (option->value == NULL && equals != NULL) {
         usage_error(command, "no value goes with ", option->name);
     } else if (option->value == NULL) {
@@ -103,6 +147,7 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
 int cli_fail(const epctx_error *error)
 {
     const char *message = error->message;
+    cli_progress_hide();
     if (message[0] == '\0') message = epctx_status_text(error->status);
     fprintf(stderr, "epctx: %s\n", message);
     return CLI_FAILED;
@@ -117,6 +162,23 @@ int cli_fail_text(const char *format, ...)
     fputc('\n', stderr);
     va_end(args);
     return CLI_FAILED;
+}
+
+static int output_failed = CLI_FAILED;
+
+void cli_own_codes(int failed)
+{
+    output_failed = failed;
+}
+
+int cli_output_failed(void)
+{
+    return output_failed;
+}
+
+const char *cli_plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
 }
 
 void cli_put(FILE *out, epctx_str text)
@@ -173,6 +235,18 @@ void cli_put_json(FILE *out, epctx_str text)
     fputc('"', out);
 }
 
+bool cli_is_utf8(epctx_str text)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t i = 0;
+    while (i < text.size) {
+        size_t size = utf8_length(bytes + i, text.size - i);
+        if (size == 0) return false;
+        i += size;
+    }
+    return true;
+}
+
 epctx_str cli_field_str(epctx_view message, uint32_t number)
 {
     epctx_cursor it = epctx_fields(message, number);
@@ -205,11 +279,16 @@ int64_t cli_field_int(epctx_view message, uint32_t number)
 
 bool cli_profile(const char *name, const epctx_profile **profile)
 {
+    return cli_profile_for("--ep", name, profile);
+}
+
+bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile)
+{
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     *profile = epctx_profile_find(epctx_str_of(name));
     if (*profile != NULL) return true;
-    fprintf(stderr, "epctx: --ep: there is no profile '%s', only", name);
+    fprintf(stderr, "epctx: %s: there is no profile '%s', only", option, name);
     for (i = 0; i < count; i++)
         fprintf(stderr, " %s", all[i].name);
     fputc('\n', stderr);

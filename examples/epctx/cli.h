@@ -55,11 +55,20 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
 int cli_fail(const epctx_error *error);
 int cli_fail_text(const char *format, ...);
 
+/* For commands with exit codes of their own: the code when the output cannot be written. */
+void cli_own_codes(int failed);
+int cli_output_failed(void);
+/* Letters to add, remove or replace to make one word of the other. */
+size_t cli_distance(const char *a, const char *b);
+/* "s", or "" for one. */
+const char *cli_plural(uint64_t count);
+
 /* Text from a model is hostile: control characters and backslashes are written as \xHH, so that
  * nothing in it can move the cursor of a terminal. */
 void cli_put(FILE *out, epctx_str text);
 /* The same text as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
 void cli_put_json(FILE *out, epctx_str text);
+bool cli_is_utf8(epctx_str text);
 
 /* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
 epctx_str cli_field_str(epctx_view message, uint32_t number);
@@ -74,17 +83,21 @@ enum {
     CLI_MODEL_FUNCTIONS = 25,
     CLI_OPSET_DOMAIN = 1,
     CLI_OPSET_VERSION = 2,
-    CLI_FUNCTION_NAME = 1,
-    CLI_FUNCTION_NODE = 7,
-    CLI_FUNCTION_DOMAIN = 10,
-    CLI_GRAPH_SPARSE = 15,
-    CLI_SPARSE_VALUES = 1,
-    CLI_TENSOR_NAME = 8,
+    CLI_FUNCTION_ATTRS = 6,
+    CLI_FUNCTION_DEFAULTS = 11,
+    CLI_FUNCTION_VALUES = 12,
+    CLI_SPARSE_DIMS = 3,
+    CLI_TENSOR_DOC = 12,
+    CLI_VALUE_DOC = 3,
+    CLI_ATTR_FLOATS = 7,
+    CLI_ATTR_INTS = 8,
+    CLI_ATTR_STRINGS = 9,
     CLI_ATTR_GRAPHS = 11,
-    CLI_ATTR_TYPE = 20
+    CLI_ATTR_DOC = 13
 };
 
-/* A built-in profile by name; prints what is wrong otherwise. */
+/* A built-in profile by name; prints what is wrong with the value of `option` (--ep) otherwise. */
+bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
 /* "key": "text" and what follows it. */
 void cli_json_str(const char *key, epctx_str text, const char *after);
@@ -93,6 +106,22 @@ bool cli_colour(FILE *out);
 
 /* Milliseconds of a clock that only goes forward. */
 double cli_now(void);
+
+/* Progress of work that takes long: a line on standard error, drawn when standard error is a
+ * terminal, a second has gone by and --no-progress is not given; otherwise these do nothing.
+ * `total` 0: nobody knows, and what is added are bytes. One at a time. */
+void cli_progress_begin(const char *what, uint64_t total);
+void cli_progress_add(uint64_t done);
+void cli_progress_set(uint64_t done);
+/* Removes the line, for something else to be printed; the next add or set brings it back. */
+void cli_progress_hide(void);
+void cli_progress_end(void);
+/* --no-progress was given. */
+void cli_progress_forbid(void);
+/* Bytes of a file, 0 when that cannot be told. */
+uint64_t cli_file_size(const char *file);
+/* The files' io with progress of what is written. */
+const epctx_io *cli_progress_io(void);
 
 /* The first EPContext node of the main graph; false when there is none. */
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);

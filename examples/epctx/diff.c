@@ -1,9 +1,15 @@
 /* epctx diff: two models compared by meaning: names and values, not bytes and order of fields. */
-#include "cli.h"
+#define _POSIX_C_SOURCE 200809L
+
+#include "values.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The exit code when a model cannot be read: 1 says that they differ. */
+enum { DIFF_FAILED = 2 };
 
 /* One thing that a model says. */
 typedef struct fact {
@@ -12,6 +18,7 @@ typedef struct fact {
 } fact;
 
 typedef struct facts {
+    const char *file;
     epctx_model model;
     epctx_arena arena;
     epctx_map at;
@@ -30,14 +37,16 @@ static epctx_str text(facts *f, const char *format, ...)
     va_end(args);
     copy = epctx_arena_copy(&f->arena, epctx_str_of(small));
     if (copy == NULL) f->short_of_memory = true;
-    return epctx_str_of(copy);
+    return epctx_str_of(copy != NULL ? copy : "");
 }
 
-/* Names of hostile length are cut; a hash keeps them apart. */
+/* Names of hostile length are cut, and so are those with a zero; a hash keeps them apart. */
 static epctx_str name_of(facts *f, epctx_str name)
 {
-    if (name.size <= 150) return text(f, "%.*s", (int)name.size, name.data);
-    return text(f, "%.100s...#%016" PRIx64, name.data, epctx_hash(name.data, name.size, 0));
+    bool zero = name.size > 0 && memchr(name.data, '\0', name.size) != NULL;
+    if (name.size <= 150 && !zero) return text(f, "%.*s", (int)name.size, name.data);
+    return text(f, "%.*s...#%016" PRIx64, (int)(name.size < 100 ? name.size : 100), name.data,
+                epctx_hash(name.data, name.size, 0));
 }
 
 /* Short printable text as it is, everything else by size and hash. */
@@ -76,53 +85,217 @@ static void add(facts *f, epctx_str key, epctx_str value)
     if (epctx_map_put(&f->at, key, (uint32_t)f->count++) != EPCTX_OK) f->short_of_memory = true;
 }
 
-static epctx_str type_of(facts *f, const epctx_value_view *value)
+/* The bytes when there are few, else their size and hash. */
+static epctx_str sum_text(facts *f, value_sum *sum)
 {
-    epctx_cursor dims = epctx_value_dims(value);
-    epctx_dim dim;
-    char out[400];
-    size_t used;
-    if (!value->is_tensor) return text(f, value->has_type ? "not a tensor" : "no type");
-    used = (size_t)snprintf(out, sizeof out, "%s%s", epctx_elem_name(value->elem_type),
-                            value->has_shape ? "[" : " without shape");
-    while (value->has_shape && used < sizeof out - 80 && epctx_next_dim(&dims, &dim)) {
-        int n = dim.known ? snprintf(out + used, sizeof out - used, "%" PRId64 ",", dim.value)
-                          : snprintf(out + used, sizeof out - used, "%.*s,",
-                                     (int)(dim.param.size < 60 ? dim.param.size : 60),
-                                     dim.param.size > 0 ? dim.param.data : "?");
-        used += n > 0 ? (size_t)n : 0;
-    }
-    return text(f, "%s%s", out, value->has_shape ? "]" : "");
+    char hex[2 * 16 + 1] = "";
+    size_t i;
+    value_end(sum);
+    if (sum->size > 16) return text(f, "%" PRIu64 " bytes, hash %016" PRIx64, sum->size, sum->hash);
+    for (i = 0; i < sum->size; i++)
+        snprintf(hex + 2 * i, sizeof hex - 2 * i, "%02x", sum->block[i]);
+    return text(f, "bytes %s", hex);
 }
 
-static void add_values(facts *f, const char *word, epctx_cursor values, bool ordered)
+/* "[2,3]", the end of many dimensions left out. */
+static epctx_str dims_text(facts *f, epctx_cursor dims)
+{
+    char list[200] = "[";
+    size_t used = 1;
+    const char *comma = "";
+    int64_t dim;
+    for (; used < sizeof list - 32 && epctx_next_int(&dims, &dim); comma = ",") {
+        int n = snprintf(list + used, sizeof list - used, "%s%" PRId64, comma, dim);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return text(f, "%s%s]", list, epctx_next_int(&dims, &dim) ? ",..." : "");
+}
+
+static epctx_str type_text(facts *f, const epctx_type_view *type)
+{
+    char *made = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&made, &size);
+    epctx_str result = {NULL, 0};
+    if (out != NULL) value_put_type(out, type);
+    if (out == NULL || fclose(out) != 0) {
+        f->short_of_memory = true;
+    } else {
+        epctx_str whole = {NULL, 0};
+        whole.data = made;
+        whole.size = size;
+        result = name_of(f, whole);
+    }
+    free(made);
+    return result;
+}
+
+static void add_values(facts *f, const char *at, const char *word, epctx_cursor values,
+                       bool ordered)
 {
     epctx_value_view value;
     uint64_t i = 0;
-    for (; epctx_next_value(&values, &value); i++) {
+    for (; !f->short_of_memory && epctx_next_value(&values, &value); i++) {
+        epctx_type_view type = epctx_value_type(&value);
         epctx_str name = name_of(f, value.name);
-        if (ordered) add(f, text(f, "%s %" PRIu64, word, i), name);
-        add(f, text(f, "type of %s", name.data), type_of(f, &value));
+        if (ordered) add(f, text(f, "%s%s %" PRIu64, at, word, i), name);
+        add(f, text(f, "%stype of %s", at, name.data), type_text(f, &type));
     }
 }
 
-static void add_names(facts *f, const char *node, const char *word, epctx_cursor names)
+static void add_names(facts *f, const char *owner, const char *word, epctx_cursor names)
 {
     epctx_str name;
     uint64_t i = 0;
-    for (; epctx_next_str(&names, &name); i++)
-        add(f, text(f, "node %s: %s %" PRIu64, node, word, i), name_of(f, name));
+    for (; !f->short_of_memory && epctx_next_str(&names, &name); i++)
+        add(f, text(f, "%s: %s %" PRIu64, owner, word, i), name_of(f, name));
 }
+
+static void add_pairs(facts *f, const char *owner, const char *word, epctx_cursor pairs)
+{
+    epctx_pair pair;
+    while (!f->short_of_memory && epctx_next_pair(&pairs, &pair))
+        add(f, text(f, "%s%s '%s'", owner, word, name_of(f, pair.key).data),
+            value_of(f, pair.value));
+}
+
+/* -- tensors: the elements, wherever and however they are stored -- */
+
+/* Takes in what an external tensor has in its file. */
+static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_view *tensor,
+                                 epctx_error *error)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping mapping;
+    epctx_str folder;
+    uint64_t length = tensor->length;
+    epctx_status status =
+        epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
+    if (status == EPCTX_OK)
+        status = epctx_path_map(io, folder, tensor->location, 0, &mapping, NULL, 0, error);
+    if (status != EPCTX_OK) return status;
+    if (tensor->offset <= mapping.size && length == UINT64_MAX)
+        length = mapping.size - tensor->offset;
+    if (tensor->offset > mapping.size || length > mapping.size - tensor->offset)
+        status =
+            epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'", &tensor->location);
+    else
+        value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
+    io->unmap_fn(io->user, &mapping);
+    return status;
+}
+
+static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor)
+{
+    const char *dims = dims_text(f, epctx_tensor_dims(tensor)).data;
+    epctx_error error;
+    value_sum sum;
+    value_begin(&sum, true);
+    if (tensor->external && add_external(f, &sum, tensor, &error) != EPCTX_OK)
+        return text(f, "%s%s at %" PRIu64 " in '%s', unreadable: %.100s",
+                    epctx_elem_name(tensor->elem_type), dims, tensor->offset,
+                    name_of(f, tensor->location).data, error.message);
+    if (!tensor->external) value_add_tensor(&sum, tensor);
+    return text(f, "%s%s, %s", epctx_elem_name(tensor->elem_type), dims, sum_text(f, &sum).data);
+}
+
+static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse)
+{
+    return text(f, "%s, values %s, indices %s",
+                dims_text(f, epctx_fields(sparse->view, CLI_SPARSE_DIMS)).data,
+                tensor_text(f, &sparse->values).data, tensor_text(f, &sparse->indices).data);
+}
+
+/* -- attributes -- */
 
 static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth);
 
-static void add_attr(facts *f, const char *node, const epctx_attr_view *attr, uint32_t depth)
+/* Lists of up to 16 numbers as they are, others by size and hash. */
+static epctx_str numbers_text(facts *f, const epctx_attr_view *attr)
 {
-    epctx_str key = text(f, "node %s: %s", node, name_of(f, attr->name).data);
-    epctx_cursor it = epctx_fields(attr->view, attr->type == EPCTX_ATTR_INTS ? 8 : 0);
-    uint64_t hash = 0, count = 0;
-    int64_t number;
+    bool ints = attr->type == EPCTX_ATTR_INTS;
+    epctx_cursor it = epctx_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    char list[16 * 24 + 8] = "[";
+    size_t used = 1, count = 0;
+    int64_t number = 0;
+    float real = 0;
+    value_sum sum;
+    value_begin(&sum, true);
+    for (; ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real); count++) {
+        uint32_t bits;
+        int n = 0;
+        memcpy(&bits, &real, sizeof bits);
+        value_add_number(&sum, ints ? (uint64_t)number : bits, ints ? 8 : 4);
+        if (count < 16 && ints)
+            n = snprintf(list + used, sizeof list - used, "%s%" PRId64, count > 0 ? "," : "",
+                         number);
+        else if (count < 16)
+            n = snprintf(list + used, sizeof list - used, "%s%.9g", count > 0 ? "," : "",
+                         (double)real);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (count <= 16) return text(f, "%s]", list);
+    return text(f, "%zu numbers, %s", count, sum_text(f, &sum).data);
+}
+
+/* Members that may stand several times: `key` and, for lists, the position. */
+static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr)
+{
+    static const uint8_t numbers[EPCTX_ATTR_TYPE_PROTOS + 1] = {
+        0, 0, 0, 0, 5, 0, 0, 0, 9, 10, 0, 22, 23, 14, 15}; /* by type, of AttributeProto */
+    epctx_cursor it = epctx_fields(attr->view, numbers[attr->type]);
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
     epctx_field field;
+    epctx_str word;
+    uint64_t i = 0;
+    switch (attr->type) {
+    case EPCTX_ATTR_STRINGS:
+        for (; epctx_next_str(&it, &word); i++)
+            add(f, text(f, "%s %" PRIu64, key.data, i), value_of(f, word));
+        break;
+    case EPCTX_ATTR_TENSOR:
+    case EPCTX_ATTR_TENSORS:
+        for (; epctx_next_tensor(&it, &tensor); i++)
+            add(f, text(f, "%s %" PRIu64, key.data, i), tensor_text(f, &tensor));
+        break;
+    case EPCTX_ATTR_SPARSE_TENSOR:
+    case EPCTX_ATTR_SPARSE_TENSORS:
+        for (; epctx_next_sparse(&it, &sparse); i++)
+            add(f, text(f, "%s %" PRIu64, key.data, i), sparse_text(f, &sparse));
+        break;
+    default:
+        for (; numbers[attr->type] != 0 && epctx_next_field(&it, &field); i++) {
+            epctx_type_view type = epctx_type_of(field.body);
+            add(f, text(f, "%s %" PRIu64, key.data, i), type_text(f, &type));
+        }
+    }
+}
+
+static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(attr->view, CLI_ATTR_GRAPHS);
+    epctx_field field;
+    uint64_t i = 0;
+    if (depth == 0) return;
+    if (attr->type == EPCTX_ATTR_GRAPH) {
+        add_graph(f, key.data, epctx_graph_of(attr->g), depth - 1);
+        return;
+    }
+    for (; epctx_next_field(&it, &field); i++)
+        if (field.wire == EPCTX_WIRE_LEN)
+            add_graph(f, text(f, "%s %" PRIu64, key.data, i).data, epctx_graph_of(field.body),
+                      depth - 1);
+}
+
+static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, uint32_t depth)
+{
+    epctx_str key = text(f, "%s: %s", owner, name_of(f, attr->name).data);
+    if (attr->ref_attr_name.size > 0) {
+        add(f, key,
+            text(f, "the attribute '%s' of the function", name_of(f, attr->ref_attr_name).data));
+        return;
+    }
     switch (attr->type) {
     case EPCTX_ATTR_INT:
         add(f, key, text(f, "%" PRId64, attr->i));
@@ -134,19 +307,24 @@ static void add_attr(facts *f, const char *node, const epctx_attr_view *attr, ui
         add(f, key, value_of(f, attr->s));
         return;
     case EPCTX_ATTR_INTS:
-        for (; epctx_next_int(&it, &number); count++)
-            hash = epctx_hash(&number, sizeof number, hash);
-        add(f, key, text(f, "%" PRIu64 " integers, hash %016" PRIx64, count, hash));
-        return;
-    case EPCTX_ATTR_GRAPH:
-        if (depth > 0) add_graph(f, key.data, epctx_graph_of(attr->g), depth - 1);
+    case EPCTX_ATTR_FLOATS:
+        add(f, key, numbers_text(f, attr));
         return;
     default:
-        while (epctx_next_field(&it, &field))
-            if (field.wire == EPCTX_WIRE_LEN && field.number != 1)
-                hash = epctx_hash(field.body.data, field.body.size, hash + field.number);
-        add(f, key, text(f, "type %d, hash %016" PRIx64, (int)attr->type, hash));
+        add(f, key, text(f, "of type %d", (int)attr->type));
+        if (attr->type == EPCTX_ATTR_GRAPH || attr->type == EPCTX_ATTR_GRAPHS)
+            add_graphs(f, key, attr, depth);
+        else
+            add_members(f, key, attr);
     }
+}
+
+/* -- nodes and graphs -- */
+
+/* The default domain has two spellings. */
+static epctx_str domain_of(facts *f, epctx_str domain)
+{
+    return name_of(f, domain.size > 0 ? domain : epctx_str_of("ai.onnx"));
 }
 
 /* Nodes are known by name, or by what they make. */
@@ -154,89 +332,122 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
 {
     epctx_cursor outputs = epctx_node_outputs(node), attrs = epctx_node_attrs(node);
     epctx_str name = node->name;
+    const char *owner;
     epctx_attr_view attr;
     if (name.size == 0) epctx_next_str(&outputs, &name);
-    name = text(f, "%s'%s'", at, name_of(f, name).data);
-    add(f, text(f, "node %s", name.data),
-        text(f, "%s:%s", name_of(f, node->domain).data, name_of(f, node->op_type).data));
-    add_names(f, name.data, "input", epctx_node_inputs(node));
-    add_names(f, name.data, "output", epctx_node_outputs(node));
-    while (epctx_next_attr(&attrs, &attr))
-        add_attr(f, name.data, &attr, depth);
+    owner = text(f, "%snode '%s'", at, name_of(f, name).data).data;
+    add(f, epctx_str_of(owner),
+        text(f, "%s:%s%s%s", domain_of(f, node->domain).data, name_of(f, node->op_type).data,
+             node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
+    add_names(f, owner, "input", epctx_node_inputs(node));
+    add_names(f, owner, "output", epctx_node_outputs(node));
+    add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_OF_NODE));
+    while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
+        add_attr(f, owner, &attr, depth);
 }
 
-static void add_tensor(facts *f, const char *at, const epctx_tensor_view *tensor)
+static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t depth)
 {
-    epctx_cursor it = epctx_tensor_dims(tensor), fields = epctx_fields(tensor->view, 0);
-    uint64_t hash = 0;
-    int64_t dim;
-    epctx_field field;
-    char dims[200] = "";
-    size_t used = 0;
-    epctx_str key = text(f, "initializer %s'%s'", at, name_of(f, tensor->name).data);
-    while (epctx_next_int(&it, &dim) && used < sizeof dims - 32) {
-        int n = snprintf(dims + used, sizeof dims - used, "%" PRId64 ",", dim);
-        used += n > 0 ? (size_t)n : 0;
-    }
-    if (tensor->external) {
-        add(f, key,
-            text(f, "%s[%s] at %" PRIu64 " in '%s'", epctx_elem_name(tensor->elem_type), dims,
-                 tensor->offset, name_of(f, tensor->location).data));
-        return;
-    }
-    if (tensor->has_raw)
-        hash = epctx_hash(tensor->raw.data, tensor->raw.size, 0);
-    else
-        while (epctx_next_field(&fields, &field))
-            if (field.wire == EPCTX_WIRE_LEN && field.number != 8 && field.number != 1)
-                hash = epctx_hash(field.body.data, field.body.size, 0);
-            else if (field.number != 1 && field.number != 2 && field.number != 8)
-                hash = epctx_hash(&field.value, sizeof field.value, hash);
-    add(f, key,
-        text(f, "%s[%s], hash %016" PRIx64, epctx_elem_name(tensor->elem_type), dims, hash));
+    epctx_node_view node;
+    while (!f->short_of_memory && epctx_next_node(&nodes, &node))
+        add_node(f, at, &node, depth);
 }
 
+/* `at` leads to a body; it is empty for the main graph. */
 static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t depth)
 {
-    epctx_cursor nodes = epctx_graph_nodes(graph), tensors = epctx_graph_initializers(graph);
-    epctx_node_view node;
+    epctx_cursor tensors = epctx_graph_initializers(graph), sparses = epctx_graph_sparse(graph);
+    epctx_cursor annotations = epctx_graph_annotations(graph);
+    epctx_annotation_view annotation;
     epctx_tensor_view tensor;
-    const char *prefix = at[0] != '\0' ? text(f, "%s > ", at).data : "";
-    while (!f->short_of_memory && epctx_next_node(&nodes, &node))
-        add_node(f, prefix, &node, depth);
+    epctx_sparse_view sparse;
+    const char *prefix = "";
+    if (at[0] != '\0') prefix = text(f, "%s > ", name_of(f, epctx_str_of(at)).data).data;
+    if (f->short_of_memory) return;
+    add(f, text(f, "%sgraph name", prefix), value_of(f, graph.name));
+    add_pairs(f, prefix, "graph metadata", epctx_metadata(graph.view, EPCTX_OF_GRAPH));
+    add_values(f, prefix, "graph input", epctx_graph_inputs(graph), true);
+    add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
+    add_values(f, prefix, "value", epctx_graph_values(graph), false);
+    add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
     while (!f->short_of_memory && epctx_next_tensor(&tensors, &tensor))
-        add_tensor(f, prefix, &tensor);
+        add(f, text(f, "%sinitializer '%s'", prefix, name_of(f, tensor.name).data),
+            tensor_text(f, &tensor));
+    while (!f->short_of_memory && epctx_next_sparse(&sparses, &sparse))
+        add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
+            sparse_text(f, &sparse));
+    while (!f->short_of_memory && epctx_next_annotation(&annotations, &annotation))
+        add_pairs(
+            f,
+            text(f, "%sannotation of %s: ", prefix, name_of(f, annotation.tensor_name).data).data,
+            "", epctx_annotation_pairs(&annotation));
+}
+
+/* -- the model -- */
+
+static void add_opsets(facts *f, const char *owner, epctx_cursor opsets)
+{
+    epctx_opset opset;
+    while (!f->short_of_memory && epctx_next_opset(&opsets, &opset))
+        add(f, text(f, "%sopset '%s'", owner, domain_of(f, opset.domain).data),
+            text(f, "%" PRId64, opset.version));
+}
+
+static void add_function(facts *f, const epctx_function_view *function)
+{
+    epctx_cursor attrs = epctx_fields(function->view, CLI_FUNCTION_DEFAULTS);
+    epctx_attr_view attr;
+    const char *owner =
+        text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
+             name_of(f, function->name).data, function->overload.size > 0 ? ":" : "",
+             name_of(f, function->overload).data)
+            .data;
+    const char *prefix = text(f, "%s > ", name_of(f, epctx_str_of(owner)).data).data;
+    if (f->short_of_memory) return;
+    add(f, epctx_str_of(owner),
+        text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
+    add_names(f, owner, "input", epctx_function_inputs(function));
+    add_names(f, owner, "output", epctx_function_outputs(function));
+    add_names(f, owner, "attribute", epctx_fields(function->view, CLI_FUNCTION_ATTRS));
+    add_opsets(f, prefix, epctx_function_opsets(function));
+    add_values(f, prefix, "value", epctx_fields(function->view, CLI_FUNCTION_VALUES), false);
+    while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
+        add_attr(f, owner, &attr, 100);
+    add_nodes(f, prefix, epctx_function_nodes(function), 100);
 }
 
 static void add_model(facts *f)
 {
     epctx_model_info info = epctx_model_read(&f->model);
-    epctx_graph_view graph = epctx_model_graph(&f->model);
-    epctx_cursor it = epctx_fields(info.view, CLI_MODEL_OPSET_IMPORT);
-    epctx_field field;
+    epctx_cursor it = epctx_model_functions(&f->model);
+    epctx_function_view function;
+    epctx_training_view training;
+    uint64_t i = 0;
     add(f, text(f, "ir_version"), text(f, "%" PRId64, info.ir_version));
     add(f, text(f, "producer"), value_of(f, info.producer_name));
-    add(f, text(f, "graph name"), value_of(f, graph.name));
-    add(f, text(f, "functions"), text(f, "%" PRIu32, info.function_count));
-    while (epctx_next_field(&it, &field))
-        if (field.wire == EPCTX_WIRE_LEN)
-            add(f, text(f, "opset '%s'", name_of(f, cli_field_str(field.body, 1)).data),
-                text(f, "%" PRId64, cli_field_int(field.body, 2)));
-    it = epctx_fields(info.view, 14);
-    while (epctx_next_field(&it, &field))
-        if (field.wire == EPCTX_WIRE_LEN)
-            add(f, text(f, "metadata '%s'", name_of(f, cli_field_str(field.body, 1)).data),
-                value_of(f, cli_field_str(field.body, 2)));
-    add_values(f, "graph input", epctx_graph_inputs(graph), true);
-    add_values(f, "graph output", epctx_graph_outputs(graph), true);
-    add_values(f, "value", epctx_graph_values(graph), false);
-    add_graph(f, "", graph, 100);
+    add(f, text(f, "producer version"), value_of(f, info.producer_version));
+    add(f, text(f, "model domain"), value_of(f, info.domain));
+    add(f, text(f, "model version"), text(f, "%" PRId64, info.model_version));
+    add_opsets(f, "", epctx_model_opsets(&f->model));
+    add_pairs(f, "", "metadata", epctx_metadata(info.view, EPCTX_OF_MODEL));
+    if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
+    while (!f->short_of_memory && epctx_next_function(&it, &function))
+        add_function(f, &function);
+    it = epctx_model_trainings(&f->model);
+    for (; !f->short_of_memory && epctx_next_training(&it, &training); i++) {
+        const char *at = text(f, "training %" PRIu64, i).data;
+        add_graph(f, text(f, "%s: initialization", at).data, training.initialization, 100);
+        add_graph(f, text(f, "%s: algorithm", at).data, training.algorithm, 100);
+        add_pairs(f, at, ": initialize", epctx_training_bindings(&training, false));
+        add_pairs(f, at, ": update", epctx_training_bindings(&training, true));
+    }
 }
 
 static bool open_facts(facts *f, const char *file)
 {
     epctx_error error;
     memset(f, 0, sizeof *f);
+    f->file = file;
     epctx_arena_init(&f->arena, NULL);
     epctx_map_init(&f->at, &f->arena);
     if (epctx_model_open_file(&f->model, file, NULL, &error) != EPCTX_OK) {
@@ -297,10 +508,13 @@ static int run(int argc, char **argv)
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
     const char *files[2] = {NULL, NULL};
     facts a, b;
-    int code = CLI_USAGE;
+    int code = DIFF_FAILED;
     if (!cli_parse(&cli_diff, argc, argv, options, files, 2)) return CLI_USAGE;
     memset(&b, 0, sizeof b);
+    cli_own_codes(DIFF_FAILED);
+    cli_progress_begin("diff", cli_file_size(files[0]) + cli_file_size(files[1]));
     if (open_facts(&a, files[0]) && open_facts(&b, files[1])) {
+        cli_progress_end();
         if (json) putchar('[');
         code = compare(&a, &b, json) > 0 ? CLI_FAILED : CLI_OK;
         if (json) puts("\n]");
@@ -316,8 +530,13 @@ const cli_command cli_diff = {
     "diff",
     "[--json] OLD NEW",
     "compare two models by meaning",
-    "Nodes are compared by name, attributes by name, in any order; payloads and weights by "
-    "content.\n"
+    "Compared is everything that a session or an EP can see: versions, opset imports, metadata,\n"
+    "graph inputs and outputs in their order, types, nodes by name (or by their first output),\n"
+    "attributes by name, tensors by their elements, bodies, functions and training graphs.\n"
+    "These make no difference: documentation; the order of nodes, attributes, initializers,\n"
+    "metadata, imports and functions; a tensor in raw or typed form, inside or in a file; the\n"
+    "domain '' or 'ai.onnx'; fields that no ONNX schema knows. A context in a file counts by the\n"
+    "file's name.\n\n"
     "Lines begin with - (only in OLD), + (only in NEW) or ~ (changed). The exit code is 0 when "
     "the\n"
     "models say the same, 1 when they differ, 2 when one cannot be read.\n\n"

@@ -22,6 +22,28 @@ static const explain_entry entries[] = {
      "No EP of the session takes the EPContext node: the EP that its `source` names is not "
      "registered, not appended to the session, or the source is spelled otherwise.",
      "See what the model needs (epctx info MODEL), install and append that EP before loading."},
+    {{"Could not find an implementation for EPContext", NULL, NULL},
+     "No EP of the session took the EPContext node (older versions of ORT say no more than this): "
+     "the EP "
+     "that its `source` names is not registered, not appended to the session, or failed to start; "
+     "or another EP claimed the node and gave it back (ORT issue 27622).",
+     "See what the model needs (epctx info MODEL), append that EP first, look at the session's log "
+     "for its warnings, or use a newer ORT, which names the EP."},
+    {{"Failed to find kernel for com.microsoft.EPContext", NULL, NULL},
+     "No EP of the session took the EPContext node, and no EP has a kernel for it: contexts are "
+     "loaded by the EP that its `source` names, when it compiles.",
+     "See what the model needs (epctx info MODEL), and append that EP to the session."},
+    {{"EPContext(", "is not a registered function/op", NULL},
+     "This ORT does not know the operator: it was built without the contrib operators, is too old, "
+     "or the model imports com.microsoft in a version that has no EPContext.",
+     "Use a full ORT build. Check the imports with: epctx info MODEL, epctx lint MODEL (rules "
+     "E003, "
+     "E028, W001)"},
+    {{"of operator (EPContext)", "is invalid", NULL},
+     "An input or output of the node has an element type that EPContext does not allow, such as "
+     "strings or 4-bit integers.",
+     "Compile so that such values stay outside of the partition. epctx lint MODEL (rule E026) "
+     "names the value."},
     {{"No Op registered for EPContext", NULL, NULL},
      "The node has lost its domain com.microsoft: an editor dropped it.",
      "Set the domain again. Check with: epctx lint MODEL (rule E003)"},
@@ -37,6 +59,27 @@ static const explain_entry entries[] = {
     {{"Failed to load from EpContext model", NULL, NULL},
      "The EP could not load the context: file missing, empty, damaged, or made by another SDK.",
      "epctx ls MODEL shows the files, epctx info MODEL the SDK version to compare with."},
+    {{"create context from binary", NULL, NULL},
+     "QNN refuses the context (often error 5000 or 5005): it was made by a newer QNN SDK than the "
+     "one that loads it, for another HTP architecture or SoC, it is damaged, or the memory of the "
+     "device is full.",
+     "Compare SDK version and architecture (epctx info MODEL, epctx check MODEL) with the "
+     "device's; "
+     "compile for this device, with an SDK that is not newer than the one that loads."},
+    {{"could not deserialize engine", NULL, NULL},
+     "TensorRT engines load only with the TensorRT version and on the kind of GPU that they were "
+     "built for (hardware compatible ones excepted); or the file is damaged, or uses plugins that "
+     "are not loaded.",
+     "Build the engine on this machine. epctx info MODEL shows what the model says of its origin, "
+     "epctx ls MODEL the engine file."},
+    {{"can't find engine cache", NULL, NULL},
+     "The TensorRT engine that ep_cache_context names is not beside the context model.",
+     "Copy it there. epctx ls MODEL shows where it is looked for."},
+    {{"ep_cache_context", "security purpose", NULL},
+     "TensorRT takes only a relative path without '..' in ep_cache_context. The usual origin is an "
+     "absolute trt_engine_cache_path at the time of compiling (ORT issue 22131).",
+     "Compile again with a relative trt_engine_cache_path. Check with: epctx lint MODEL (rule "
+     "E020)"},
     {{"escapes model directory", NULL, NULL},
      "A path in the model leaves its folder, by '..', by an absolute path or by a link.",
      "Put the file beside the model and store a relative path. epctx ls MODEL shows what is looked "
@@ -45,6 +88,18 @@ static const explain_entry entries[] = {
      "Initializers are in a file that ORT may not or cannot open: the model came from memory and "
      "no folder was named, or the location leaves the folder.",
      "Set session.model_external_initializers_file_folder_path, or load the model from its file."},
+    {{"Deserialize tensor", "failed", NULL},
+     "The file with the initializers is missing, too short, or not where ORT looks.",
+     "epctx ls MODEL shows where it is looked for, epctx lint MODEL (rules E022, E034) what is "
+     "wrong "
+     "with it."},
+    {{"out of bounds or can not be read in full", NULL, NULL},
+     "The file with the initializers is shorter than the model says: another model's file, or a "
+     "copy that was cut off.",
+     "Copy model and data file again, together. Check with: epctx lint MODEL (rule E034)"},
+    {{"File doesn't exist", NULL, NULL},
+     "The model, or a file that it names, is not there.",
+     "epctx ls MODEL shows every file and where it is looked for."},
     {{"context_file_path should not point to a folder", NULL, NULL},
      "ep.context_file_path must be a file name with an extension.",
      "Set it to the output model, such as out/model_ctx.onnx"},
@@ -100,6 +155,10 @@ static const explain_entry entries[] = {
     {{"User disabled EP compilation", NULL, NULL},
      "session.disable_model_compile is 1 and the model still has nodes that an EP would compile.",
      "Compile the model first; epctx info MODEL shows what is left over."},
+    {{"MODEL_REQUIRES_COMPILATION", NULL, NULL},
+     "session.disable_model_compile is 1 and the model still has nodes that an EP would compile "
+     "(OrtErrorCode 13).",
+     "Compile the model first; epctx info MODEL shows what is left over."},
     {{"fallback to CPU EP has been explicitly disabled", NULL, NULL},
      "Some nodes run on no other EP than the CPU's, which session.disable_cpu_ep_fallback forbids.",
      "epctx info MODEL lists them under 'on the CPU'; allow the fallback or compile them too."},
@@ -134,6 +193,14 @@ static const explain_entry entries[] = {
      "The EP's partition is not convex: it depends on itself through nodes outside. One such group "
      "makes ORT drop all of them.",
      "Form groups that stay free of cycles when contracted (epctx_partition_graph does)."},
+    {{"The requested API version", "is not available", NULL},
+     "The program or EP library was built with headers of a newer ORT than the one that runs.",
+     "Use that ORT or a newer one, or build with the older headers."},
+    {{"LoadLibrary failed with error", NULL, NULL},
+     "Windows cannot load the EP's library: it, or a library that it needs, is not found (126) or "
+     "lacks a function (127).",
+     "Put the vendor's libraries on the PATH or beside the EP, in the versions the EP was built "
+     "for."},
     {{"Failed to load library", NULL, NULL},
      "The EP's library was not found or lacks one of its own. Relative paths start at ORT's "
      "folder.",
@@ -169,6 +236,26 @@ static bool fits(const explain_entry *entry, const char *text)
     return true;
 }
 
+static void put_entry(const explain_entry *entry, bool first)
+{
+    int i;
+    if (!first) putchar('\n');
+    for (i = 0; i < 3 && entry->fragments[i] != NULL; i++)
+        printf("%s\"%s\"", i > 0 ? " ... " : "", entry->fragments[i]);
+    printf("\n  cause: %s\n  cure:  %s\n", entry->cause, entry->cure);
+}
+
+static void json_fragments(const explain_entry *entry)
+{
+    int i;
+    fputs("\"text\": [", stdout);
+    for (i = 0; i < 3 && entry->fragments[i] != NULL; i++) {
+        if (i > 0) fputs(", ", stdout);
+        cli_put_json(stdout, epctx_str_of(entry->fragments[i]));
+    }
+    fputs("], ", stdout);
+}
+
 static int explain(const char *text, bool json)
 {
     size_t i, found = 0;
@@ -177,12 +264,11 @@ static int explain(const char *text, bool json)
         if (!fits(&entries[i], text)) continue;
         if (json) {
             printf("%s\n  {", found > 0 ? "," : "");
-            cli_json_str("text", epctx_str_of(entries[i].fragments[0]), ", ");
+            json_fragments(&entries[i]);
             cli_json_str("cause", epctx_str_of(entries[i].cause), ", ");
             cli_json_str("cure", epctx_str_of(entries[i].cure), "}");
         } else
-            printf("%s\"%s\"\n  cause: %s\n  cure:  %s\n", found > 0 ? "\n" : "",
-                   entries[i].fragments[0], entries[i].cause, entries[i].cure);
+            put_entry(&entries[i], found == 0);
         found++;
     }
     if (json) puts("\n]");

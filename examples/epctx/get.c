@@ -15,6 +15,24 @@ typedef struct get_work {
     epctx_error error;
 } get_work;
 
+/* What --node can be; a model may have thousands of them. */
+static void list_nodes(const get_work *work)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    int count = 0;
+    epctx_walk_begin(&walk, &work->model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        if (count++ == 20) {
+            fputs("  ...\n", stderr);
+            return;
+        }
+        fputs("  '", stderr);
+        cli_put(stderr, node.name);
+        fputs("'\n", stderr);
+    }
+}
+
 /* Chooses the node: by name, or the only one there is. */
 static bool find_node(get_work *work, epctx_node_view *found)
 {
@@ -27,12 +45,14 @@ static bool find_node(get_work *work, epctx_node_view *found)
         if (count++ == 0) *found = node;
     }
     if (count == 1 || (count > 0 && work->node != NULL)) return true;
-    if (count == 0)
-        cli_fail_text("%s: there is no EPContext node%s%s", work->file,
-                      work->node != NULL ? " called " : "", work->node != NULL ? work->node : "");
-    else
+    if (count > 0)
         cli_fail_text("%s: there are %" PRIu64 " EPContext nodes, choose one with --node",
                       work->file, count);
+    else if (work->node != NULL)
+        cli_fail_text("%s: there is no EPContext node called '%s'", work->file, work->node);
+    else
+        cli_fail_text("%s: there is no EPContext node", work->file);
+    list_nodes(work);
     return false;
 }
 
@@ -77,10 +97,11 @@ static bool get_attr(const epctx_node_view *view, const char *name, char digits[
 
 static epctx_status write_file(const char *path, epctx_str value, epctx_error *error)
 {
-    const epctx_io *io = epctx_io_files();
+    const epctx_io *io = cli_progress_io();
     epctx_io_file file;
     epctx_status status = io->create_fn(io->user, path, &file, error);
     if (status != EPCTX_OK) return status;
+    cli_progress_begin("get", value.size);
     status = io->write_fn(io->user, &file, value.data, value.size, error);
     if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, error);
     if (status == EPCTX_OK) return io->commit_fn(io->user, &file, error);
@@ -96,6 +117,40 @@ static bool exists(const char *path)
     return io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK || kind != EPCTX_FILE_NONE;
 }
 
+static void put_base64(epctx_str bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = (const unsigned char *)bytes.data;
+    size_t i;
+    for (i = 0; i < bytes.size; i += 3) {
+        size_t left = bytes.size - i;
+        uint32_t group = (uint32_t)from[i] << 16;
+        if (left > 1) group |= (uint32_t)from[i + 1] << 8;
+        if (left > 2) group |= from[i + 2];
+        putchar(digits[group >> 18]);
+        putchar(digits[group >> 12 & 63]);
+        putchar(left > 1 ? digits[group >> 6 & 63] : '=');
+        putchar(left > 2 ? digits[group & 63] : '=');
+    }
+}
+
+/* No byte is lost: what is no text comes in base64. */
+static void put_json(const get_work *work, epctx_str value)
+{
+    bool is_text = cli_is_utf8(value);
+    putchar('{');
+    cli_json_str("file", epctx_str_of(work->file), ", ");
+    cli_json_str("what", epctx_str_of(work->what), ", ");
+    printf("\"size\": %zu, \"encoding\": \"%s\", ", value.size, is_text ? "utf-8" : "base64");
+    if (is_text) {
+        cli_json_str("value", value, "}\n");
+        return;
+    }
+    fputs("\"value\": \"", stdout);
+    put_base64(value);
+    puts("\"}");
+}
+
 static int put_value(get_work *work, epctx_str value)
 {
     if (work->out != NULL && !work->overwrite && exists(work->out))
@@ -103,10 +158,9 @@ static int put_value(get_work *work, epctx_str value)
     if (work->out != NULL)
         return write_file(work->out, value, &work->error) == EPCTX_OK ? CLI_OK
                                                                       : cli_fail(&work->error);
-    if (work->json) {
-        cli_put_json(stdout, value);
-        putchar('\n');
-    } else if (isatty(STDOUT_FILENO)) {
+    if (work->json)
+        put_json(work, value);
+    else if (isatty(STDOUT_FILENO)) {
         if (value.size > 4096)
             return cli_fail_text("%zu bytes are too many for a terminal: use -o FILE", value.size);
         cli_put(stdout, value);
@@ -114,6 +168,19 @@ static int put_value(get_work *work, epctx_str value)
     } else if (value.size > 0)
         fwrite(value.data, 1, value.size, stdout);
     return CLI_OK;
+}
+
+static int no_attr(const get_work *work, const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    cli_fail_text("%s: the node has no attribute '%s', only these:", work->file, work->what);
+    while (epctx_next_attr(&it, &attr)) {
+        fputs("  ", stderr);
+        cli_put(stderr, attr.name);
+        fputc('\n', stderr);
+    }
+    return CLI_FAILED;
 }
 
 static int get(get_work *work)
@@ -130,7 +197,7 @@ static int get(get_work *work)
     if (strcmp(work->what, "context") == 0) {
         if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
     } else if (!get_attr(&node, work->what, digits, &value))
-        return cli_fail_text("%s: the node has no attribute '%s'", work->file, work->what);
+        return no_attr(work, &node);
     return put_value(work, value);
 }
 
@@ -172,7 +239,7 @@ const cli_command cli_get = {
     "  --node NAME           the EPContext node, when there is more than one\n"
     "  -o, --output OUT      write to a file\n"
     "  -f, --overwrite       replace OUT when it exists\n"
-    "  --json                as a JSON string\n"
+    "  --json                a JSON object; what is no UTF-8 text stands in it as base64\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",
     run,
 };

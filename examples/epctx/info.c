@@ -90,8 +90,9 @@ static void put_head(const report *all)
     }
     printf("%-14s ", "graph");
     put_quoted(graph.name);
-    printf(", %zu EPContext nodes, %" PRIu64 " others, %" PRIu64 " initializers\n", all->part_count,
-           all->cpu_nodes, all->initializers);
+    printf(", %zu EPContext node%s, %" PRIu64 " other%s, %" PRIu64 " initializer%s\n",
+           all->part_count, cli_plural(all->part_count), all->cpu_nodes, cli_plural(all->cpu_nodes),
+           all->initializers, cli_plural(all->initializers));
     put_values("input", epctx_graph_inputs(graph));
     put_values("output", epctx_graph_outputs(graph));
 }
@@ -111,7 +112,8 @@ static void put_content(const epctx_epnode *node)
     printf("    %-20s %s, ", "context",
            node->main_context == 1 ? "main" : "secondary: inside a main one");
     if (node->embed_mode == 1)
-        printf("embedded, %zu bytes\n", node->ep_cache_context.size);
+        printf("embedded, %zu byte%s\n", node->ep_cache_context.size,
+               cli_plural(node->ep_cache_context.size));
     else if (node->ep_cache_context.size > 0) {
         fputs("in the file ", stdout);
         put_quoted(node->ep_cache_context);
@@ -125,7 +127,8 @@ static void put_part(const report_part *part)
     const epctx_epnode *node = &part->node;
     fputs("  ", stdout);
     put_quoted(node->name);
-    printf(", %" PRIu32 " inputs, %" PRIu32 " outputs%s\n", part->inputs, part->outputs,
+    printf(", %" PRIu32 " input%s, %" PRIu32 " output%s%s\n", part->inputs,
+           cli_plural(part->inputs), part->outputs, cli_plural(part->outputs),
            part->readable ? "" : ", broken");
     if (!part->readable) return;
     put_attr(node, EPCTX_EP_SOURCE, "source", node->source);
@@ -139,17 +142,17 @@ static void put_part(const report_part *part)
         printf("    %-20s %" PRId64 "\n", "max_size", node->max_size);
 }
 
-/* The path as the user would type it: what stands before the name is the model's folder. */
-static void put_file(const report *all, const report_file *file)
+/* The path as the user would type it: what stands before the name is where it was looked for. */
+static void put_file(const epctx_dependency *file)
 {
     fputs("  ", stdout);
-    cli_put(stdout, all->folder);
+    cli_put(stdout, epctx_str_of(file->folder));
     cli_put(stdout, file->name);
-    printf(", %s, ", file->purpose);
+    printf(", %s, ", epctx_file_use_name(file->use));
     if (file->path != NULL)
-        printf("%" PRIu64 " bytes\n", file->size);
+        printf("%" PRIu64 " byte%s\n", file->size, cli_plural(file->size));
     else
-        puts("not usable");
+        puts(file->required ? "not usable" : "not here, and not needed to load the model");
 }
 
 static void put_cpu(const report *all)
@@ -172,12 +175,13 @@ static void put_state(const epctx_state *state)
     size_t i;
     printf("%-14s %s", "state", words[state->compiled]);
     if (state->weightless_inputs > 0)
-        printf(", weightless: %" PRIu64 " initializers are inputs of EPContext nodes",
-               state->weightless_inputs);
+        printf(", weightless: EPContext nodes take %" PRIu64 " initializer%s as input%s",
+               state->weightless_inputs, cli_plural(state->weightless_inputs),
+               cli_plural(state->weightless_inputs));
     putchar('\n');
     for (i = 0; i < state->maker_count; i++) {
         const epctx_maker *maker = &state->makers[i];
-        printf("%-14s %" PRIu64 " nodes for ", "needs", maker->nodes);
+        printf("%-14s %" PRIu64 " node%s for ", "needs", maker->nodes, cli_plural(maker->nodes));
         cli_put(stdout, maker->source.size > 0 ? maker->source : epctx_str_of("an EP not named"));
         if (maker->sdk_version.size > 0) fputs(", SDK ", stdout);
         cli_put(stdout, maker->sdk_version);
@@ -207,7 +211,7 @@ static void print_text(const report *all, const epctx_state *state)
         put_part(&all->parts[i]);
     if (all->file_count > 0) printf("%-14s %zu\n", "files", all->file_count);
     for (i = 0; i < all->file_count; i++)
-        put_file(all, &all->files[i]);
+        put_file(&all->files[i]);
     put_cpu(all);
     for (i = 0; i < all->warning_count; i++)
         line("warning:", epctx_str_of(all->warnings[i]));
@@ -310,11 +314,12 @@ static void json_part(const report_part *part)
     putchar('}');
 }
 
-static void json_file(const report_file *file)
+static void json_file(const epctx_dependency *file)
 {
     fputs("\n  {", stdout);
     json_str("name", file->name, ", ");
-    json_str("purpose", epctx_str_of(file->purpose), ", ");
+    json_str("purpose", epctx_str_of(epctx_file_use_name(file->use)), ", ");
+    printf("\"required\": %s, ", file->required ? "true" : "false");
     if (file->path != NULL) {
         json_str("path", epctx_str_of(file->path), ", ");
         printf("\"size\": %" PRIu64 "}", file->size);
@@ -403,8 +408,8 @@ static int info(const char *file, bool json)
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (problems > 0)
-        return cli_fail_text("%s: %zu of the things that the model needs cannot be used", file,
-                             problems);
+        return cli_fail_text("%s: %zu thing%s that the model needs cannot be used", file, problems,
+                             cli_plural(problems));
     return CLI_OK;
 }
 

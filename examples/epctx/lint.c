@@ -57,11 +57,13 @@ static void found(void *user, const epctx_finding *finding)
 {
     lint_output *out = (lint_output *)user;
     if (finding->info.severity == EPCTX_SEVERITY_HINT && !out->hints) return;
+    cli_progress_hide();
     if (out->json)
         put_json(out, finding);
     else
         put_text(out, finding);
     out->first = false;
+    cli_progress_add(0);
 }
 
 static void list_rules(bool json)
@@ -123,7 +125,9 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
     uint64_t counts[EPCTX_SEVERITY_COUNT];
     epctx_model model;
     epctx_error error;
-    epctx_status status = epctx_model_open_file(&model, file, NULL, &error);
+    epctx_status status;
+    cli_progress_begin("lint", 0);
+    status = epctx_model_open_file(&model, file, NULL, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (out->json) {
         fputs("{\n\"file\": ", stdout);
@@ -134,16 +138,25 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
     if (status == EPCTX_OK && counts[0] == 0 && !opts->no_files)
         counts[0] += load_contexts(&model, opts, out);
     epctx_model_close(&model);
+    cli_progress_end();
     if (status != EPCTX_OK) return cli_fail(&error);
     if (out->json)
         printf("],\n\"errors\": %" PRIu64 ",\n\"warnings\": %" PRIu64 ",\n\"hints\": %" PRIu64
                "\n}\n",
                counts[0], counts[1], counts[2]);
     else
-        printf("%s: %" PRIu64 " errors, %" PRIu64 " warnings, %" PRIu64 " hints%s\n", file,
-               counts[0], counts[1], counts[2],
-               counts[2] > 0 && !out->hints ? " (--hints shows them)" : "");
+        printf("%s: %" PRIu64 " error%s, %" PRIu64 " warning%s, %" PRIu64 " hint%s%s\n", file,
+               counts[0], cli_plural(counts[0]), counts[1], cli_plural(counts[1]), counts[2],
+               cli_plural(counts[2]), counts[2] > 0 && !out->hints ? " (--hints shows them)" : "");
     return counts[0] > 0 ? CLI_FAILED : CLI_OK;
+}
+
+static bool has_option(int argc, char **argv, const char *name)
+{
+    int i;
+    for (i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], name) == 0) return true;
+    return false;
 }
 
 static int run(int argc, char **argv)
@@ -165,11 +178,13 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     /* --rules needs no file. */
-    if (argc > 0 && strcmp(argv[0], "--rules") == 0 && argc <= 2) {
-        list_rules(argc == 2 && strcmp(argv[1], "--json") == 0);
+    if (!cli_parse(&cli_lint, argc, argv, options, &file,
+                   has_option(argc, argv, "--rules") ? 0 : 1))
+        return CLI_USAGE;
+    if (rules) {
+        list_rules(out.json);
         return CLI_OK;
     }
-    if (!cli_parse(&cli_lint, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (profile != NULL && !cli_profile(profile, &opts.profile)) return CLI_USAGE;
     opts.no_files = no_files;
     opts.path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
@@ -192,7 +207,7 @@ const cli_command cli_lint = {
     "  --ep NAME                  the EP that is to load the model\n"
     "  --hints                    print hints too\n"
     "  --json                     one JSON object\n"
-    "  --rules                    list all rules instead (with --json behind it: as JSON)\n"
+    "  --rules                    list all rules instead, without a FILE\n"
     "  --no-files                 do not look for files, nor into context binaries\n"
     "  --hugging-face             links into the blobs folder of a Hugging Face cache are fine\n"
     "  --context-path FILE        ep.context_file_path: binaries are in its folder\n"

@@ -17,7 +17,7 @@ static void put_text(const epctx_dependency *file)
         printf("\n%28s ", "");
         cli_put(stdout, epctx_str_of(file->problem != NULL ? file->problem : "not looked for"));
     }
-    printf("\n%28s %" PRIu64 " times, first in '", "", file->users);
+    printf("\n%28s %" PRIu64 " time%s, first in '", "", file->users, cli_plural(file->users));
     cli_put(stdout, file->node);
     printf("' %s\n", file->attribute);
 }
@@ -71,7 +71,8 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (missing > 0)
-        return cli_fail_text("%s: %zu files that it needs cannot be used", path, missing);
+        return cli_fail_text("%s: %zu file%s that it needs cannot be used", path, missing,
+                             cli_plural(missing));
     return CLI_OK;
 }
 
@@ -90,6 +91,10 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     if (!cli_parse(&cli_ls, argc, argv, options, &file, 1)) return CLI_USAGE;
+    if (json && print0) {
+        fputs("epctx: --json and -0 exclude each other\n", stderr);
+        return CLI_USAGE;
+    }
     opts.path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
     return ls(file, &opts, json, print0);
 }

@@ -1,8 +1,12 @@
 /* epctx: look into, copy, compile and run EPContext models. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command *const commands[] = {
     &cli_compile, &cli_run, &cli_info,  &cli_ls,     &cli_lint,  &cli_check,
@@ -18,7 +22,9 @@ static void print_help(FILE *out)
     fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
     for (i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fputs("\n'epctx COMMAND --help' tells about a command, 'epctx --version' the version.\n"
+    fputs("\n'epctx help COMMAND' and 'epctx COMMAND --help' tell about a command,\n"
+          "'epctx --version' the version. Every command knows --no-progress: no progress bar on a\n"
+          "terminal. '--' ends the options.\n"
           "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written),\n"
           "2 wrong usage; check, diff and repair have codes of their own, see their --help.\n"
           "Messages go to standard error.\n",
@@ -39,35 +45,88 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
+/* The command, or NULL with a message that names a similar one. */
+static const cli_command *find_command(const char *name)
+{
+    const char *similar = NULL;
+    size_t i, nearest = strlen(name) < 4 ? 2 : 3; /* of a short word too little would be left */
+    if (name[0] == '-') {
+        fprintf(stderr, "epctx: unknown option %s; 'epctx help' tells more\n", name);
+        return NULL;
+    }
+    if (cli_distance(name, "help") < nearest) similar = "help";
+    for (i = 0; i < COMMAND_COUNT; i++) {
+        size_t distance = cli_distance(name, commands[i]->name);
+        if (distance == 0) return commands[i];
+        if (distance < nearest) {
+            nearest = distance;
+            similar = commands[i]->name;
+        }
+    }
+    fprintf(stderr, "epctx: there is no command '%s'", name);
+    if (similar != NULL)
+        fprintf(stderr, ", did you mean '%s'?\n", similar);
+    else
+        fputs("; 'epctx help' lists them\n", stderr);
+    return NULL;
+}
+
 static int run_command(const char *name, int argc, char **argv)
 {
-    size_t i;
-    for (i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i]->name, name) != 0) continue;
-        if (!wants_help(argc, argv)) return commands[i]->run(argc, argv);
-        print_command_help(commands[i]);
+    const cli_command *command = find_command(name);
+    if (command == NULL) return CLI_USAGE;
+    if (!wants_help(argc, argv)) return command->run(argc, argv);
+    print_command_help(command);
+    return CLI_OK;
+}
+
+static int run_help(int argc, char **argv)
+{
+    const cli_command *command;
+    if (argc > 1) {
+        fputs("epctx: one argument too many\nusage: epctx help [COMMAND]\n", stderr);
+        return CLI_USAGE;
+    }
+    if (argc == 0) {
+        print_help(stdout);
         return CLI_OK;
     }
-    fprintf(stderr, "epctx: there is no command '%s'\n\n", name);
-    print_help(stderr);
-    return CLI_USAGE;
+    command = find_command(argv[0]);
+    if (command == NULL) return CLI_USAGE;
+    print_command_help(command);
+    return CLI_OK;
+}
+
+/* A file opened while standard output is closed would get its number, and be printed into. */
+static void keep_standard_files(void)
+{
+    int fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = open("/dev/null", O_RDONLY); /* cannot be written: printing still fails */
+    if (fd > STDERR_FILENO) close(fd);
 }
 
 int main(int argc, char **argv)
 {
     int code = CLI_OK;
+    keep_standard_files();
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         print_help(stdout);
+    else if (strcmp(argv[1], "help") == 0)
+        code = run_help(argc - 2, argv + 2);
     else if (strcmp(argv[1], "--version") == 0)
         printf("epctx %s\n", EPCTX_VERSION_STRING);
     else
         code = run_command(argv[1], argc - 2, argv + 2);
+    cli_progress_end();
     /* A full disk behind a redirection shows only here. */
-    if (fflush(stdout) != 0 || ferror(stdout))
-        code = cli_fail_text("standard output: %s", strerror(errno));
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        cli_fail_text("standard output: %s", strerror(errno));
+        code = cli_output_failed();
+    }
     return code;
 }

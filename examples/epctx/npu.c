@@ -4,6 +4,21 @@
 
 #include <string.h>
 
+/* Names the architectures that there are. */
+static epctx_status unknown(const char *arch, epctx_error *error)
+{
+    char names[160] = "";
+    size_t count, i;
+    const epctx_npu_arch *all = epctx_npu_arch_list(&count);
+    for (i = 0; i < count; i++) {
+        if (!all[i].runnable || strlen(names) + strlen(all[i].name) + 2 > sizeof names) continue;
+        strcat(strcat(names, " "), all[i].name);
+    }
+    epctx_error_clear(error);
+    return epctx_fail(error, EPCTX_ERR_ARG, "hardware architecture '%s' is unknown; there are:%s",
+                      arch, names);
+}
+
 epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *error)
 {
     static epctx_npu npu; /* the backend borrows it; one is enough for one command */
@@ -11,5 +26,7 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     memset(&opts, 0, sizeof opts);
     opts.architecture = arch;
     opts.check_weights = true; /* who comes here with a file suspects it */
+    if (arch != NULL && epctx_npu_arch_find(epctx_str_of(arch)) == NULL)
+        return unknown(arch, error);
     return epctx_npu_init(&npu, &opts, backend, error);
 }

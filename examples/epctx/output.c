@@ -58,6 +58,14 @@ epctx_write_opts output_options(const output *out)
     return opts;
 }
 
+epctx_status output_open(epctx_model *model, const char *file, epctx_error *error)
+{
+    epctx_open_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.io = cli_progress_io();
+    return epctx_model_open_file(model, file, &opts, error);
+}
+
 void output_change(output *out, const char *format, ...)
 {
     output_line *line = (output_line *)epctx_arena_alloc(&out->arena, sizeof *line);
@@ -223,6 +231,7 @@ int output_model(output *out, epctx_model *model)
     static char backup[EPCTX_PATH_MAX];
     static char note[EPCTX_PATH_MAX + 32];
     epctx_write_opts opts = output_options(out);
+    epctx_status status;
     epctx_error error;
     if (out->no_memory) return cli_fail_text("out of memory");
     out->size = epctx_model_size(model);
@@ -230,8 +239,10 @@ int output_model(output *out, epctx_model *model)
     if (out->to_stdout) return model_to_stdout(out, model);
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
-    if (epctx_model_write_file(model, out->path, &opts, &error) != EPCTX_OK)
-        return fail(out, &error);
+    cli_progress_begin("write", out->size);
+    status = epctx_model_write_file(model, out->path, &opts, &error);
+    cli_progress_end();
+    if (status != EPCTX_OK) return fail(out, &error);
     snprintf(note, sizeof note, "the old one is %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
     return output_done(out);

@@ -70,6 +70,8 @@ void output_free(output *out);
 /* After cli_parse: fills `path`, `policy` and `to_stdout`. `source` is the file that --in-place
  * replaces. On a mistake prints what is wrong and returns false: the command ends with CLI_USAGE. */
 bool output_check(output *out, const char *source);
+/* Opens the model that is to be changed; writing it shows progress. */
+epctx_status output_open(epctx_model *model, const char *file, epctx_error *error);
 /* One change of the model for plan and report, as printf; text from a model as "%.*s". */
 void output_change(output *out, const char *format, ...);
 /* A file besides the model that is written (removed, renamed ...). `note` may be NULL. */

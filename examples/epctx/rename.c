@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { VALUE_NAME = 1, TENSOR_NAME = 8 }; /* onnx.proto */
+
 typedef struct rename_work {
     const char *file;
     bool nodes;
@@ -43,8 +45,8 @@ static bool value_names(const epctx_model *model, epctx_map *map)
     }
     while (epctx_next_sparse(&sparse, &tensor))
         if (epctx_map_put(map, tensor.values.name, 1) != EPCTX_OK) return false;
-    return add_names(map, epctx_graph_inputs(graph), 1) &&
-           add_names(map, epctx_graph_initializers(graph), CLI_TENSOR_NAME);
+    return add_names(map, epctx_graph_inputs(graph), VALUE_NAME) &&
+           add_names(map, epctx_graph_initializers(graph), TENSOR_NAME);
 }
 
 static int list_values(rename_work *work)
@@ -121,7 +123,7 @@ static int rename_all(rename_work *work, const char **names, size_t count)
 {
     int code = CLI_OK;
     size_t i;
-    if (epctx_model_open_file(&work->model, work->file, NULL, &work->error) != EPCTX_OK)
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     if (!work->nodes) code = rename_values(work, names, count);
     for (i = 0; work->nodes && i < count && code == CLI_OK; i++)

@@ -96,34 +96,7 @@ static int more_frequent(const void *a, const void *b)
     return (left->name.size > right->name.size) - (left->name.size < right->name.size);
 }
 
-/* Looks for a file that the model names; what is wrong with it becomes a warning. */
-static epctx_status add_file(report *out, epctx_map *seen, epctx_str name, const char *purpose,
-                             const epctx_str *node, const char *attribute, epctx_error *error)
-{
-    const epctx_io *io = out->model->io;
-    char path[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
-    epctx_error problem;
-    report_file *file;
-    epctx_status status;
-    if (epctx_map_get(seen, name) != EPCTX_MAP_NONE) return EPCTX_OK;
-    if (epctx_map_put(seen, name, (uint32_t)out->file_count) != EPCTX_OK) return no_memory(error);
-    file = &out->files[out->file_count++];
-    file->name = name;
-    file->purpose = purpose;
-    epctx_error_clear(&problem);
-    status = epctx_path_resolve(io, out->folder, name, path, sizeof path, &problem);
-    if (status == EPCTX_OK) status = io->stat_fn(io->user, path, &kind, &file->size, &problem);
-    if (status != EPCTX_OK) {
-        epctx_blame(&problem, out->file, node, attribute);
-        return warn(out, &problem, error);
-    }
-    file->path = epctx_arena_copy(&out->arena, epctx_str_of(path));
-    return file->path != NULL ? EPCTX_OK : no_memory(error);
-}
-
-static epctx_status add_part(report *out, epctx_map *files, const epctx_node_view *node,
-                             epctx_error *error)
+static epctx_status add_part(report *out, const epctx_node_view *node, epctx_error *error)
 {
     report_part *part = &out->parts[out->part_count++];
     epctx_error problem;
@@ -136,20 +109,17 @@ static epctx_status add_part(report *out, epctx_map *files, const epctx_node_vie
         epctx_blame(&problem, out->file, &node->name, NULL);
         return warn(out, &problem, error);
     }
-    /* A secondary node needs no content of its own. */
-    if (part->node.embed_mode != 0 || part->node.main_context != 1) return EPCTX_OK;
-    return add_file(out, files, part->node.ep_cache_context, "context binary", &node->name,
-                    "ep_cache_context", error);
+    return EPCTX_OK;
 }
 
-static epctx_status add_nodes(report *out, epctx_map *files, epctx_error *error)
+static epctx_status add_nodes(report *out, epctx_error *error)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(out->model));
     epctx_map ops;
     epctx_node_view node;
     epctx_map_init(&ops, &out->arena);
     while (epctx_next_node(&it, &node)) {
-        epctx_status status = epctx_is_epnode(&node) ? add_part(out, files, &node, error)
+        epctx_status status = epctx_is_epnode(&node) ? add_part(out, &node, error)
                                                      : count_op(out, &ops, &node, error);
         if (status != EPCTX_OK) return status;
     }
@@ -157,25 +127,28 @@ static epctx_status add_nodes(report *out, epctx_map *files, epctx_error *error)
     return EPCTX_OK;
 }
 
-static epctx_status add_external_data(report *out, epctx_map *files, epctx_error *error)
+/* What is wrong with a file that loading needs becomes a warning. */
+static epctx_status add_files(report *out, epctx_error *error)
 {
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(out->model));
-    epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor)) {
-        epctx_status status = EPCTX_OK;
-        if (tensor.external)
-            status = add_file(out, files, tensor.location, "initializers", &tensor.name, "location",
-                              error);
-        if (status != EPCTX_OK) return status;
+    epctx_status status =
+        epctx_model_files(out->model, NULL, &out->arena, &out->files, &out->file_count, error);
+    size_t i;
+    for (i = 0; status == EPCTX_OK && i < out->file_count; i++) {
+        const epctx_dependency *file = &out->files[i];
+        epctx_error problem;
+        if (!file->required || file->path != NULL) continue;
+        epctx_error_clear(&problem);
+        epctx_fail(&problem, file->status, "%s", file->problem);
+        epctx_blame(&problem, out->file, &file->node, file->attribute);
+        status = warn(out, &problem, error);
     }
-    return EPCTX_OK;
+    return status;
 }
 
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
                          epctx_error *error)
 {
     size_t nodes = (size_t)count_nodes(model); /* in memory, so it fits */
-    epctx_map files;
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -183,17 +156,12 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     out->model = model;
     out->file = file;
     out->initializers = count_initializers(model);
-    epctx_map_init(&files, &out->arena);
-    /* Every node is a part or an op, and no part or initializer names two files. */
+    /* Every node is a part or an op. */
     out->parts = (report_part *)epctx_arena_array(&out->arena, nodes, sizeof *out->parts);
     out->ops = (report_op *)epctx_arena_array(&out->arena, nodes, sizeof *out->ops);
-    out->files = (report_file *)epctx_arena_array(&out->arena, nodes + (size_t)out->initializers,
-                                                  sizeof *out->files);
-    if (out->parts == NULL || out->ops == NULL || out->files == NULL) return no_memory(error);
-    status = epctx_path_base(epctx_str_of(file), epctx_str_of(NULL), &out->folder, error);
-    if (status == EPCTX_OK) status = add_nodes(out, &files, error);
-    if (status == EPCTX_OK) status = add_external_data(out, &files, error);
-    return status;
+    if (out->parts == NULL || out->ops == NULL) return no_memory(error);
+    status = add_nodes(out, error);
+    return status == EPCTX_OK ? add_files(out, error) : status;
 }
 
 void report_free(report *done)

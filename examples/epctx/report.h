@@ -11,14 +11,6 @@ typedef struct report_part {
     uint32_t inputs, outputs;
 } report_part;
 
-/* A file that the model names. */
-typedef struct report_file {
-    epctx_str name;      /* as in the model */
-    const char *purpose; /* "context binary" or "initializers" */
-    const char *path;    /* canonical; NULL when the file is missing or refused */
-    uint64_t size;
-} report_file;
-
 /* Ordinary nodes of one kind. */
 typedef struct report_op {
     epctx_str name; /* "Conv", "com.microsoft:FusedConv" */
@@ -29,10 +21,9 @@ typedef struct report {
     epctx_arena arena; /* owns every list below */
     const epctx_model *model;
     const char *file;
-    epctx_str folder; /* of the model */
     report_part *parts;
     size_t part_count;
-    report_file *files;
+    epctx_dependency *files;
     size_t file_count;
     report_op *ops; /* most frequent first */
     size_t op_count;

@@ -11,6 +11,7 @@ typedef struct settings {
     const char *input_folder;
     const char *dump_folder;   /* inputs and outputs */
     const char *output_folder; /* outputs only */
+    bool json;
 } settings;
 
 static epctx_status make_inputs(const session *s, const settings *set, epctx_error *error)
@@ -45,6 +46,25 @@ static int by_size(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+static void print_json(const session *s, const char *file, const double *times, uint64_t count,
+                       double first)
+{
+    size_t i;
+    putchar('{');
+    cli_json_str("model", epctx_str_of(file), ",\n");
+    printf("\"compiled_in_memory\": %s,\n\"partitions\": %zu,\n", s->compiled ? "true" : "false",
+           s->loaded.bound_count);
+    cli_json_str("source", epctx_str_of(s->backend.source), ",\n");
+    printf("\"open_to_first_output_ms\": %.3f,\n\"runs\": %" PRIu64 ",\n\"median_ms\": %.3f,\n"
+           "\"outputs\": [",
+           first, count, times[count / 2]);
+    for (i = 0; i < s->output_count; i++) {
+        fputs(i > 0 ? ",\n  " : "\n  ", stdout);
+        tensors_print_json(s->outputs[i]);
+    }
+    puts("]}");
+}
+
 /* Runs `count` times, each into `times`. */
 static epctx_status run_times(session *s, double *times, uint64_t count, epctx_error *error)
 {
@@ -54,6 +74,7 @@ static epctx_status run_times(session *s, double *times, uint64_t count, epctx_e
         epctx_status status = session_run(s, error);
         if (status != EPCTX_OK) return status;
         times[i] = cli_now() - start;
+        cli_progress_add(1);
     }
     return EPCTX_OK;
 }
@@ -66,12 +87,17 @@ static epctx_status run_and_print(session *s, const char *file, const settings *
     epctx_status status;
     size_t i;
     if (times == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    cli_progress_begin("run", set->repeat);
     status = run_times(s, times, set->repeat, error);
+    cli_progress_end();
     if (status == EPCTX_OK) status = write_results(s, set, error);
-    if (status == EPCTX_OK) {
+    opened += times[0];
+    qsort(times, (size_t)set->repeat, sizeof *times, by_size);
+    if (status == EPCTX_OK && set->json) {
+        print_json(s, file, times, set->repeat, opened);
+    } else if (status == EPCTX_OK) {
         print_head(s, file);
-        printf("open-to-first-output: %.3f ms\n", opened + times[0]);
-        qsort(times, (size_t)set->repeat, sizeof *times, by_size);
+        printf("open-to-first-output: %.3f ms\n", opened);
         if (set->repeat > 1)
             printf("run            median %.3f ms of %" PRIu64 "\n", times[set->repeat / 2],
                    set->repeat);
@@ -87,8 +113,12 @@ static int run_model(const char *file, const settings *set)
     double start = cli_now();
     session s;
     epctx_error error;
-    epctx_status status = session_open(&s, file, &error);
-    double opened = cli_now() - start;
+    epctx_status status;
+    double opened;
+    cli_progress_begin("run: load", 0);
+    status = session_open(&s, file, &error);
+    cli_progress_end();
+    opened = cli_now() - start;
     if (status == EPCTX_OK) status = make_inputs(&s, set, &error);
     if (status == EPCTX_OK) status = run_and_print(&s, file, set, opened, &error);
     session_close(&s);
@@ -98,7 +128,7 @@ static int run_model(const char *file, const settings *set)
 static int run(int argc, char **argv)
 {
     settings set;
-    const char *seed = "1";
+    const char *seed = NULL;
     const char *repeat = "1";
     const char *file;
     memset(&set, 0, sizeof set);
@@ -108,10 +138,16 @@ static int run(int argc, char **argv)
                                       {"--input-dir", &set.input_folder, NULL},
                                       {"--dump", &set.dump_folder, NULL},
                                       {"--output-dir", &set.output_folder, NULL},
+                                      {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
     }
-    if (!cli_number("--seed", seed, 0, UINT64_MAX, &set.seed) ||
+    if (seed != NULL && set.input_folder != NULL) {
+        fputs("epctx: --seed makes the inputs and --input-dir reads them: give one of the two\n",
+              stderr);
+        return CLI_USAGE;
+    }
+    if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||
         !cli_number("--repeat", repeat, 1, 1000000, &set.repeat))
         return CLI_USAGE;
     return run_model(file, &set);
@@ -119,7 +155,8 @@ static int run(int argc, char **argv)
 
 const cli_command cli_run = {
     "run",
-    "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR] [--repeat N] FILE",
+    "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR] [--repeat N]\n"
+    "                 [--json] FILE",
     "run a model on the reference NPU",
     "Loads an EPContext model of the reference NPU and runs it; an ordinary model is compiled in\n"
     "memory first. Every node must be the NPU's: there is no other execution provider here.\n\n"
@@ -130,7 +167,8 @@ const cli_command cli_run = {
     "  --dump DIR        write inputs, outputs and io.txt, which holds lines of\n"
     "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and 'output ...'\n"
     "  --output-dir DIR  the same without the inputs\n"
-    "  --repeat N        run N times and print the median time\n\n"
+    "  --repeat N        run N times and print the median time\n"
+    "  --json            one JSON object; numbers that JSON has not are strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first run,\n"
     "without making or reading the inputs.\n",
     run,

@@ -20,6 +20,7 @@ static bool read_at(void *user, uint64_t offset, void *out, size_t size)
         ssize_t n = pread(fd, to, size, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return false;
+        cli_progress_set(offset + (uint64_t)n);
         to += n;
         offset += (uint64_t)n;
         size -= (size_t)n;
@@ -31,6 +32,7 @@ static bool read_at(void *user, uint64_t offset, void *out, size_t size)
 static bool read_input(pb_istream_t *stream, pb_byte_t *out, size_t count)
 {
     size_t done = fread(out, 1, count, stdin);
+    cli_progress_add(done);
     if (done < count) stream->bytes_left = 0;
     return done == count;
 }
@@ -109,37 +111,85 @@ static void node_json(const epctx_scan *scan, bool first)
     putchar('}');
 }
 
-static int print_events(epctx_scan *scan, const char *file, bool json)
+/* null: the text was too long to keep. */
+static void json_text(const char *key, epctx_str text, epctx_range range, const char *after)
+{
+    if (text.data == NULL && range.length > 0)
+        printf("\"%s\": null%s", key, after);
+    else
+        cli_json_str(key, text, after);
+}
+
+/* Nodes and metadata come in any order, and nothing is kept: the metadata wants a pass of its own,
+ * which a stream does not give. `scan` has been read to its end. */
+static int json_metadata(epctx_scan *scan, const epctx_source *source, epctx_error *error)
+{
+    epctx_scan_event event;
+    const char *comma = "";
+    if (source == NULL) {
+        fputs("\"metadata\": null,\n", stdout);
+        return CLI_OK;
+    }
+    epctx_scan_begin(scan, source);
+    fputs("\"metadata\": [", stdout);
+    while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END) {
+        if (event == EPCTX_SCAN_FAILED) return CLI_FAILED;
+        if (event != EPCTX_SCAN_METADATA) continue;
+        printf("%s\n  {", comma);
+        comma = ",";
+        json_text("key", scan->key, scan->ranges[0], ", ");
+        json_text("value", scan->value, scan->ranges[1], ", ");
+        printf("\"offset\": %" PRIu64 ", \"length\": %" PRIu64 "}", scan->ranges[1].offset,
+               scan->ranges[1].length);
+    }
+    puts("],");
+    return CLI_OK;
+}
+
+static void put_event(const epctx_scan *scan, epctx_scan_event event, bool json, bool *first)
+{
+    if (event == EPCTX_SCAN_EPNODE && json) {
+        node_json(scan, *first);
+        *first = false;
+    } else if (event == EPCTX_SCAN_EPNODE) {
+        node_text(scan);
+    } else if (event == EPCTX_SCAN_METADATA && !json) {
+        fputs("metadata '", stdout);
+        cli_put(stdout, scan->key);
+        fputs("'\n", stdout);
+        put_text("value", scan->value, scan->ranges[1]);
+    }
+}
+
+/* `source` NULL: the scan reads a stream. */
+static int print_events(epctx_scan *scan, const epctx_source *source, const char *file, bool json)
 {
     epctx_scan_event event;
     epctx_error error;
     bool first = true;
+    cli_progress_begin("scan", source != NULL ? source->size : 0);
     if (json) fputs("{\n\"nodes\": [", stdout);
     while ((event = epctx_scan_next(scan, &error)) != EPCTX_SCAN_END) {
         if (event == EPCTX_SCAN_FAILED) {
+            cli_progress_end();
             if (json) puts("]}");
             epctx_blame(&error, file, NULL, NULL);
             return cli_fail(&error);
         }
-        if (event == EPCTX_SCAN_EPNODE && json) {
-            node_json(scan, first);
-            first = false;
-        } else if (event == EPCTX_SCAN_EPNODE) {
-            node_text(scan);
-        } else if (event == EPCTX_SCAN_METADATA && !json) {
-            fputs("metadata '", stdout);
-            cli_put(stdout, scan->key);
-            fputs("'\n", stdout);
-            put_text("value", scan->value, scan->ranges[1]);
-        }
+        cli_progress_hide();
+        put_event(scan, event, json, &first);
     }
+    cli_progress_end();
+    if (json) fputs("],\n", stdout);
+    if (json && json_metadata(scan, source, &error) != CLI_OK) return cli_fail(&error);
     if (json)
-        printf("],\n\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64
-               ",\n\"size\": %" PRIu64 "\n}\n",
+        printf("\"node_count\": %" PRIu64 ",\n\"ep_node_count\": %" PRIu64 ",\n\"size\": %" PRIu64
+               "\n}\n",
                scan->node_count, scan->epnode_count, scan->at);
     else
-        printf("%" PRIu64 " nodes, %" PRIu64 " of them EPContext, %" PRIu64 " bytes\n",
-               scan->node_count, scan->epnode_count, scan->at);
+        printf("%" PRIu64 " node%s, %" PRIu64 " of them EPContext, %" PRIu64 " byte%s\n",
+               scan->node_count, cli_plural(scan->node_count), scan->epnode_count, scan->at,
+               cli_plural(scan->at));
     return CLI_OK;
 }
 
@@ -149,7 +199,8 @@ static int scan_file(const char *file, bool json)
     epctx_source source;
     struct stat info;
     int code, fd = open(file, O_RDONLY | O_NONBLOCK);
-    if (fd < 0) return cli_fail_text("%s: %s", file, strerror(errno));
+    if (fd < 0)
+        return cli_fail_text("%s: %s", file[0] != '\0' ? file : "an empty path", strerror(errno));
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         close(fd);
         return cli_fail_text("%s: not a regular file; '-' reads standard input", file);
@@ -158,7 +209,7 @@ static int scan_file(const char *file, bool json)
     source.read_fn = read_at;
     source.size = (uint64_t)info.st_size;
     epctx_scan_begin(&scan, &source);
-    code = print_events(&scan, file, json);
+    code = print_events(&scan, &source, file, json);
     close(fd);
     return code;
 }
@@ -176,7 +227,7 @@ static int run(int argc, char **argv)
         stream.callback = read_input;
         stream.bytes_left = SIZE_MAX;
         epctx_scan_begin_stream(&scan, &stream);
-        return print_events(&scan, file, json);
+        return print_events(&scan, NULL, file, json);
     }
     return scan_file(file, json);
 }
@@ -188,6 +239,6 @@ const cli_command cli_scan = {
     "Reads the model once without keeping it: some kilobytes of memory whatever its size, "
     "payloads\n"
     "are skipped and named by offset and length. FILE '-' is standard input.\n\n"
-    "  --json   one JSON object\n",
+    "  --json   one JSON object; \"metadata\" is null for standard input\n",
     run,
 };

@@ -98,10 +98,12 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
         room = append_node(text, sizeof text, &node);
         if (room) listed++;
     }
-    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                      "%u nodes need another execution provider, and this tool has none: %s%s",
-                      (uint64_t)s->loaded.other_nodes, text,
-                      listed < s->loaded.other_nodes ? "..." : "");
+    return epctx_fail(
+        error, EPCTX_ERR_UNSUPPORTED,
+        s->loaded.other_nodes == 1
+            ? "%u node needs another execution provider, and this tool has none: %s%s"
+            : "%u nodes need another execution provider, and this tool has none: %s%s",
+        (uint64_t)s->loaded.other_nodes, text, listed < s->loaded.other_nodes ? "..." : "");
 }
 
 /* -- values -- */

@@ -385,7 +385,7 @@ static int set(set_work *work, const char **assignments, int count)
     epctx_io const *io = epctx_io_files();
     int code = CLI_OK;
     int i;
-    if (epctx_model_open_file(&work->model, work->file, NULL, &work->error) != EPCTX_OK)
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     work->mappings =
         (epctx_mapping *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->mappings);

@@ -163,7 +163,9 @@ static epctx_status make_folder(const char *folder, epctx_error *error)
         char kept = path[i];
         if (kept != '/' && kept != '\0') continue;
         path[i] = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) return io_problem(error, path);
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return epctx_fail(error, EPCTX_ERR_IO, "%s: cannot make this folder: %s", path,
+                              strerror(errno));
         path[i] = kept;
     }
     return EPCTX_OK;
@@ -299,25 +301,78 @@ static void print_type(const epctx_value *type)
     putchar(']');
 }
 
+typedef struct summary {
+    size_t count; /* 0: the type has no numbers here */
+    double least, most, mean;
+    double first[4];
+} summary;
+
+static summary sum_up(const session_value *value)
+{
+    size_t count = value->size / epctx_elem_size(value->type.elem_type);
+    summary out = {0, INFINITY, -INFINITY, 0, {0}};
+    double x = 0;
+    size_t i;
+    for (i = 0; i < count && element(value, i, &x); i++) {
+        if (x < out.least) out.least = x;
+        if (x > out.most) out.most = x;
+        if (i < sizeof out.first / sizeof out.first[0]) out.first[i] = x;
+        out.mean += x;
+        out.count++;
+    }
+    out.mean /= out.count > 0 ? (double)out.count : 1;
+    return out;
+}
+
+static size_t shown(const summary *out)
+{
+    size_t most = sizeof out->first / sizeof out->first[0];
+    return out->count < most ? out->count : most;
+}
+
 void tensors_print(const session_value *value, size_t index)
 {
-    const size_t shown = 4;
-    size_t count = value->size / epctx_elem_size(value->type.elem_type);
-    double least = INFINITY, most = -INFINITY, sum = 0, x = 0;
+    summary out = sum_up(value);
     size_t i;
     printf("output %-7zu '", index);
     cli_put(stdout, value->type.name);
     putchar('\'');
     print_type(&value->type);
-    if (count > 0 && element(value, 0, &x)) {
-        for (i = 0; i < count && element(value, i, &x); i++) {
-            if (x < least) least = x;
-            if (x > most) most = x;
-            sum += x;
-        }
-        printf(" min %.6g, max %.6g, mean %.6g, first", least, most, sum / (double)count);
-        for (i = 0; i < shown && i < count && element(value, i, &x); i++)
-            printf(" %.6g", x);
+    if (out.count > 0) {
+        printf(" min %.6g, max %.6g, mean %.6g, first", out.least, out.most, out.mean);
+        for (i = 0; i < shown(&out); i++)
+            printf(" %.6g", out.first[i]);
     }
     putchar('\n');
+}
+
+static void json_number(const char *key, double number, const char *after)
+{
+    const char *quote = isfinite(number) ? "" : "\"";
+    if (key != NULL) printf("\"%s\": ", key);
+    if (isnan(number))
+        printf("\"nan\"%s", after);
+    else
+        printf("%s%.9g%s%s", quote, number, quote, after);
+}
+
+void tensors_print_json(const session_value *value)
+{
+    summary out = sum_up(value);
+    size_t i;
+    int32_t k;
+    putchar('{');
+    cli_json_str("name", value->type.name, ", ");
+    printf("\"elem_type\": %" PRId32 ", \"dims\": [", value->type.elem_type);
+    for (k = 0; k < value->type.rank; k++)
+        printf("%s%" PRId64, k > 0 ? ", " : "", value->type.dims[k]);
+    if (out.count > 0) {
+        fputs("], ", stdout);
+        json_number("min", out.least, ", ");
+        json_number("max", out.most, ", ");
+        json_number("mean", out.mean, ", \"first\": [");
+        for (i = 0; i < shown(&out); i++)
+            json_number(NULL, out.first[i], i + 1 < shown(&out) ? ", " : "");
+    }
+    fputs("]}", stdout);
 }

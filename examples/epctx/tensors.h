@@ -12,5 +12,6 @@ epctx_status tensors_read(const session *s, const char *folder, epctx_error *err
 epctx_status tensors_write(const session *s, const char *folder, bool inputs, epctx_error *error);
 /* One line: type, smallest, largest, mean, first elements. */
 void tensors_print(const session_value *value, size_t index);
+void tensors_print_json(const session_value *value);
 
 #endif

@@ -99,7 +99,7 @@ static int run_all(unset_work *work, const char **whats, int count)
 {
     int code = CLI_OK;
     int i;
-    if (epctx_model_open_file(&work->model, work->file, NULL, &work->error) != EPCTX_OK)
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     for (i = 0; i < count && code == CLI_OK; i++)
         if (!unset(work, whats[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;

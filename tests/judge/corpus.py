@@ -3,7 +3,8 @@
 
     tests/judge/corpus.py whole EPCTX FILE...
         Each file through `EPCTX copy` and `EPCTX copy --rebuild`: the same
-        bytes again. `EPCTX dump`: the same text as dump.py's. One case a file.
+        bytes again. `EPCTX dump`, without and with --values: the same text as
+        dump.py's, so every name, attribute and tensor. One case a file.
 
     tests/judge/corpus.py damaged EPCTX SEED COUNT FILE...
         COUNT damaged copies of the files: `EPCTX copy` must refuse exactly
@@ -64,18 +65,26 @@ def copy_problem(epctx, data, path, out, rebuild=False):
     return f"{what}: differs from byte {at} on ({len(got)} bytes, expected {len(data)})"
 
 
-def dump_problem(epctx, want, path):
-    code, got, message = run(epctx, "dump", path)
-    if code != 0:
-        return f"dump: expected a dump, found exit code {code}: {message}"
-    got = got.decode("utf-8", "backslashreplace")
-    if got == want:
-        return None
-    ours, theirs = got.splitlines(), want.splitlines()
-    for number, (a, b) in enumerate(zip(ours, theirs), 1):
-        if a != b:
-            return f"dump: line {number} is {a[:200]!r}, expected {b[:200]!r}"
-    return f"dump: {len(ours)} lines, expected {len(theirs)}"
+def both_dumps(model):
+    """By the options of `EPCTX dump`."""
+    return {(): dump.dump(model), ("--values",): dump.dump(model, True)}
+
+
+def dump_problem(epctx, wanted, path):
+    for options, want in wanted.items():
+        what = " ".join(("dump", *options))
+        code, got, message = run(epctx, "dump", *options, path)
+        if code != 0:
+            return f"{what}: expected a dump, found exit code {code}: {message}"
+        got = got.decode("utf-8", "backslashreplace")
+        if got == want:
+            continue
+        ours, theirs = got.splitlines(), want.splitlines()
+        for number, (a, b) in enumerate(zip(ours, theirs), 1):
+            if a != b:
+                return f"{what}: line {number} is {a[:200]!r}, expected {b[:200]!r}"
+        return f"{what}: {len(ours)} lines, expected {len(theirs)}"
+    return None
 
 
 def refusal_problem(epctx, path, out):
@@ -114,7 +123,7 @@ def whole(epctx, files, folder):
         model = onnx_schema.parse(read(path))
         if model is None:
             sys.exit(f"{path}: libprotobuf refuses it, the corpus is not what it should be")
-        wanted.append(dump.dump(model))
+        wanted.append(both_dumps(model))
     failed = False
     for path, problems in zip(files, in_parallel(check, enumerate(files))):
         name = "/".join(path.split("/")[-3:])
@@ -153,7 +162,7 @@ def damaged(epctx, seed, count, files, folder, only_verdicts):
         model = onnx_schema.parse(data)
         (bad if model is None else good).append(path)
         if model is not None:
-            wanted[path] = dump.dump(model)
+            wanted[path] = both_dumps(model)
     os.dup2(errors, 2)
 
     def accepted(path):

@@ -30,7 +30,10 @@ static const OrtCompileApi *ort_compile;
 static OrtEnv *ort_env;
 static int ort_code;
 static char ort_text[4096];
-static char ort_log[1 << 16]; /* warnings and errors since ort_log_clear() */
+static char ort_log[1 << 16]; /* warnings, errors and ORT_LEFT since ort_log_clear() */
+
+/* What the plugin EP says at level INFO of a node that it does not take, and why. */
+#define ORT_LEFT "is left to other EPs"
 
 /* Takes the status. */
 static bool ort_ok(OrtStatus *status)
@@ -53,7 +56,8 @@ static void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const
                                     const char *logid, const char *code, const char *message)
 {
     const size_t used = strlen(ort_log);
-    (void)param, (void)severity, (void)category, (void)logid, (void)code;
+    (void)param, (void)category, (void)logid, (void)code;
+    if (severity < ORT_LOGGING_LEVEL_WARNING && !strstr(message, ORT_LEFT)) return;
     snprintf(ort_log + used, sizeof ort_log - used, "%s\n", message);
 }
 
@@ -157,6 +161,7 @@ typedef struct ort_spec {
     bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
     bool prefer_npu;            /* policy instead of the device */
     bool plain;                 /* the graph as it is: no optimization by ORT */
+    bool tell;                  /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
 /* Free dimensions that become 1 in every session. */
@@ -182,6 +187,9 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     }
     if (ok && spec->plain) {
         ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));
+    }
+    if (ok && spec->tell) {
+        ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
     }
     if (!ok || !spec->ep) return ok;
     if (!spec->allow_cpu) {
