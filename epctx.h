@@ -94,7 +94,8 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
- *   >>scan >>edit >>convert >>partition >>weights >>ep >>gen >>load >>share >>implementation
+ *   >>scan >>edit >>convert >>combine >>partition >>weights >>ep >>gen >>load >>share
+ *   >>implementation
  */
 
 #ifndef EPCTX_H
@@ -460,6 +461,8 @@ typedef struct epctx_model {
     epctx_limits limits;
     uint32_t path_flags;
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
+    struct epctx_slot *merged; /* `shown` before epctx_repair made one of such fields, */
+    size_t merged_at;          /* and at which edit */
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -1994,6 +1997,166 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                                           size_t nodes),
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>combine: several models into one, a part of one, a binary into a model, repair
+ *
+ * Everything here edits open models and tells what it did; nothing is written. epctx_write_group
+ * then writes the model with the files that must stand beside it. A call that fails leaves its
+ * model as it was, epctx_undo takes back one that succeeded.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* One thing that was done, in words: "value 'x' is now 'm2_x'". */
+typedef struct epctx_step {
+    size_t part; /* number of the model in the list, from 0 */
+    epctx_str name;
+    const char *text;
+} epctx_step;
+
+/* What was done, and the files that must be written beside the result (none for those that are
+ * there already). Everything lives until the resulting model is closed. */
+typedef struct epctx_combined {
+    const epctx_step *steps;
+    size_t step_count;
+    epctx_output_file *files;
+    size_t file_count;
+} epctx_combined;
+
+/* A model of a merge. `prefix` goes in front of the names of its nodes and values; NULL: a name
+ * gets a prefix only where it clashes ("m2_" in the second model); "": a clash is an error. Names
+ * that are keys of a compiled binary keep what they are, and a clash of such names is an error. */
+typedef struct epctx_part {
+    epctx_model *model;
+    const char *prefix;
+} epctx_part;
+
+#define EPCTX_ANY_PART SIZE_MAX
+
+/* An output of an earlier model that feeds an input of a later one, by their names in the models.
+ * Numbers count from 0; EPCTX_ANY_PART: the last earlier model that has the output, every later
+ * model that has the input. */
+typedef struct epctx_connection {
+    size_t from;
+    epctx_str output;
+    size_t to;
+    epctx_str input;
+} epctx_connection;
+
+/* What to do with a metadata key that two models store with different values. */
+typedef enum epctx_metadata_policy {
+    EPCTX_METADATA_REFUSE = 0,
+    EPCTX_METADATA_FIRST, /* the value of the earlier model stays */
+    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key */
+} epctx_metadata_policy;
+
+typedef struct epctx_merge_opts {
+    bool chain; /* every input that has the name of an earlier output is fed by it */
+    const epctx_connection *connections; /* and these */
+    size_t connection_count;
+    bool keep_outputs; /* outputs that feed an input stay outputs of the result */
+    bool share_inputs; /* inputs of the same name and type become one */
+    bool force_opset;  /* of different versions of an operator set take the newer one */
+    epctx_metadata_policy metadata;
+    const char *output_path; /* where the result will be written: files go to its folder; default
+                                the path of the first model */
+} epctx_merge_opts;
+
+/* Adds the models parts[1..] to parts[0].model, side by side, or connected (chain, connections).
+ * The others are as before afterwards and must stay open as long as the result. IR version: the
+ * newest. Operator sets must have the same version unless one of the models does not use them.
+ * Functions: equal ones once. Context binaries and external data are among `out->files` where they
+ * are not in the folder of the result, under another name where names clash. The result breaks no
+ * rule of lint that its parts keep. Training information cannot be merged.
+ * Errors: EXISTS for names that clash and may not change, GRAPH for models that do not go together
+ * (opsets, functions, metadata, types of a connection, rules of the EP), NOT_FOUND for a connection
+ * that fits nothing or a missing file, UNSUPPORTED for training information. `opts` and `out` may
+ * be NULL, here and below. */
+EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
+                                   const epctx_merge_opts *opts, epctx_combined *out,
+                                   epctx_error *error);
+
+typedef struct epctx_split_opts {
+    const epctx_value *inputs; /* where to cut; elem_type 0: the model knows the type. None: the
+                                  inputs of the model, as far as they are needed */
+    size_t input_count;
+    const epctx_value *outputs; /* none: the outputs of the model */
+    size_t output_count;
+    const char *output_path; /* as in epctx_merge_opts */
+} epctx_split_opts;
+
+/* Reduces the model to what lies between the inputs and the outputs: nodes, initializers, types,
+ * annotations, functions, and the files that are still needed. When the node with the context goes,
+ * the first of its secondary nodes takes over the context.
+ * Errors: NOT_FOUND for a value that does not exist, ARG for an input that nothing reads or that is
+ * an output, GRAPH when the outputs need more inputs than given, or when no type is known. */
+EPCTX_API epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts,
+                                   epctx_combined *out, epctx_error *error);
+
+/* One input or output of a binary. */
+typedef struct epctx_wrap_value {
+    epctx_value value; /* as the binary has it; -1: a dynamic dimension */
+    bool quantized; /* the application sees "NAME_dq" of float32: real = (x - zero_point) * scale */
+    float scale;
+    int64_t zero_point;
+} epctx_wrap_value;
+
+typedef struct epctx_wrap_opts {
+    const epctx_profile *profile; /* the EP that made the binary; required */
+    const char *source;           /* default what the EP writes */
+    const char *name;             /* of the graph in the binary and so of the node; required */
+    const char *partition_name;   /* default `name` */
+    const char *sdk_version, *hardware_architecture, *notes; /* NULL: not stored */
+    int64_t max_size;             /* 0: not stored */
+    bool embed;
+    const char *binary_name; /* how the model names the file; required unless embedded */
+    const epctx_wrap_value *inputs;
+    size_t input_count;
+    const epctx_wrap_value *outputs;
+    size_t output_count;
+    const char *output_path;
+} epctx_wrap_opts;
+
+/* Makes a model of one EPContext node around a binary that a vendor's tool wrote, with
+ * QuantizeLinear and DequantizeLinear around it where values are quantized. `binary` is borrowed
+ * until the model is closed; when it is not embedded it is the one file of `out`. `open` is for the
+ * new model. Errors: ARG for values, types and shapes that EPContext or the EP do not take, LIMIT
+ * for an embedded binary of 2 GiB, GRAPH for other rules of the EP. */
+EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
+                                  const epctx_wrap_opts *opts, const epctx_open_opts *open,
+                                  epctx_combined *out, epctx_error *error);
+
+/* One finding of lint that was repaired or was not. Strings are valid during the callback. */
+typedef struct epctx_repair_note {
+    epctx_rule rule;
+    epctx_rule_info info;
+    bool done;        /* else `text` says why not */
+    epctx_str name;   /* of the node, value or metadata key; may be empty */
+    const char *text; /* what was done */
+} epctx_repair_note;
+
+typedef void (*epctx_repair_fn)(void *user, const epctx_repair_note *note);
+
+typedef struct epctx_repair_opts {
+    const epctx_rule *rules; /* only these; default every error and warning */
+    size_t rule_count;
+    epctx_check_opts check;    /* where files are, which EP judges */
+    epctx_model *source; /* the model before it was compiled, open: has types and data that are
+                            lost in this one; may be NULL, must stay open as long */
+} epctx_repair_opts;
+
+/* Repairs what lint finds, where the right answer is in the model, beside it, or in `source`.
+ * Nothing is guessed: what has more than one answer is reported as not done. A model with doubled
+ * fields becomes what libprotobuf reads in it. `done` and `left` (may be NULL) get the numbers of
+ * repairs and of findings that remain. */
+EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
+                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
+                                    epctx_error *error);
+/* Whether epctx_repair knows a repair for a rule. */
+EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -6283,7 +6446,8 @@ static const epctx_profile epctx__profiles[] = {
      * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES, EPCTX_KEY_NODE_NAME,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES,
+     EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
     /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
@@ -11607,6 +11771,12 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
         model->edits = edit->before;
         model->edit_count--;
     }
+    if (model->merged != NULL && model->edit_count <= model->merged_at) {
+        model->shown = model->merged;
+        model->shown_graph = epctx__find_graph(model->shown);
+        model->merged = NULL;
+        model->duplicate = true;
+    }
 }
 
 static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
@@ -16603,6 +16773,4003 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 #endif /* EPCTX_NO_WIRE */
 
 /* ================================================================================================
+ * >>combine
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- what the operations share: steps, lists of names, files that go along -- */
+
+/* A file of the result. */
+typedef struct epctx__carried {
+    epctx_str name;   /* in the result */
+    const char *path; /* where it is now, canonical */
+    const uint8_t *data;
+    size_t size;
+    uint64_t hash;
+} epctx__carried;
+
+/* `c` comes first: steps of conversions are used with it. */
+typedef struct epctx__combine {
+    epctx__convert c;
+    void *steps;
+    size_t step_count, step_room;
+    void *carried;
+    size_t carried_count, carried_room;
+    epctx_map files; /* name in the result -> number in `carried` */
+    epctx_map paths; /* canonical path -> the same */
+} epctx__combine;
+
+static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const char *output_path,
+                                 epctx_error *error)
+{
+    epctx_convert_opts opts;
+    memset(m, 0, sizeof *m);
+    memset(&opts, 0, sizeof opts);
+    opts.output_path = output_path;
+    if (!epctx__convert_begin(&m->c, model, &opts, error)) {
+        return false;
+    }
+    epctx_map_init(&m->files, m->c.arena);
+    epctx_map_init(&m->paths, m->c.arena);
+    return true;
+}
+
+static bool epctx__combine_say(epctx__combine *m, size_t part, epctx_str name, const char *format,
+                               ...)
+{
+    char line[640];
+    epctx__text text = epctx__text_of(line, sizeof line);
+    epctx_step *step;
+    va_list args;
+    va_start(args, format);
+    epctx__text_format(&text, format, args);
+    va_end(args);
+    if (!epctx__list_room(m->c.arena, &m->steps, m->step_count, &m->step_room, sizeof *step)) {
+        return epctx__convert_nomem(&m->c);
+    }
+    step = (epctx_step *)m->steps + m->step_count++;
+    step->part = part;
+    step->name = name;
+    step->text = epctx_arena_copy(m->c.arena, epctx__str((const uint8_t *)line, text.size));
+    return step->text != NULL || epctx__convert_nomem(&m->c);
+}
+
+static void epctx__combine_end(const epctx__combine *m, epctx_combined *out)
+{
+    if (out != NULL) {
+        out->steps = (const epctx_step *)m->steps;
+        out->step_count = m->step_count;
+        out->files = (epctx_output_file *)m->c.files;
+        out->file_count = m->c.file_count;
+    }
+}
+
+static bool epctx__combine_put(epctx__combine *m, epctx_map *map, epctx_str key, uint32_t value)
+{
+    return key.size == 0 || epctx_map_put(map, key, value) == EPCTX_OK ||
+           epctx__convert_nomem(&m->c);
+}
+
+static bool epctx__has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
+/* "<a><b>" in the arena of the result. */
+static bool epctx__combine_join(epctx__combine *m, epctx_str a, epctx_str b, epctx_str *out)
+{
+    char *text = a.size < SIZE_MAX - b.size
+                     ? (char *)epctx_arena_alloc(m->c.arena, a.size + b.size + 1)
+                     : NULL;
+    if (text == NULL) {
+        return epctx__convert_nomem(&m->c);
+    }
+    if (a.size > 0) {
+        memcpy(text, a.data, a.size);
+    }
+    if (b.size > 0) {
+        memcpy(text + a.size, b.data, b.size);
+    }
+    out->data = text;
+    out->size = a.size + b.size;
+    return true;
+}
+
+/* The names that a graph defines: inputs, initializers, outputs of nodes. */
+typedef struct epctx__definitions {
+    epctx_cursor inputs, tensors, sparses, nodes, outputs;
+} epctx__definitions;
+
+static epctx__definitions epctx__definitions_of(epctx_view graph)
+{
+    epctx__definitions d;
+    epctx_graph_view view = epctx_graph_of(graph);
+    d.inputs = epctx_graph_inputs(view);
+    d.tensors = epctx_graph_initializers(view);
+    d.sparses = epctx_graph_sparse(view);
+    d.nodes = epctx_graph_nodes(view);
+    d.outputs = epctx_fields(epctx__no_view(), 0);
+    return d;
+}
+
+static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
+{
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_view node;
+    for (;;) {
+        if (epctx_next_value(&d->inputs, &value)) {
+            *name = value.name;
+        } else if (epctx_next_tensor(&d->tensors, &tensor)) {
+            *name = tensor.name;
+        } else if (epctx_next_sparse(&d->sparses, &sparse)) {
+            *name = sparse.values.name;
+        } else if (!epctx_next_str(&d->outputs, name)) {
+            if (!epctx__next_body(&d->nodes, &node)) {
+                return false;
+            }
+            d->outputs = epctx_fields(node, 2);
+            continue;
+        }
+        if (name->size > 0) {
+            return true;
+        }
+    }
+}
+
+/* The tensors of a node's attributes that may have their data in a file. */
+typedef bool (*epctx__tensor_step)(epctx__convert *c, epctx_view tensor, void *user);
+
+static bool epctx__sparse_tensors(epctx__convert *c, epctx_view sparse, epctx__tensor_step step,
+                                  void *user)
+{
+    epctx_cursor fields = epctx_fields(sparse, 0);
+    epctx_field field;
+    while (epctx_next_field(&fields, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN && (field.number == 1 || field.number == 2) &&
+            !step(c, field.body, user)) { /* values, indices */
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__graph_tensors(epctx__convert *c, epctx_view graph, epctx__tensor_step step,
+                                 void *user, uint32_t depth);
+
+static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tensor_step step,
+                                void *user, uint32_t depth)
+{
+    epctx_cursor attrs = epctx_fields(node, 5);
+    epctx_view attr;
+    while (epctx__next_body(&attrs, &attr)) {
+        epctx_cursor fields = epctx_fields(attr, 0);
+        epctx_field field;
+        while (epctx_next_field(&fields, &field)) {
+            bool ok = true;
+            if (field.wire != EPCTX_WIRE_LEN) {
+                continue;
+            }
+            if (field.number == 5 || field.number == 10) { /* t, tensors */
+                ok = step(c, field.body, user);
+            } else if (field.number == 22 || field.number == 23) { /* sparse tensors */
+                ok = epctx__sparse_tensors(c, field.body, step, user);
+            } else if ((field.number == 6 || field.number == 11) && depth > 0) { /* graphs */
+                ok = epctx__graph_tensors(c, field.body, step, user, depth - 1);
+            }
+            if (!ok) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__graph_tensors(epctx__convert *c, epctx_view graph, epctx__tensor_step step,
+                                 void *user, uint32_t depth)
+{
+    epctx_cursor fields = epctx_fields(graph, 0);
+    epctx_field field;
+    while (epctx_next_field(&fields, &field)) {
+        bool ok = true;
+        if (field.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        if (field.number == 1) {
+            ok = epctx__node_tensors(c, field.body, step, user, depth);
+        } else if (field.number == 5) {
+            ok = step(c, field.body, user);
+        } else if (field.number == 15) {
+            ok = epctx__sparse_tensors(c, field.body, step, user);
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Every tensor of a model, functions included. */
+static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, void *user)
+{
+    epctx_cursor functions = epctx_model_functions(c->model);
+    epctx_function_view function;
+    if (!epctx__graph_tensors(c, epctx_model_graph(c->model).view, step, user, EPCTX_WALK_DEPTH)) {
+        return false;
+    }
+    while (epctx_next_function(&functions, &function)) {
+        epctx_cursor nodes = epctx_function_nodes(&function);
+        epctx_view node;
+        while (epctx__next_body(&nodes, &node)) {
+            if (!epctx__node_tensors(c, node, step, user, EPCTX_WALK_DEPTH)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Views that are collected before the model is edited. */
+typedef struct epctx__views {
+    void *list;
+    size_t count, room;
+} epctx__views;
+
+static bool epctx__views_add(epctx__convert *c, epctx__views *views, epctx_view view)
+{
+    if (!epctx__list_room(c->arena, &views->list, views->count, &views->room, sizeof view)) {
+        return epctx__convert_nomem(c);
+    }
+    ((epctx_view *)views->list)[views->count++] = view;
+    return true;
+}
+
+static bool epctx__views_remove(epctx__convert *c, const epctx__views *views)
+{
+    size_t i;
+    for (i = 0; i < views->count; i++) {
+        if (epctx_remove(c->model, ((const epctx_view *)views->list)[i], c->error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- rules that the result breaks and its parts do not -- */
+
+typedef struct epctx__verdict {
+    uint64_t counts[EPCTX_RULE_COUNT];
+    const uint64_t *allowed; /* per rule: how many there may be */
+    epctx_error *error;
+    bool refused;
+} epctx__verdict;
+
+static void epctx__verdict_found(void *user, const epctx_finding *finding)
+{
+    epctx__verdict *v = (epctx__verdict *)user;
+    v->counts[finding->rule]++;
+    if (v->allowed != NULL && !v->refused && finding->info.severity == EPCTX_SEVERITY_ERROR &&
+        v->counts[finding->rule] > v->allowed[finding->rule]) {
+        v->refused = true;
+        epctx_fail(v->error, EPCTX_ERR_GRAPH, "the result would break rule %s: %s (%s)",
+                   finding->info.id, finding->message, finding->info.fix);
+    }
+}
+
+/* Counts the findings of a model, files apart. With `allowed` more errors than that are refused. */
+static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *profile,
+                              const uint64_t *allowed, uint64_t *sum, epctx_error *error)
+{
+    epctx_check_opts opts;
+    epctx__verdict v;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    memset(&v, 0, sizeof v);
+    opts.no_files = true;
+    opts.profile = profile;
+    opts.allocator = model->arena.allocator.alloc_fn != NULL ? &model->arena.allocator : NULL;
+    if (model->path[0] == '\0') { /* where a new model will stand is not its fault */
+        opts.context_file_path = "model.onnx";
+        opts.external_folder = ".";
+    }
+    v.allowed = allowed;
+    v.error = error;
+    if (epctx_lint(model, &opts, epctx__verdict_found, &v, NULL, error) != EPCTX_OK || v.refused) {
+        return false;
+    }
+    for (i = 0; sum != NULL && i < EPCTX_RULE_COUNT; i++) {
+        sum[i] += v.counts[i];
+    }
+    return true;
+}
+
+/* -- files that go along with a model -- */
+
+typedef struct epctx__relocation {
+    epctx_str from, to;
+    void *views; /* of the tensors */
+    size_t count, room;
+} epctx__relocation;
+
+static bool epctx__relocate_tensor(epctx__convert *c, epctx_view view, void *user)
+{
+    epctx__relocation *r = (epctx__relocation *)user;
+    epctx_tensor_view tensor = epctx_tensor_of(view);
+    if (!tensor.external || !epctx_str_eq(tensor.location, r->from)) {
+        return true;
+    }
+    if (!epctx__list_room(c->arena, &r->views, r->count, &r->room, sizeof view)) {
+        return epctx__convert_nomem(c);
+    }
+    ((epctx_view *)r->views)[r->count++] = view;
+    return true;
+}
+
+/* Names a file anew wherever the model names it in that use. */
+static bool epctx__relocate(epctx__convert *c, const epctx_dependency *file, epctx_str to)
+{
+    epctx__relocation r;
+    size_t i;
+    memset(&r, 0, sizeof r);
+    r.from = file->name;
+    r.to = to;
+    if (file->use == EPCTX_USE_INITIALIZERS) {
+        if (!epctx__model_tensors(c, epctx__relocate_tensor, &r)) {
+            return false;
+        }
+    } else {
+        epctx_walk walk;
+        epctx_node_view node;
+        epctx_walk_begin(&walk, c->model);
+        while (epctx_walk_epnode(&walk, &node)) {
+            if (epctx_str_eq(epctx__attr_str(&node, file->attribute), file->name)) {
+                if (!epctx__list_room(c->arena, &r.views, r.count, &r.room, sizeof node.view)) {
+                    return epctx__convert_nomem(c);
+                }
+                ((epctx_view *)r.views)[r.count++] = node.view;
+            }
+        }
+    }
+    for (i = 0; i < r.count; i++) {
+        epctx_view view = ((const epctx_view *)r.views)[i];
+        bool ok = file->use == EPCTX_USE_INITIALIZERS
+                      ? epctx_set_pair(c->model, view, 13, epctx_str_of("location"), to,
+                                       c->error) == EPCTX_OK
+                      : epctx__convert_str(c, view, file->attribute, to);
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
+                                epctx_status status, const char *text)
+{
+    epctx_fail(m->c.error, status, "%s '%S' of '%S': %s", epctx_file_use_name(file->use),
+               &file->name, &file->node, text);
+    return false;
+}
+
+/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. */
+static uint32_t epctx__carried_equal(const epctx__combine *m, const epctx__carried *file)
+{
+    const epctx__carried *list = (const epctx__carried *)m->carried;
+    size_t i;
+    for (i = 0; i < m->carried_count; i++) {
+        if (list[i].size == file->size && list[i].hash == file->hash &&
+            memcmp(list[i].data, file->data, file->size) == 0) {
+            return (uint32_t)i;
+        }
+    }
+    return EPCTX_MAP_NONE;
+}
+
+/* Puts a file among those of the result, under a name that no other has. */
+static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epctx__carried *file,
+                             bool may_rename)
+{
+    char name[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    char whole[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    epctx_span *part;
+    uint64_t number = 2;
+    const char *text = epctx_arena_copy(m->c.arena, dep->name);
+    epctx_str parts[2];
+    if (text == NULL) {
+        return epctx__convert_nomem(&m->c);
+    }
+    file->name = epctx_str_of(text);
+    while (epctx__has(&m->files, file->name)) {
+        if (!may_rename) {
+            return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
+                                       "another file of the result has this name, and this one "
+                                       "cannot have another: rename it beforehand");
+        }
+        if (!epctx__numbered(&m->c, text, number++, name)) {
+            return false;
+        }
+        file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
+    }
+    if (!epctx__list_room(m->c.arena, &m->carried, m->carried_count, &m->carried_room,
+                          sizeof *file)) {
+        return epctx__convert_nomem(&m->c);
+    }
+    ((epctx__carried *)m->carried)[m->carried_count] = *file;
+    if (!epctx__combine_put(m, &m->files, file->name, (uint32_t)m->carried_count) ||
+        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), (uint32_t)m->carried_count)) {
+        return false;
+    }
+    m->carried_count++;
+    parts[0] = m->c.folder;
+    parts[1] = file->name;
+    epctx_error_clear(&ignored);
+    if (epctx__path_join(whole, sizeof whole, parts, 2, m->c.error) != EPCTX_OK) {
+        return false;
+    }
+    if (m->c.model->io->canonical_fn(m->c.model->io->user, whole, real, sizeof real, &ignored) ==
+            EPCTX_OK &&
+        strcmp(real, file->path) == 0) {
+        return true; /* it is where it should be */
+    }
+    part = (epctx_span *)epctx__convert_array(&m->c, 1, sizeof *part);
+    if (part == NULL) {
+        return false;
+    }
+    part->data = file->data;
+    part->size = file->size;
+    return epctx__convert_name(&m->c, file->name, NULL) &&
+           epctx__convert_file(&m->c, file->name, part, 1, part->size);
+}
+
+/* One file of the model that `c` edits. `alone`: it must not be shared with another model. */
+static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
+                         const epctx_dependency *dep, bool alone)
+{
+    bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
+    const epctx__file *mapped;
+    epctx__carried file;
+    uint32_t at;
+    if (dep->status != EPCTX_OK || dep->path == NULL) {
+        return !dep->required || epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND,
+                                                     dep->problem != NULL ? dep->problem
+                                                                          : "cannot be read");
+    }
+    at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
+    if (at == EPCTX_MAP_NONE) {
+        memset(&file, 0, sizeof file);
+        mapped = epctx__convert_map(c, epctx_str_of(dep->folder), dep->name);
+        if (mapped == NULL) {
+            return false;
+        }
+        file.path = mapped->path;
+        file.data = mapped->mapping.data;
+        file.size = mapped->mapping.size;
+        file.hash = epctx_hash(file.data, file.size, 0);
+        at = alone || !may_rename ? EPCTX_MAP_NONE : epctx__carried_equal(m, &file);
+        if (at == EPCTX_MAP_NONE) {
+            if (!epctx__carry_new(m, dep, &file, may_rename)) {
+                return false;
+            }
+            at = (uint32_t)m->carried_count - 1;
+        }
+    }
+    file = ((const epctx__carried *)m->carried)[at];
+    if (epctx_str_eq(file.name, dep->name)) {
+        return true;
+    }
+    if (!may_rename) {
+        return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
+                                   "the same file has another name in the result");
+    }
+    return epctx__combine_say(m, number, dep->name, "file '%S' is now '%S'", &dep->name,
+                              &file.name) &&
+           epctx__relocate(c, dep, file.name);
+}
+
+/* A model may name files that only sessions with other options need. */
+static bool epctx__carry_wanted(const epctx_dependency *dep)
+{
+    return dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS || dep->required;
+}
+
+static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t number, bool alone)
+{
+    epctx_dependency *files;
+    epctx_check_opts opts;
+    size_t count, i;
+    memset(&opts, 0, sizeof opts);
+    opts.path_flags = c->model->path_flags;
+    if (epctx_model_files(c->model, &opts, c->arena, &files, &count, c->error) != EPCTX_OK) {
+        return false;
+    }
+    for (i = 0; i < count; i++) {
+        bool context = files[i].use == EPCTX_USE_CONTEXT;
+        if (epctx__carry_wanted(&files[i]) &&
+            !epctx__carry(m, c, number, &files[i], alone && context)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- merge -- */
+
+/* A value that may feed inputs of later models. */
+typedef struct epctx__end {
+    size_t part;
+    epctx_str name; /* in its model */
+    epctx_str now;  /* in the result */
+    epctx_view value;
+    bool input;     /* a graph input, for share_inputs */
+    uint32_t before; /* an earlier end of the same name, or EPCTX_MAP_NONE */
+} epctx__end;
+
+typedef struct epctx__merge {
+    epctx__combine m;
+    const epctx_part *parts;
+    size_t count;
+    epctx_merge_opts opts;
+    int64_t ir_version;
+    epctx_map outer, inner; /* names of values in the result's main graph; in its bodies */
+    epctx_map nodes;        /* names of nodes */
+    epctx_map partitions;   /* partition names that are keys -> number of the model */
+    epctx_map twice;        /* those that more than one model has */
+    epctx_map domains;      /* operator sets that nodes of the result use */
+    epctx_map functions;    /* domain, name, overload -> number in the result */
+    uint32_t function_count;
+    void *ends;
+    size_t end_count, end_room;
+    epctx_map end_names;    /* name -> last end */
+    epctx_map fed;          /* names (now) of outputs that feed an input */
+    bool *used;             /* per connection */
+    uint64_t allowed[EPCTX_RULE_COUNT];
+} epctx__merge;
+
+/* A model that is being added. `c` comes first. */
+typedef struct epctx__guest {
+    epctx__convert c;
+    epctx__merge *w;
+    size_t number;
+    epctx_str prefix; /* explicit, or what clashes get */
+    bool always;      /* every name gets it */
+    bool never;       /* clashes are errors */
+    epctx_map fixed;  /* values that a compiled node finds by name */
+    epctx_map own;    /* names of the model, before and after */
+    epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
+    epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
+    epctx_map inits;  /* names of initializers */
+    void *pairs;      /* epctx_str before, after */
+    size_t pair_count, pair_room;
+    void *bodies;
+    size_t body_count, body_room;
+    uint32_t linked;
+} epctx__guest;
+
+static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
+{
+    char number[40];
+    epctx__text text = epctx__text_of(number, sizeof number);
+    epctx__text_str(&text, "model ", 6);
+    epctx__text_number(&text, (uint64_t)g->number + 1, 10);
+    number[text.size] = '\0';
+    epctx_fail(g->c.error, status, "cannot be merged");
+    epctx_blame(g->c.error, g->c.model->path[0] != '\0' ? g->c.model->path : number, NULL, NULL);
+    return false;
+}
+
+static const epctx_profile *epctx__merge_profile(const epctx_node_view *node)
+{
+    return epctx_profile_of(epctx__attr_str(node, "source"));
+}
+
+/* What a model brings: bodies, values that are keys, names of initializers. */
+static bool epctx__guest_body(epctx__convert *c, epctx_view graph)
+{
+    epctx__guest *g = (epctx__guest *)(void *)c;
+    epctx__definitions d = epctx__definitions_of(graph);
+    epctx_str name;
+    while (epctx__next_definition(&d, &name)) {
+        if (!epctx__combine_put(&g->w->m, &g->own, name, 1)) {
+            return false;
+        }
+    }
+    if (!epctx__list_room(c->arena, &g->bodies, g->body_count, &g->body_room, sizeof graph)) {
+        return epctx__convert_nomem(c);
+    }
+    ((epctx_view *)g->bodies)[g->body_count++] = graph; /* the first is the main graph */
+    return true;
+}
+
+static bool epctx__guest_fixed(epctx__guest *g, const epctx_node_view *node)
+{
+    int k;
+    if ((epctx__merge_profile(node)->traits & EPCTX_IO_NAMES) == 0) {
+        return true;
+    }
+    for (k = 0; k < 2; k++) {
+        epctx_cursor names = k == 0 ? epctx_node_inputs(node) : epctx_node_outputs(node);
+        epctx_str name;
+        while (epctx_next_str(&names, &name)) {
+            if (!epctx__combine_put(&g->w->m, &g->fixed, name, 1)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__guest_look(epctx__guest *g)
+{
+    epctx_graph_view graph = epctx_model_graph(g->c.model);
+    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_cursor sparses = epctx_graph_sparse(graph);
+    epctx_cursor nodes = epctx_graph_nodes(graph);
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_node_view node;
+    if (!epctx__every_graph(&g->c, epctx__guest_body)) {
+        return false;
+    }
+    while (epctx_next_tensor(&tensors, &tensor)) {
+        if (!epctx__combine_put(&g->w->m, &g->inits, tensor.name, 1)) {
+            return false;
+        }
+    }
+    while (epctx_next_sparse(&sparses, &sparse)) {
+        if (!epctx__combine_put(&g->w->m, &g->inits, sparse.values.name, 1)) {
+            return false;
+        }
+    }
+    while (epctx_next_node(&nodes, &node)) {
+        if (epctx_is_epnode(&node) && !epctx__guest_fixed(g, &node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
+{
+    const epctx_part *part = &w->parts[number];
+    memset(g, 0, sizeof *g);
+    g->c.model = part->model;
+    g->c.arena = &part->model->arena;
+    g->c.error = w->m.c.error;
+    g->w = w;
+    g->number = number;
+    g->never = part->prefix != NULL && part->prefix[0] == '\0';
+    g->always = part->prefix != NULL && part->prefix[0] != '\0';
+    g->prefix = epctx_str_of(part->prefix);
+    epctx_map_init(&g->fixed, g->c.arena);
+    epctx_map_init(&g->own, g->c.arena);
+    epctx_map_init(&g->from, g->c.arena);
+    epctx_map_init(&g->joined, g->c.arena);
+    epctx_map_init(&g->inits, g->c.arena);
+}
+
+/* "m<number>_" for models without a prefix of their own. */
+static bool epctx__guest_prefix(epctx__guest *g)
+{
+    char text[32];
+    epctx__text out = epctx__text_of(text, sizeof text);
+    if (g->always || g->never) {
+        return true;
+    }
+    epctx__text_char(&out, 'm');
+    epctx__text_number(&out, (uint64_t)g->number + 1, 10);
+    epctx__text_char(&out, '_');
+    return epctx__combine_join(&g->w->m, epctx__str((const uint8_t *)text, out.size),
+                               epctx_str_of(NULL), &g->prefix);
+}
+
+static bool epctx__taken(const epctx__guest *g, epctx_str name)
+{
+    return epctx__has(&g->w->outer, name) || epctx__has(&g->w->inner, name);
+}
+
+/* A name with the prefix, as often as needed to be new everywhere. */
+static bool epctx__guest_fresh(epctx__guest *g, epctx_str name, epctx_str *out)
+{
+    *out = name;
+    do {
+        if (!epctx__combine_join(&g->w->m, g->prefix, *out, out)) {
+            return false;
+        }
+    } while (epctx__taken(g, *out) || epctx__has(&g->own, *out));
+    return epctx__combine_put(&g->w->m, &g->own, *out, 1);
+}
+
+static bool epctx__guest_clash(epctx__guest *g, const char *what, epctx_str name, const char *cure)
+{
+    epctx_fail(g->c.error, EPCTX_ERR_EXISTS, "%s '%S' is in an earlier model, too%s", what, &name,
+               cure);
+    return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
+}
+
+/* The new name of a value of the main graph that nothing feeds. */
+static bool epctx__guest_name(epctx__guest *g, epctx_str name, epctx_str *out)
+{
+    bool fixed = epctx__has(&g->fixed, name);
+    *out = name;
+    if (fixed && epctx__taken(g, name)) {
+        return epctx__guest_clash(g, "value", name,
+                                  ": its EP finds the inputs and outputs of a compiled node by "
+                                  "name, so it cannot be renamed; compile one of the models with "
+                                  "other names");
+    }
+    if (!fixed && g->always) {
+        if (!epctx__combine_join(&g->w->m, g->prefix, name, out)) {
+            return false;
+        }
+        if (epctx__taken(g, *out)) {
+            return epctx__guest_clash(g, "value", *out, ": choose another prefix");
+        }
+        return true;
+    }
+    if (!epctx__taken(g, name)) {
+        return true;
+    }
+    if (g->never) {
+        return epctx__guest_clash(g, "value", name, ": give the model a prefix");
+    }
+    return epctx__guest_fresh(g, name, out);
+}
+
+static bool epctx__guest_pair(epctx__guest *g, epctx_str before, epctx_str after)
+{
+    epctx_str *pair;
+    if (!epctx__list_room(g->c.arena, &g->pairs, g->pair_count, &g->pair_room, 2 * sizeof *pair)) {
+        return epctx__convert_nomem(&g->c);
+    }
+    pair = (epctx_str *)g->pairs + 2 * g->pair_count++;
+    pair[0] = before;
+    pair[1] = after;
+    return epctx__combine_put(&g->w->m, &g->from, before, (uint32_t)g->pair_count);
+}
+
+static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *b)
+{
+    epctx_cursor x = epctx_value_dims(a);
+    epctx_cursor y = epctx_value_dims(b);
+    epctx_dim p, q;
+    if (!a->has_type || !b->has_type) {
+        return true;
+    }
+    if (a->is_tensor != b->is_tensor || (a->is_tensor && a->elem_type != b->elem_type)) {
+        return a->is_tensor && b->is_tensor && (a->elem_type == 0 || b->elem_type == 0);
+    }
+    if (!a->is_tensor || !a->has_shape || !b->has_shape) {
+        return true;
+    }
+    for (;;) {
+        bool more = epctx_next_dim(&x, &p);
+        if (epctx_next_dim(&y, &q) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (p.known && q.known && p.value != q.value) {
+            return false;
+        }
+    }
+}
+
+/* What feeds an input: an explicit connection, the output of the same name, the same input. */
+static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, uint32_t *end)
+{
+    epctx__merge *w = g->w;
+    const epctx__end *ends = (const epctx__end *)w->ends;
+    size_t i;
+    *end = EPCTX_MAP_NONE;
+    for (i = 0; i < w->opts.connection_count; i++) {
+        const epctx_connection *link = &w->opts.connections[i];
+        uint32_t at;
+        if ((link->to != EPCTX_ANY_PART && link->to != g->number) ||
+            !epctx_str_eq(link->input, input->name)) {
+            continue;
+        }
+        at = epctx_map_get(&w->end_names, link->output);
+        while (at != EPCTX_MAP_NONE &&
+               (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
+            at = ends[at].before;
+        }
+        if (at == EPCTX_MAP_NONE && link->to == EPCTX_ANY_PART) {
+            continue;
+        }
+        if (at == EPCTX_MAP_NONE) {
+            epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
+                       "no earlier model has the output '%S' for the input '%S'", &link->output,
+                       &link->input);
+            return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
+        }
+        if (*end != EPCTX_MAP_NONE && *end != at) {
+            epctx_fail(g->c.error, EPCTX_ERR_ARG, "the input '%S' is connected twice",
+                       &input->name);
+            return epctx__merge_refuse(g, EPCTX_ERR_ARG);
+        }
+        w->used[i] = true;
+        *end = at;
+    }
+    if (*end == EPCTX_MAP_NONE && !epctx__has(&g->inits, input->name)) {
+        uint32_t at = epctx_map_get(&w->end_names, input->name);
+        while (at != EPCTX_MAP_NONE &&
+               !(ends[at].input ? w->opts.share_inputs : w->opts.chain)) {
+            at = ends[at].before;
+        }
+        *end = at;
+    }
+    return true;
+}
+
+/* Decides which inputs are fed, and takes their types at their word. */
+static bool epctx__guest_join(epctx__guest *g)
+{
+    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
+    epctx_value_view input;
+    while (epctx_next_value(&inputs, &input)) {
+        const epctx__end *end;
+        epctx_value_view value;
+        uint32_t at;
+        if (!epctx__guest_source(g, &input, &at)) {
+            return false;
+        }
+        if (at == EPCTX_MAP_NONE) {
+            continue;
+        }
+        end = (const epctx__end *)g->w->ends + at;
+        value = epctx_value_of(end->value);
+        if (!epctx__same_type(&value, &input)) {
+            epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
+                       "%s '%S' has another type or shape than the input '%S' that it would feed",
+                       end->input ? "input" : "output", &end->name, &input.name);
+            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+        }
+        if (!epctx__combine_put(&g->w->m, &g->joined, input.name, at) ||
+            (!end->input && !epctx__combine_put(&g->w->m, &g->w->fed, end->now, 1)) ||
+            !epctx__combine_say(&g->w->m, g->number, input.name,
+                                "input '%S' is %s '%S' of model %u", &input.name, end->input ? "input" : "fed by output", &end->name,
+                                (uint64_t)end->part + 1)) {
+            return false;
+        }
+        g->linked += !end->input;
+    }
+    if (g->number > 0 && g->w->opts.chain && g->linked == 0) {
+        epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
+                   "none of its inputs has the name of an output of an earlier model: name the "
+                   "connections");
+        return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
+    }
+    return true;
+}
+
+/* New names for the values of the main graph. */
+static bool epctx__guest_values(epctx__guest *g)
+{
+    epctx__definitions d = epctx__definitions_of(epctx_model_graph(g->c.model).view);
+    epctx_str name;
+    while (epctx__next_definition(&d, &name)) {
+        uint32_t at;
+        epctx_str now;
+        if (epctx__has(&g->from, name)) {
+            continue;
+        }
+        at = epctx_map_get(&g->joined, name);
+        if (at != EPCTX_MAP_NONE) {
+            now = ((const epctx__end *)g->w->ends)[at].now;
+            /* Where the name is a key, a node in between gives the value its second name. */
+            if (epctx__has(&g->fixed, name) && !epctx_str_eq(now, name) &&
+                !epctx__guest_name(g, name, &now)) {
+                return false;
+            }
+        } else if (!epctx__guest_name(g, name, &now)) {
+            return false;
+        }
+        if (!epctx__guest_pair(g, name, now)) {
+            return false;
+        }
+        if (at == EPCTX_MAP_NONE && !epctx_str_eq(now, name) &&
+            !epctx__combine_say(&g->w->m, g->number, name, "value '%S' is now '%S'", &name, &now)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static epctx_status epctx__guest_rename(epctx__guest *g, epctx_view scope, const void *pairs,
+                                        size_t count)
+{
+    epctx_str *from = (epctx_str *)epctx__convert_array(&g->c, count, sizeof *from);
+    epctx_str *to = (epctx_str *)epctx__convert_array(&g->c, count, sizeof *to);
+    const epctx_str *pair = (const epctx_str *)pairs;
+    size_t changed = 0;
+    size_t i;
+    if (from == NULL || to == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; i < count; i++) {
+        if (!epctx_str_eq(pair[2 * i], pair[2 * i + 1])) {
+            from[changed] = pair[2 * i];
+            to[changed++] = pair[2 * i + 1];
+        }
+    }
+    return changed == 0 ? EPCTX_OK
+                        : epctx_rename_values(g->c.model, scope, from, to, changed, NULL,
+                                              NULL, g->c.error);
+}
+
+/* Names in a body must not hide values of the main graphs. */
+static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
+{
+    epctx__definitions d = epctx__definitions_of(body);
+    epctx_str name;
+    void *pairs = NULL;
+    size_t count = 0;
+    size_t room = 0;
+    epctx_map seen;
+    epctx_map_init(&seen, g->c.arena);
+    while (epctx__next_definition(&d, &name)) {
+        epctx_str *pair;
+        if (epctx__has(&seen, name) ||
+            !(epctx__has(&g->w->outer, name) ||
+              (epctx__has(now, name) && !epctx__has(&g->from, name)))) {
+            continue;
+        }
+        if (!epctx__combine_put(&g->w->m, &seen, name, 1)) {
+            return false;
+        }
+        if (!epctx__list_room(g->c.arena, &pairs, count, &room, 2 * sizeof *pair)) {
+            return epctx__convert_nomem(&g->c);
+        }
+        pair = (epctx_str *)pairs + 2 * count++;
+        pair[0] = name;
+        if (g->never) {
+            return epctx__guest_clash(g, "value", name, ": give the model a prefix");
+        }
+        if (!epctx__guest_fresh(g, name, &pair[1]) ||
+            !epctx__combine_say(&g->w->m, g->number, name, "value '%S' of a body is now '%S'",
+                                &name, &pair[1])) {
+            return false;
+        }
+    }
+    return count == 0 || epctx__guest_rename(g, body, pairs, count) == EPCTX_OK;
+}
+
+static bool epctx__guest_rename_all(epctx__guest *g)
+{
+    const epctx_str *pairs = (const epctx_str *)g->pairs;
+    epctx_map now;
+    size_t i;
+    epctx_map_init(&now, g->c.arena);
+    for (i = 0; i < g->pair_count; i++) {
+        if (!epctx__combine_put(&g->w->m, &now, pairs[2 * i + 1], 1)) {
+            return false;
+        }
+    }
+    for (i = 1; i < g->body_count; i++) {
+        if (!epctx__guest_body_names(g, ((const epctx_view *)g->bodies)[i], &now)) {
+            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+        }
+    }
+    return epctx__guest_rename(g, epctx__no_view(), g->pairs, g->pair_count) == EPCTX_OK ||
+           epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+}
+
+/* The new name of a node. */
+static bool epctx__guest_node_name(epctx__guest *g, const epctx_node_view *node, epctx_str *out)
+{
+    bool key = epctx_is_epnode(node) && epctx__merge_profile(node)->key == EPCTX_KEY_NODE_NAME;
+    *out = node->name;
+    if (node->name.size == 0) {
+        return true;
+    }
+    if (key) {
+        if (epctx__has(&g->w->nodes, node->name)) {
+            return epctx__guest_clash(g, "EPContext node", node->name,
+                                      ": its EP finds the graph in the binary by this name, so it "
+                                      "cannot be renamed; generate one of the models with "
+                                      "ep.context_node_name_prefix");
+        }
+        return true;
+    }
+    if (g->always) {
+        if (!epctx__combine_join(&g->w->m, g->prefix, node->name, out)) {
+            return false;
+        }
+        return !epctx__has(&g->w->nodes, *out) ||
+               epctx__guest_clash(g, "node", *out, ": choose another prefix");
+    }
+    while (g->number > 0 && epctx__has(&g->w->nodes, *out)) {
+        if (g->never) {
+            return epctx__guest_clash(g, "node", *out, ": give the model a prefix");
+        }
+        if (!epctx__combine_join(&g->w->m, g->prefix, *out, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Names of nodes that are renamed must not meet names of this model, so those come first. */
+static bool epctx__guest_nodes(epctx__guest *g)
+{
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
+    epctx_map own;
+    epctx_node_view node;
+    epctx_map_init(&own, g->c.arena);
+    while (epctx_next_node(&nodes, &node)) {
+        if (!epctx__combine_put(&g->w->m, &own, node.name, 1)) {
+            return false;
+        }
+    }
+    nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_str name;
+        if (!epctx__guest_node_name(g, &node, &name)) {
+            return false;
+        }
+        while (!g->always && !epctx_str_eq(name, node.name) &&
+               (epctx__has(&own, name) || epctx__has(&g->w->nodes, name))) {
+            if (!epctx__combine_join(&g->w->m, g->prefix, name, &name)) {
+                return false;
+            }
+        }
+        if (!epctx_str_eq(name, node.name)) {
+            if (!epctx__combine_say(&g->w->m, g->number, node.name, "node '%S' is now '%S'",
+                                    &node.name, &name) ||
+                epctx_set_str(g->c.model, node.view, 3, name, g->c.error) != EPCTX_OK) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Whether a node finds its graph by its partition name in a context that others share. */
+static bool epctx__by_partition(const epctx_node_view *node, epctx_epnode *ep)
+{
+    const epctx_profile *profile = epctx__merge_profile(node);
+    return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
+           profile->payload == EPCTX_PAYLOAD_SHARED &&
+           epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
+}
+
+/* Which partition names more than one model has. */
+static bool epctx__merge_partitions(epctx__merge *w, size_t number)
+{
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(w->parts[number].model));
+    epctx_node_view node;
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_epnode ep;
+        uint32_t part;
+        if (!epctx__by_partition(&node, &ep)) {
+            continue;
+        }
+        part = epctx_map_get(&w->partitions, ep.partition_name);
+        if (part != EPCTX_MAP_NONE && part != (uint32_t)number &&
+            !epctx__combine_put(&w->m, &w->twice, ep.partition_name, 1)) {
+            return false;
+        }
+        if (!epctx__combine_put(&w->m, &w->partitions, ep.partition_name, (uint32_t)number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Two nodes that ask one context for the same partition would be one: where the names clash, the
+ * binary of the later model stays a file of its own, and secondary nodes name theirs themselves. */
+static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
+{
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
+    epctx_node_view node;
+    epctx_str file = epctx_str_of("");
+    epctx__views views;
+    size_t mains = 0;
+    size_t i;
+    memset(&views, 0, sizeof views);
+    *alone = false;
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_epnode ep;
+        bool twice;
+        if (!epctx__by_partition(&node, &ep)) {
+            continue;
+        }
+        twice = epctx__has(&g->w->twice, ep.partition_name);
+        *alone = *alone || (twice && g->number > 0);
+        if (ep.main_context == 1 && ep.embed_mode == 0) {
+            mains += !epctx_str_eq(ep.ep_cache_context, file);
+            file = ep.ep_cache_context;
+        } else if (ep.main_context == 0 && twice &&
+                   !epctx__views_add(&g->c, &views, node.view)) {
+            return false;
+        }
+    }
+    /* With several binaries lint says what is wrong with the result. */
+    for (i = 0; i < views.count && mains == 1; i++) {
+        epctx_view view = ((const epctx_view *)views.list)[i];
+        node = epctx_node_of(view);
+        if (!epctx__convert_int(&g->c, view, "main_context", 1) ||
+            !epctx__convert_int(&g->c, view, "embed_mode", 0) ||
+            !epctx__convert_str(&g->c, view, "ep_cache_context", file) ||
+            !epctx__combine_say(&g->w->m, g->number, node.name,
+                                "node '%S' names the binary itself: another model has a partition "
+                                "of the same name",
+                                &node.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everything that a model changes before it is copied. */
+static bool epctx__guest_prepare(epctx__guest *g)
+{
+    bool alone;
+    return epctx__guest_look(g) && epctx__guest_prefix(g) && epctx__guest_join(g) &&
+           epctx__guest_values(g) && epctx__guest_nodes(g) && epctx__guest_rename_all(g) &&
+           epctx__guest_partitions(g, &alone) &&
+           (epctx__carry_files(&g->w->m, &g->c, g->number, alone) ||
+            epctx__merge_refuse(g, EPCTX_ERR_GRAPH));
+}
+
+static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx_str now,
+                             epctx_view value, bool input)
+{
+    epctx__end *end;
+    if (!epctx__list_room(w->m.c.arena, &w->ends, w->end_count, &w->end_room, sizeof *end)) {
+        return epctx__convert_nomem(&w->m.c);
+    }
+    end = (epctx__end *)w->ends + w->end_count;
+    end->part = part;
+    end->name = name;
+    end->now = now;
+    end->value = value;
+    end->input = input;
+    end->before = epctx_map_get(&w->end_names, name);
+    return epctx__combine_put(&w->m, &w->end_names, name, (uint32_t)w->end_count++);
+}
+
+/* The inputs and outputs of a model by the names they had; the views show the result. */
+static bool epctx__guest_ends(epctx__guest *g)
+{
+    epctx_graph_view graph = epctx_model_graph(g->w->m.c.model);
+    const epctx_str *pairs = (const epctx_str *)g->pairs;
+    epctx_map before;
+    size_t i;
+    int k;
+    epctx_map_init(&before, g->c.arena);
+    for (i = 0; i < g->pair_count; i++) {
+        if (!epctx__has(&g->joined, pairs[2 * i]) &&
+            !epctx__combine_put(&g->w->m, &before, pairs[2 * i + 1], (uint32_t)i)) {
+            return false;
+        }
+    }
+    for (k = 0; k < 2; k++) {
+        epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
+        epctx_value_view value;
+        while (epctx_next_value(&values, &value)) {
+            uint32_t at = epctx_map_get(&before, value.name);
+            epctx_str name;
+            if (at == EPCTX_MAP_NONE) {
+                continue;
+            }
+            name.size = pairs[2 * at].size;
+            name.data = epctx_arena_copy(g->w->m.c.arena, pairs[2 * at]);
+            if (name.data == NULL) {
+                return epctx__convert_nomem(&g->c);
+            }
+            if (!epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* -- merge: copying -- */
+
+/* Whether a field of the graph of a model goes into the result. */
+static bool epctx__guest_copies(const epctx__guest *g, const epctx_field *field,
+                                const epctx_map *fed)
+{
+    epctx_str name;
+    switch (field->number) {
+    case 1:
+    case 12:
+    case 14:
+    case 15:
+        return true;
+    case 5:
+        name = epctx_tensor_of(field->body).name;
+        return !epctx__has(fed, name);
+    case 13:
+        name = epctx_value_of(field->body).name;
+        return !epctx__has(fed, name);
+    case 11:
+        name = epctx_value_of(field->body).name;
+        /* Before IR version 4 initializers had to be listed as inputs; now that would make them
+         * replaceable. */
+        return !epctx__has(fed, name) &&
+               !(g->w->ir_version >= 4 && epctx_model_read(g->c.model).ir_version < 4 &&
+                 epctx__has(&g->inits, name));
+    default:
+        return false;
+    }
+}
+
+/* An input that is fed but must keep its name is produced by a node of its own. */
+static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, epctx_str now,
+                                epctx_view *last)
+{
+    epctx_model *model = g->w->m.c.model;
+    epctx_view none = epctx__no_view();
+    epctx_str name;
+    epctx_node node;
+    memset(&node, 0, sizeof node);
+    if (!epctx__combine_join(&g->w->m, epctx_str_of("connect_"), input->name, &name)) {
+        return false;
+    }
+    while (epctx__has(&g->w->nodes, name)) {
+        if (!epctx__combine_join(&g->w->m, name, epctx_str_of("_"), &name)) {
+            return false;
+        }
+    }
+    node.name = name;
+    node.op_type = epctx_str_of("Identity");
+    node.inputs = &now;
+    node.input_count = 1;
+    node.outputs = &input->name;
+    node.output_count = 1;
+    return epctx__combine_put(&g->w->m, &g->w->nodes, name, 1) &&
+           epctx__combine_put(&g->w->m, &g->w->domains, epctx_str_of("ai.onnx"), 1) &&
+           epctx_put_opset(model, epctx_str_of(""), 13, g->c.error) == EPCTX_OK &&
+           epctx_put_node(model, none, &node, *last, last, g->c.error) == EPCTX_OK &&
+           epctx_put_copy(model, epctx_model_graph(model).view, 13, input->view, none, NULL,
+                          g->c.error) == EPCTX_OK &&
+           epctx__combine_say(&g->w->m, g->number, input->name,
+                              "node '%S' gives '%S' the name '%S', under which the EP finds it",
+                              &name, &now, &input->name);
+}
+
+static bool epctx__guest_bridges(epctx__guest *g, epctx_map *fed, epctx_view *last)
+{
+    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
+    epctx_map now;
+    epctx_value_view input;
+    const epctx_str *pairs = (const epctx_str *)g->pairs;
+    size_t i;
+    epctx_map_init(&now, g->c.arena);
+    for (i = 0; i < g->pair_count; i++) {
+        uint32_t at = epctx_map_get(&g->joined, pairs[2 * i]);
+        if (at != EPCTX_MAP_NONE && (!epctx__combine_put(&g->w->m, &now, pairs[2 * i + 1], at) ||
+                                     !epctx__combine_put(&g->w->m, fed, pairs[2 * i + 1], 1))) {
+            return false;
+        }
+    }
+    while (epctx_next_value(&inputs, &input)) {
+        uint32_t at = epctx_map_get(&now, input.name);
+        const epctx__end *end;
+        if (at == EPCTX_MAP_NONE) {
+            continue;
+        }
+        end = (const epctx__end *)g->w->ends + at;
+        if (!epctx_str_eq(end->now, input.name) &&
+            !epctx__guest_bridge(g, &input, end->now, last)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__guest_copy(epctx__guest *g)
+{
+    epctx_model *model = g->w->m.c.model;
+    epctx_view into = epctx_model_graph(model).view;
+    epctx_cursor fields = epctx_fields(epctx_model_graph(g->c.model).view, 0);
+    epctx_view last[16];
+    epctx_map fed;
+    epctx_field field;
+    memset(last, 0, sizeof last);
+    epctx_map_init(&fed, g->c.arena);
+    if (!epctx__guest_bridges(g, &fed, &last[1])) {
+        return false;
+    }
+    while (epctx_next_field(&fields, &field)) {
+        if (field.wire != EPCTX_WIRE_LEN || field.number > 15 ||
+            !epctx__guest_copies(g, &field, &fed)) {
+            continue;
+        }
+        if (epctx_put_copy(model, into, field.number, field.body, last[field.number],
+                           &last[field.number], g->c.error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- merge: what stands once in a model -- */
+
+/* Which operator sets the nodes of a model use; functions bring their own imports. */
+static bool epctx__merge_domains(epctx__merge *w, const epctx_model *model, epctx_map *domains)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        epctx_str domain = node.domain.size > 0 ? node.domain : epctx_str_of("ai.onnx");
+        if (!walk.in_function && !epctx__combine_put(&w->m, domains, domain, 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__guest_opsets(epctx__guest *g)
+{
+    epctx__merge *w = g->w;
+    epctx_model *model = w->m.c.model;
+    epctx_cursor imports = epctx_model_opsets(g->c.model);
+    epctx_map used;
+    epctx_opset opset;
+    epctx_map_init(&used, g->c.arena);
+    if (!epctx__merge_domains(w, g->c.model, &used)) {
+        return false;
+    }
+    while (epctx_next_opset(&imports, &opset)) {
+        epctx_str domain = opset.domain.size > 0 ? opset.domain : epctx_str_of("ai.onnx");
+        int64_t have = epctx_model_opset(model, opset.domain);
+        bool here = epctx__has(&used, domain);
+        bool there = epctx__has(&w->domains, domain);
+        epctx_status status = EPCTX_OK;
+        if (have == 0) {
+            status = epctx_put_opset(model, opset.domain, opset.version, g->c.error);
+        } else if (have != opset.version && here && !there) {
+            status = epctx_set_opset(model, opset.domain, opset.version, g->c.error);
+        } else if (have != opset.version && here && !w->opts.force_opset) {
+            epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
+                       "its nodes are of operator set %S version %d, those of earlier models of "
+                       "version %d: convert one of them (onnx.version_converter), or force the "
+                       "newer version for both",
+                       &domain, opset.version, have);
+            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+        } else if (have < opset.version && here) {
+            status = epctx_set_opset(model, opset.domain, opset.version, g->c.error);
+        }
+        if (status != EPCTX_OK) {
+            return false;
+        }
+        if (have != 0 && have != opset.version &&
+            !epctx__combine_say(&w->m, g->number, domain,
+                                "operator set %S: version %d here, %d before; the result has %d",
+                                &domain, opset.version, have,
+                                epctx_model_opset(model, opset.domain))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__guest_metadata_one(epctx__guest *g, epctx_view owner, epctx_owner kind,
+                                      const epctx_pair *pair, epctx_str old)
+{
+    epctx_str compat = epctx_str_of(EPCTX_COMPAT_PREFIX);
+    bool is_compat = kind == EPCTX_OF_MODEL && pair->key.size > compat.size &&
+                     memcmp(pair->key.data, compat.data, compat.size) == 0;
+    epctx_str key;
+    if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
+        return epctx__combine_say(&g->w->m, g->number, pair->key,
+                                  "metadata '%S': the earlier value stays", &pair->key);
+    }
+    if (g->w->opts.metadata == EPCTX_METADATA_REFUSE || is_compat) {
+        epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
+                   "metadata '%S' is '%S', in an earlier model '%S': keep the first%s, or change "
+                   "one of them",
+                   &pair->key, &pair->value, &old, is_compat ? "" : ", use a prefix");
+        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    }
+    if (!epctx__combine_join(&g->w->m, g->prefix, pair->key, &key)) {
+        return false;
+    }
+    return epctx_set_pair(g->w->m.c.model, owner, (uint32_t)kind, key, pair->value, g->c.error) ==
+               EPCTX_OK &&
+           epctx__combine_say(&g->w->m, g->number, pair->key, "metadata '%S' is now '%S'",
+                              &pair->key, &key);
+}
+
+/* The result is not what the source of one of its parts would give. */
+static bool epctx__drop_builds(epctx__combine *m)
+{
+    epctx_view model = epctx_model_read(m->c.model).view;
+    for (;;) {
+        epctx_cursor it = epctx_metadata(model, EPCTX_OF_MODEL);
+        epctx_pair pair;
+        bool found = false;
+        while (!found && epctx_next_pair(&it, &pair)) {
+            found = epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX);
+        }
+        if (!found) {
+            return true;
+        }
+        if (!epctx__combine_say(m, 0, pair.key, "metadata '%S' goes: it is about another model",
+                                &pair.key) ||
+            epctx_unset_metadata(m->c.model, pair.key, m->c.error) != EPCTX_OK) {
+            return false;
+        }
+    }
+}
+
+static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
+                                  epctx_owner kind)
+{
+    epctx_cursor theirs = epctx_metadata(from, kind);
+    epctx_pair pair;
+    while (epctx_next_pair(&theirs, &pair)) {
+        epctx_cursor ours = epctx_metadata(into, kind);
+        epctx_pair old;
+        bool found = false;
+        if (kind == EPCTX_OF_MODEL && epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX)) {
+            continue;
+        }
+        while (!found && epctx_next_pair(&ours, &old)) {
+            found = epctx_str_eq(old.key, pair.key);
+        }
+        if (found ? !epctx_str_eq(old.value, pair.value) &&
+                        !epctx__guest_metadata_one(g, into, kind, &pair, old.value)
+                  : epctx_set_pair(g->w->m.c.model, into, (uint32_t)kind, pair.key, pair.value,
+                                   g->c.error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
+                                epctx_str overload, epctx_str *key)
+{
+    epctx_str parts[3];
+    parts[0] = epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
+    parts[1] = name;
+    parts[2] = overload;
+    return epctx__join_key(arena, parts, 3, key);
+}
+
+/* Functions that are the same, once. */
+static bool epctx__guest_functions(epctx__guest *g)
+{
+    epctx__merge *w = g->w;
+    epctx_cursor theirs = epctx_model_functions(g->c.model);
+    epctx_function_view function;
+    while (epctx_next_function(&theirs, &function)) {
+        epctx_str key;
+        uint32_t at;
+        if (!epctx__function_key(w->m.c.arena, function.domain, function.name, function.overload,
+                                 &key)) {
+            return epctx__convert_nomem(&g->c);
+        }
+        at = epctx_map_get(&w->functions, key);
+        if (at != EPCTX_MAP_NONE) {
+            epctx_cursor ours = epctx_model_functions(w->m.c.model);
+            epctx_function_view other;
+            while (epctx_next_function(&ours, &other) && at > 0) {
+                at--;
+            }
+            if (!epctx__same_bytes(other.view, function.view)) {
+                epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
+                           "function '%S' of domain '%S' is another one in an earlier model: "
+                           "rename one of them",
+                           &function.name, &function.domain);
+                return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+            }
+            w->function_count += g->number == 0;
+            continue;
+        }
+        if (!epctx__combine_put(&w->m, &w->functions, key, w->function_count++) ||
+            (g->number > 0 &&
+             epctx_put_copy(w->m.c.model, epctx_model_read(w->m.c.model).view, 25, function.view,
+                            epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- merge: one model after the other -- */
+
+/* What the result has now, for the models that follow. */
+static bool epctx__guest_settle(epctx__guest *g)
+{
+    epctx__merge *w = g->w;
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
+    epctx_node_view node;
+    size_t i;
+    for (i = 0; i < g->body_count; i++) {
+        epctx__definitions d = epctx__definitions_of(((const epctx_view *)g->bodies)[i]);
+        epctx_str name;
+        while (epctx__next_definition(&d, &name)) {
+            if (!epctx__combine_put(&w->m, i == 0 ? &w->outer : &w->inner, name, 1)) {
+                return false;
+            }
+        }
+    }
+    while (epctx_next_node(&nodes, &node)) {
+        if (!epctx__combine_put(&w->m, &w->nodes, node.name, 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Bodies again: renaming has made other messages of them. */
+static bool epctx__guest_look_again(epctx__guest *g)
+{
+    g->body_count = 0;
+    return epctx__every_graph(&g->c, epctx__guest_body);
+}
+
+static bool epctx__merge_first(epctx__merge *w)
+{
+    epctx__guest g;
+    epctx_model *model = w->m.c.model;
+    epctx_cursor inputs;
+    epctx_value_view input;
+    void *views = NULL;
+    size_t count = 0;
+    size_t room = 0;
+    bool old = epctx_model_read(model).ir_version < 4;
+    epctx__guest_begin(&g, w, 0);
+    if (!epctx__guest_prepare(&g) || !epctx__guest_look_again(&g) || !epctx__guest_settle(&g) ||
+        !epctx__guest_ends(&g) || !epctx__guest_functions(&g) ||
+        !epctx__merge_domains(w, model, &w->domains)) {
+        return false;
+    }
+    inputs = epctx_graph_inputs(epctx_model_graph(model));
+    while (old && w->ir_version >= 4 && epctx_next_value(&inputs, &input)) {
+        epctx_str now = input.name;
+        epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
+        epctx_tensor_view tensor;
+        bool found = false;
+        while (!found && epctx_next_tensor(&tensors, &tensor)) {
+            found = epctx_str_eq(tensor.name, now);
+        }
+        if (found) {
+            if (!epctx__list_room(w->m.c.arena, &views, count, &room, sizeof input.view)) {
+                return epctx__convert_nomem(&w->m.c);
+            }
+            ((epctx_view *)views)[count++] = input.view;
+        }
+    }
+    while (count > 0) {
+        if (epctx_remove(model, ((const epctx_view *)views)[--count], w->m.c.error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return epctx_model_read(model).ir_version == w->ir_version ||
+           epctx_set_int(model, epctx_model_read(model).view, 1, w->ir_version, w->m.c.error) ==
+               EPCTX_OK;
+}
+
+static bool epctx__merge_next(epctx__merge *w, size_t number)
+{
+    epctx__guest g;
+    epctx_model *model = w->m.c.model;
+    size_t mark = epctx_edit_mark(w->parts[number].model);
+    bool ok;
+    epctx__guest_begin(&g, w, number);
+    ok = epctx__guest_prepare(&g) && epctx__guest_copy(&g) && epctx__guest_opsets(&g) &&
+         epctx__guest_functions(&g) &&
+         epctx__guest_metadata(&g, epctx_model_read(g.c.model).view, epctx_model_read(model).view,
+                               EPCTX_OF_MODEL) &&
+         epctx__guest_metadata(&g, epctx_model_graph(g.c.model).view,
+                               epctx_model_graph(model).view, EPCTX_OF_GRAPH) &&
+         epctx__guest_look_again(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
+         epctx__merge_domains(w, g.c.model, &w->domains);
+    epctx_undo(g.c.model, mark);
+    return ok;
+}
+
+/* Outputs that feed an input are outputs no more; their types stay as value_info. */
+static bool epctx__merge_outputs(epctx__merge *w)
+{
+    epctx_model *model = w->m.c.model;
+    epctx_graph_view graph = epctx_model_graph(model);
+    epctx_cursor outputs = epctx_graph_outputs(graph);
+    epctx_cursor values = epctx_graph_values(graph);
+    epctx_map typed;
+    epctx_value_view value;
+    void *views = NULL;
+    size_t count = 0;
+    size_t room = 0;
+    size_t i;
+    if (w->opts.keep_outputs || w->fed.count == 0) {
+        return true;
+    }
+    epctx_map_init(&typed, w->m.c.arena);
+    while (epctx_next_value(&values, &value)) {
+        if (!epctx__combine_put(&w->m, &typed, value.name, 1)) {
+            return false;
+        }
+    }
+    while (epctx_next_value(&outputs, &value)) {
+        if (epctx__has(&w->fed, value.name)) {
+            if (!epctx__list_room(w->m.c.arena, &views, count, &room, sizeof value.view)) {
+                return epctx__convert_nomem(&w->m.c);
+            }
+            ((epctx_view *)views)[count++] = value.view;
+        }
+    }
+    for (i = 0; i < count; i++) {
+        epctx_view view = ((const epctx_view *)views)[i];
+        value = epctx_value_of(view);
+        if (value.has_type && !epctx__has(&typed, value.name) &&
+            epctx_put_copy(model, epctx_model_graph(model).view, 13, view, epctx__no_view(), NULL,
+                           w->m.c.error) != EPCTX_OK) {
+            return false;
+        }
+        if (epctx_remove(model, view, w->m.c.error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    outputs = epctx_graph_outputs(epctx_model_graph(model));
+    if (!epctx_next_value(&outputs, &value)) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
+                   "every output feeds an input: keep the outputs, or connect less");
+        return false;
+    }
+    return true;
+}
+
+/* What must hold of every model before anything is edited. */
+static bool epctx__merge_check(epctx__merge *w)
+{
+    size_t i, k;
+    for (i = 0; i < w->count; i++) {
+        epctx_model *model = w->parts[i].model;
+        epctx_cursor trainings = epctx_model_trainings(model);
+        epctx_training_view training;
+        epctx_model_info info = epctx_model_read(model);
+        epctx_error *error = w->m.c.error;
+        bool ok = epctx__editable(model, error) == EPCTX_OK;
+        for (k = 0; k < i && ok; k++) {
+            if (w->parts[k].model == model) {
+                epctx_fail(error, EPCTX_ERR_ARG, "the same model twice: open its file twice");
+                ok = false;
+            }
+        }
+        if (ok && i > 0 && epctx_next_training(&trainings, &training)) {
+            epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "training information cannot be merged");
+            ok = false;
+        }
+        if (!ok || !epctx__verdict_of(model, NULL, NULL, w->allowed, error) ||
+            !epctx__merge_partitions(w, i)) {
+            epctx_blame(error, model->path, NULL, NULL);
+            return false;
+        }
+        w->ir_version = info.ir_version > w->ir_version ? info.ir_version : w->ir_version;
+    }
+    return true;
+}
+
+static bool epctx__merge_run(epctx__merge *w)
+{
+    size_t i;
+    if (!epctx__merge_check(w) || !epctx__merge_first(w)) {
+        return false;
+    }
+    for (i = 1; i < w->count; i++) {
+        if (!epctx__merge_next(w, i)) {
+            return false;
+        }
+    }
+    for (i = 0; i < w->opts.connection_count; i++) {
+        if (!w->used[i]) {
+            epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                       "no model behind that with the output '%S' has the input '%S'",
+                       &w->opts.connections[i].output, &w->opts.connections[i].input);
+            return false;
+        }
+    }
+    return epctx__merge_outputs(w) && epctx__drop_builds(&w->m) &&
+           epctx__verdict_of(w->m.c.model, NULL, w->allowed, NULL, w->m.c.error) &&
+           epctx__convert_fits(&w->m.c, "move contexts and initializers into files beforehand");
+}
+
+EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
+                                   const epctx_merge_opts *opts, epctx_combined *out,
+                                   epctx_error *error)
+{
+    epctx__merge w;
+    epctx_error local;
+    epctx_error *use = error != NULL ? error : &local;
+    size_t mark;
+    epctx_error_clear(use);
+    memset(&w, 0, sizeof w);
+    if (out != NULL) {
+        memset(out, 0, sizeof *out);
+    }
+    if (parts == NULL || count == 0 || count > UINT32_MAX) {
+        return epctx_fail(use, EPCTX_ERR_ARG, "at least one model is expected");
+    }
+    mark = epctx_edit_mark(parts[0].model);
+    if (opts != NULL) {
+        w.opts = *opts;
+    }
+    if (!epctx__combine_begin(&w.m, parts[0].model, w.opts.output_path, use)) {
+        epctx_blame(use, parts[0].model->path, NULL, NULL);
+        return use->status;
+    }
+    w.parts = parts;
+    w.count = count;
+    epctx_map_init(&w.outer, w.m.c.arena);
+    epctx_map_init(&w.inner, w.m.c.arena);
+    epctx_map_init(&w.nodes, w.m.c.arena);
+    epctx_map_init(&w.partitions, w.m.c.arena);
+    epctx_map_init(&w.twice, w.m.c.arena);
+    epctx_map_init(&w.domains, w.m.c.arena);
+    epctx_map_init(&w.functions, w.m.c.arena);
+    epctx_map_init(&w.end_names, w.m.c.arena);
+    epctx_map_init(&w.fed, w.m.c.arena);
+    w.used = (bool *)epctx__convert_array(&w.m.c, w.opts.connection_count, sizeof *w.used);
+    if (w.used == NULL || !epctx__merge_run(&w)) {
+        epctx_undo(parts[0].model, mark);
+        return use->status;
+    }
+    epctx__combine_end(&w.m, out);
+    return EPCTX_OK;
+}
+
+/* -- split -- */
+
+typedef struct epctx__split {
+    epctx__combine m;
+    epctx_split_opts opts;
+    epctx_node_view *nodes;
+    size_t node_count;
+    uint8_t *needed;     /* per node */
+    epctx_map producers; /* name -> number of the node */
+    epctx_map inits;     /* names of initializers */
+    epctx_map inputs;    /* names of graph inputs */
+    epctx_map cuts;      /* names of the inputs wanted -> number */
+    epctx_map seen;      /* names that the outputs need */
+    epctx_map ends;      /* names of inputs and outputs of the result */
+    uint8_t *reached;    /* per cut */
+    void *stack;
+    size_t stack_count, stack_room;
+} epctx__split;
+
+static bool epctx__split_index(epctx__split *s)
+{
+    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
+    epctx_cursor nodes = epctx_graph_nodes(graph);
+    epctx_cursor inputs = epctx_graph_inputs(graph);
+    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_cursor sparses = epctx_graph_sparse(graph);
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    size_t count = epctx__count(nodes);
+    bool ok = count < UINT32_MAX;
+    s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
+    s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
+    if (!ok || s->nodes == NULL || s->needed == NULL) {
+        return false;
+    }
+    while (ok && epctx_next_node(&nodes, &s->nodes[s->node_count])) {
+        epctx_cursor outputs = epctx_node_outputs(&s->nodes[s->node_count]);
+        epctx_str name;
+        while (ok && epctx_next_str(&outputs, &name)) {
+            ok = epctx__combine_put(&s->m, &s->producers, name, (uint32_t)s->node_count);
+        }
+        if (++s->node_count == count) {
+            break;
+        }
+    }
+    while (ok && epctx_next_value(&inputs, &value)) {
+        ok = epctx__combine_put(&s->m, &s->inputs, value.name, 1);
+    }
+    while (ok && epctx_next_tensor(&tensors, &tensor)) {
+        ok = epctx__combine_put(&s->m, &s->inits, tensor.name, 1);
+    }
+    while (ok && epctx_next_sparse(&sparses, &sparse)) {
+        ok = epctx__combine_put(&s->m, &s->inits, sparse.values.name, 1);
+    }
+    return ok;
+}
+
+/* Without a wish the inputs and outputs of the model. */
+static bool epctx__split_defaults(epctx__split *s, epctx_cursor it, const epctx_value **list,
+                                  size_t *count, bool inputs)
+{
+    epctx_value_view value;
+    epctx_value *values =
+        (epctx_value *)epctx__convert_array(&s->m.c, epctx__count(it), sizeof *values);
+    *count = 0;
+    while (values != NULL && epctx_next_value(&it, &value)) {
+        if (!inputs || !epctx__has(&s->inits, value.name)) {
+            values[(*count)++].name = value.name;
+        }
+    }
+    *list = values;
+    return values != NULL;
+}
+
+static bool epctx__split_unknown(epctx__split *s, epctx_str name)
+{
+    epctx_fail(s->m.c.error, EPCTX_ERR_NOT_FOUND,
+               "the main graph has no value '%S' (values inside of bodies cannot be cut)", &name);
+    return false;
+}
+
+static bool epctx__split_known(const epctx__split *s, epctx_str name)
+{
+    return epctx__has(&s->producers, name) || epctx__has(&s->inits, name) ||
+           epctx__has(&s->inputs, name);
+}
+
+static bool epctx__split_wishes(epctx__split *s)
+{
+    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
+    size_t i;
+    bool inputs_wanted = s->opts.input_count > 0;
+    bool outputs_wanted = s->opts.output_count > 0;
+    if ((!outputs_wanted &&
+         !epctx__split_defaults(s, epctx_graph_outputs(graph), &s->opts.outputs,
+                                &s->opts.output_count, false)) ||
+        (!inputs_wanted && !epctx__split_defaults(s, epctx_graph_inputs(graph), &s->opts.inputs,
+                                                  &s->opts.input_count, true))) {
+        return false;
+    }
+    s->reached = (uint8_t *)epctx__convert_array(&s->m.c, s->opts.input_count, 1);
+    for (i = 0; s->reached != NULL && i < s->opts.input_count; i++) {
+        epctx_str name = s->opts.inputs[i].name;
+        if (!epctx__split_known(s, name)) {
+            return epctx__split_unknown(s, name);
+        }
+        if (epctx__has(&s->cuts, name)) {
+            epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "the input '%S' is named twice", &name);
+            return false;
+        }
+        if (!epctx__combine_put(&s->m, &s->cuts, name, (uint32_t)i) ||
+            !epctx__combine_put(&s->m, &s->ends, name, 1)) {
+            return false;
+        }
+    }
+    for (i = 0; s->reached != NULL && i < s->opts.output_count; i++) {
+        epctx_str name = s->opts.outputs[i].name;
+        if (!epctx__split_known(s, name)) {
+            return epctx__split_unknown(s, name);
+        }
+        /* A model may hand an input straight through; a part of it that does is none. */
+        if (epctx__has(&s->ends, name) && (inputs_wanted || outputs_wanted)) {
+            epctx_fail(s->m.c.error, EPCTX_ERR_ARG, "'%S' is named as input and output, or twice",
+                       &name);
+            return false;
+        }
+        if (!epctx__combine_put(&s->m, &s->ends, name, 1)) {
+            return false;
+        }
+    }
+    return s->reached != NULL;
+}
+
+static bool epctx__split_push(epctx__split *s, epctx_str name)
+{
+    if (name.size == 0 || epctx__has(&s->seen, name)) {
+        return true;
+    }
+    if (!epctx__list_room(s->m.c.arena, &s->stack, s->stack_count, &s->stack_room, sizeof name)) {
+        return epctx__convert_nomem(&s->m.c);
+    }
+    ((epctx_str *)s->stack)[s->stack_count++] = name;
+    return epctx__combine_put(&s->m, &s->seen, name, 1);
+}
+
+/* What a node reads, its bodies included. */
+static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
+{
+    epctx_cursor inputs = epctx_node_inputs(node);
+    epctx__loader loader;
+    epctx__captures captures = {NULL, 0};
+    epctx_str name;
+    size_t i;
+    while (epctx_next_str(&inputs, &name)) {
+        if (!epctx__split_push(s, name)) {
+            return false;
+        }
+    }
+    memset(&loader, 0, sizeof loader);
+    loader.model = s->m.c.model;
+    loader.arena = s->m.c.arena;
+    loader.error = s->m.c.error;
+    if (!epctx__capture_node(&loader, node->view, NULL, &captures, 100)) {
+        return false;
+    }
+    if (captures.count == 0) {
+        return true;
+    }
+    captures.out =
+        (epctx_str *)epctx__convert_array(&s->m.c, captures.count, sizeof *captures.out);
+    captures.count = 0;
+    if (captures.out == NULL ||
+        !epctx__capture_node(&loader, node->view, NULL, &captures, 100)) {
+        return false;
+    }
+    for (i = 0; i < captures.count; i++) {
+        if (!epctx__split_push(s, captures.out[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__split_walk(epctx__split *s)
+{
+    size_t i;
+    for (i = 0; i < s->opts.output_count; i++) {
+        if (!epctx__split_push(s, s->opts.outputs[i].name)) {
+            return false;
+        }
+    }
+    while (s->stack_count > 0) {
+        epctx_str name = ((const epctx_str *)s->stack)[--s->stack_count];
+        uint32_t cut = epctx_map_get(&s->cuts, name);
+        uint32_t node = epctx_map_get(&s->producers, name);
+        if (cut != EPCTX_MAP_NONE) {
+            s->reached[cut] = 1;
+        } else if (node != EPCTX_MAP_NONE) {
+            if (s->needed[node] == 0 && !epctx__split_reads(s, &s->nodes[node])) {
+                return false;
+            }
+            s->needed[node] = 1;
+        } else if (epctx__has(&s->inits, name)) {
+            continue;
+        } else {
+            epctx_fail(s->m.c.error, EPCTX_ERR_GRAPH,
+                       epctx__has(&s->inputs, name)
+                           ? "the outputs also need the input '%S': name it, or a value behind it, "
+                             "as an input"
+                           : "a node reads '%S', which nothing produces",
+                       &name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__split_unread(epctx__split *s, bool wanted)
+{
+    size_t i;
+    for (i = 0; wanted && i < s->opts.input_count; i++) {
+        if (s->reached[i] == 0) {
+            epctx_fail(s->m.c.error, EPCTX_ERR_ARG,
+                       "the input '%S' does not cut: nothing between the inputs and the outputs "
+                       "reads it",
+                       &s->opts.inputs[i].name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- split: the context of nodes that stay -- */
+
+/* Hands the context over to the first secondary node that stays. */
+static bool epctx__split_promote(epctx__split *s, size_t from, size_t to)
+{
+    static const char *const names[] = {"main_context", "embed_mode", "ep_cache_context",
+                                        "max_size"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        epctx_cursor attrs = epctx_node_attrs(&s->nodes[from]);
+        epctx_attr_view attr;
+        while (epctx_next_attr(&attrs, &attr)) {
+            if (epctx_str_is(attr.name, names[i]) &&
+                epctx_set_attr_copy(s->m.c.model, s->nodes[to].view, attr.view, s->m.c.error) !=
+                    EPCTX_OK) {
+                return false;
+            }
+        }
+    }
+    return epctx__convert_int(&s->m.c, s->nodes[to].view, "main_context", 1) &&
+           epctx__combine_say(&s->m, 0, s->nodes[to].name,
+                              "node '%S' takes over the context of '%S', which goes",
+                              &s->nodes[to].name, &s->nodes[from].name);
+}
+
+static bool epctx__split_contexts(epctx__split *s)
+{
+    epctx_map mains; /* source -> number of the only main node, or UINT32_MAX - 1 */
+    epctx_map kept;
+    const uint32_t many = UINT32_MAX - 1;
+    size_t i;
+    epctx_map_init(&mains, s->m.c.arena);
+    epctx_map_init(&kept, s->m.c.arena);
+    for (i = 0; i < s->node_count; i++) {
+        epctx_epnode ep;
+        epctx_str key;
+        if (!epctx_is_epnode(&s->nodes[i]) ||
+            epctx_epnode_read(&s->nodes[i], &ep, NULL) != EPCTX_OK || ep.main_context != 1) {
+            continue;
+        }
+        if (!epctx__join_key(s->m.c.arena, &ep.source, 1, &key)) {
+            return epctx__convert_nomem(&s->m.c);
+        }
+        if (!epctx__combine_put(&s->m, &mains, key,
+                                epctx__has(&mains, key) ? many : (uint32_t)i) ||
+            (s->needed[i] != 0 && !epctx__combine_put(&s->m, &kept, key, 1))) {
+            return false;
+        }
+    }
+    for (i = 0; i < s->node_count; i++) {
+        epctx_epnode ep;
+        epctx_str key;
+        uint32_t from;
+        const epctx_profile *profile;
+        if (s->needed[i] == 0 || !epctx_is_epnode(&s->nodes[i]) ||
+            epctx_epnode_read(&s->nodes[i], &ep, NULL) != EPCTX_OK || ep.main_context != 0) {
+            continue;
+        }
+        profile = epctx_profile_of(ep.source);
+        if (profile->payload == EPCTX_PAYLOAD_EACH ||
+            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
+            continue;
+        }
+        if (!epctx__join_key(s->m.c.arena, &ep.source, 1, &key)) {
+            return epctx__convert_nomem(&s->m.c);
+        }
+        from = epctx_map_get(&mains, key);
+        if (from == EPCTX_MAP_NONE || (from != many && epctx__has(&kept, key))) {
+            continue;
+        }
+        if (from == many) {
+            epctx_fail(s->m.c.error, EPCTX_ERR_UNSUPPORTED,
+                       "the node has its graph in the context of one of several nodes: which one "
+                       "is known to the EP only");
+            epctx_blame(s->m.c.error, NULL, &ep.name, NULL);
+            return false;
+        }
+        if (!epctx__split_promote(s, from, i) || !epctx__combine_put(&s->m, &kept, key, 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- split: what goes and what comes -- */
+
+/* Whether a value exists in the result. */
+static bool epctx__split_lives(const epctx__split *s, epctx_str name)
+{
+    uint32_t node = epctx_map_get(&s->producers, name);
+    if (epctx__has(&s->cuts, name)) {
+        return epctx__has(&s->seen, name);
+    }
+    return node != EPCTX_MAP_NONE ? s->needed[node] != 0 : epctx__has(&s->seen, name);
+}
+
+/* What knows the type of a value that becomes an input or output. */
+static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__views *values)
+{
+    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
+    int k;
+    for (k = 0; k < 3; k++) {
+        epctx_cursor it = k == 0   ? epctx_graph_values(graph)
+                          : k == 1 ? epctx_graph_outputs(graph)
+                                   : epctx_graph_inputs(graph);
+        epctx_value_view value;
+        while (epctx_next_value(&it, &value)) {
+            if (!epctx__has(&s->ends, value.name)) {
+                continue;
+            }
+            if (!epctx__combine_put(&s->m, types, value.name, (uint32_t)values->count) ||
+                !epctx__views_add(&s->m.c, values, value.view)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The type of an initializer that becomes an input. */
+static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_value *out)
+{
+    epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(s->m.c.model));
+    epctx_tensor_view tensor;
+    while (epctx__has(&s->inits, name) && epctx_next_tensor(&tensors, &tensor)) {
+        epctx_cursor dims = epctx_tensor_dims(&tensor);
+        int64_t *list;
+        if (!epctx_str_eq(tensor.name, name)) {
+            continue;
+        }
+        list = (int64_t *)epctx__convert_array(&s->m.c, tensor.rank, sizeof *list);
+        if (list == NULL || tensor.rank > INT32_MAX) {
+            return false;
+        }
+        out->name = name;
+        out->elem_type = tensor.elem_type;
+        out->dims = list;
+        while (out->rank < (int32_t)tensor.rank && epctx_next_int(&dims, &list[out->rank])) {
+            out->rank++;
+        }
+        return true;
+    }
+    return true;
+}
+
+static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
+                             const epctx_map *types, const epctx__views *values, epctx_view *last)
+{
+    epctx_model *model = s->m.c.model;
+    epctx_view none = epctx__no_view();
+    uint32_t at = epctx_map_get(types, wish->name);
+    epctx_value value;
+    if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
+        return epctx_put_copy(model, epctx_model_graph(model).view, input ? 11 : 12,
+                              ((const epctx_view *)values->list)[at], *last, last,
+                              s->m.c.error) == EPCTX_OK;
+    }
+    memset(&value, 0, sizeof value);
+    if (wish->elem_type != 0) {
+        value = *wish;
+    } else if (!epctx__split_tensor_type(s, wish->name, &value)) {
+        return false;
+    }
+    if (value.elem_type == 0 && input) {
+        epctx_fail(s->m.c.error, EPCTX_ERR_GRAPH,
+                   "the model does not say of which type '%S' is: give type and shape, or add "
+                   "value_info (onnx.shape_inference)",
+                   &wish->name);
+        return false;
+    }
+    if (value.elem_type == 0) {
+        value.name = wish->name;
+        value.rank = -1;
+        if (!epctx__combine_say(&s->m, 0, wish->name,
+                                "output '%S' has no type: ONNX Runtime infers it, the ONNX checker "
+                                "wants one",
+                                &wish->name)) {
+            return false;
+        }
+    }
+    return (input ? epctx_put_input : epctx_put_output)(model, none, &value, *last, last,
+                                                        s->m.c.error) == EPCTX_OK;
+}
+
+/* Inputs that only make an initializer replaceable stay with it. */
+static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_wanted)
+{
+    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
+    epctx_cursor it = epctx_graph_inputs(graph);
+    epctx_value_view value;
+    epctx_map types;
+    epctx__views values, gone;
+    epctx_view last = epctx__no_view();
+    size_t i;
+    memset(&values, 0, sizeof values);
+    memset(&gone, 0, sizeof gone);
+    epctx_map_init(&types, s->m.c.arena);
+    if (!epctx__split_types(s, &types, &values)) {
+        return false;
+    }
+    while (epctx_next_value(&it, &value)) {
+        bool optional = epctx__has(&s->inits, value.name) && epctx__has(&s->seen, value.name) &&
+                        !epctx__has(&s->cuts, value.name);
+        bool stays = !inputs_wanted && epctx__has(&s->seen, value.name);
+        if (!optional && !stays && !epctx__views_add(&s->m.c, &gone, value.view)) {
+            return false;
+        }
+    }
+    for (i = 0; inputs_wanted && i < s->opts.input_count; i++) {
+        if (!epctx__split_end(s, &s->opts.inputs[i], true, &types, &values, &last)) {
+            return false;
+        }
+    }
+    it = epctx_graph_outputs(graph);
+    while (outputs_wanted && epctx_next_value(&it, &value)) {
+        if (!epctx__views_add(&s->m.c, &gone, value.view)) {
+            return false;
+        }
+    }
+    last = epctx__no_view();
+    for (i = 0; outputs_wanted && i < s->opts.output_count; i++) {
+        if (!epctx__split_end(s, &s->opts.outputs[i], false, &types, &values, &last)) {
+            return false;
+        }
+    }
+    return epctx__views_remove(&s->m.c, &gone);
+}
+
+static bool epctx__split_graph(epctx__split *s)
+{
+    epctx_graph_view graph = epctx_model_graph(s->m.c.model);
+    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_cursor sparses = epctx_graph_sparse(graph);
+    epctx_cursor values = epctx_graph_values(graph);
+    epctx_cursor annotations = epctx_graph_annotations(graph);
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_value_view value;
+    epctx_annotation_view annotation;
+    epctx__views gone;
+    size_t i;
+    bool ok = true;
+    memset(&gone, 0, sizeof gone);
+    for (i = 0; ok && i < s->node_count; i++) {
+        ok = s->needed[i] != 0 || epctx__views_add(&s->m.c, &gone, s->nodes[i].view);
+    }
+    if (!ok || !epctx__combine_say(&s->m, 0, graph.name, "%u of %u nodes stay",
+                                   (uint64_t)(s->node_count - gone.count),
+                                   (uint64_t)s->node_count)) {
+        return false;
+    }
+    while (ok && epctx_next_annotation(&annotations, &annotation)) {
+        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
+        epctx_pair pair;
+        if (!epctx__split_lives(s, annotation.tensor_name)) {
+            ok = epctx__views_add(&s->m.c, &gone, annotation.view);
+            continue;
+        }
+        while (ok && epctx_next_pair(&pairs, &pair)) { /* its scale is needed, too */
+            ok = !epctx__has(&s->inits, pair.value) ||
+                 epctx__combine_put(&s->m, &s->seen, pair.value, 1);
+        }
+    }
+    while (ok && epctx_next_tensor(&tensors, &tensor)) {
+        ok = (epctx__has(&s->seen, tensor.name) && !epctx__has(&s->cuts, tensor.name)) ||
+             epctx__views_add(&s->m.c, &gone, tensor.view);
+    }
+    while (ok && epctx_next_sparse(&sparses, &sparse)) {
+        ok = (epctx__has(&s->seen, sparse.values.name) &&
+              !epctx__has(&s->cuts, sparse.values.name)) ||
+             epctx__views_add(&s->m.c, &gone, sparse.view);
+    }
+    while (ok && epctx_next_value(&values, &value)) {
+        ok = (epctx__split_lives(s, value.name) && !epctx__has(&s->ends, value.name)) ||
+             epctx__views_add(&s->m.c, &gone, value.view);
+    }
+    return ok && epctx__views_remove(&s->m.c, &gone);
+}
+
+/* -- split: functions, training, metadata -- */
+
+/* Functions by key, and those whose bodies are still to be looked at. */
+typedef struct epctx__calls {
+    epctx_function_view *functions;
+    epctx_map numbers;
+    uint8_t *used;
+    uint32_t *stack;
+    size_t waiting;
+} epctx__calls;
+
+static bool epctx__split_call(epctx__split *s, const epctx_node_view *node, epctx__calls *calls)
+{
+    epctx_str key;
+    uint32_t at;
+    if (!epctx__function_key(s->m.c.arena, node->domain, node->op_type, node->overload, &key)) {
+        return epctx__convert_nomem(&s->m.c);
+    }
+    at = epctx_map_get(&calls->numbers, key);
+    if (at != EPCTX_MAP_NONE && calls->used[at] == 0) {
+        calls->used[at] = 1;
+        calls->stack[calls->waiting++] = at;
+    }
+    return true;
+}
+
+static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__calls *calls,
+                                  uint32_t depth)
+{
+    epctx_node_view node;
+    while (depth > 0 && epctx_next_node(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node.view, 5);
+        epctx_view attr;
+        if (!epctx__split_call(s, &node, calls)) {
+            return false;
+        }
+        while (epctx__next_body(&attrs, &attr)) {
+            epctx_cursor fields = epctx_fields(attr, 0);
+            epctx_field field;
+            while (epctx_next_field(&fields, &field)) {
+                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
+                    !epctx__split_calls_in(s, epctx_fields(field.body, 1), calls, depth - 1)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* Functions that nothing calls any more go. */
+static bool epctx__split_functions(epctx__split *s)
+{
+    epctx_cursor it = epctx_model_functions(s->m.c.model);
+    size_t count = epctx__count(it);
+    epctx__calls calls;
+    epctx__views gone;
+    size_t i;
+    memset(&gone, 0, sizeof gone);
+    memset(&calls, 0, sizeof calls);
+    epctx_map_init(&calls.numbers, s->m.c.arena);
+    calls.functions =
+        (epctx_function_view *)epctx__convert_array(&s->m.c, count, sizeof *calls.functions);
+    calls.used = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
+    calls.stack = (uint32_t *)epctx__convert_array(&s->m.c, count, sizeof *calls.stack);
+    if (calls.functions == NULL || calls.used == NULL || calls.stack == NULL) {
+        return false;
+    }
+    for (i = 0; i < count && epctx_next_function(&it, &calls.functions[i]); i++) {
+        const epctx_function_view *f = &calls.functions[i];
+        epctx_str key;
+        if (!epctx__function_key(s->m.c.arena, f->domain, f->name, f->overload, &key)) {
+            return epctx__convert_nomem(&s->m.c);
+        }
+        if (!epctx__combine_put(&s->m, &calls.numbers, key, (uint32_t)i)) {
+            return false;
+        }
+    }
+    if (!epctx__split_calls_in(s, epctx_graph_nodes(epctx_model_graph(s->m.c.model)), &calls,
+                               EPCTX_WALK_DEPTH)) {
+        return false;
+    }
+    while (calls.waiting > 0) {
+        const epctx_function_view *f = &calls.functions[calls.stack[--calls.waiting]];
+        if (!epctx__split_calls_in(s, epctx_function_nodes(f), &calls, EPCTX_WALK_DEPTH)) {
+            return false;
+        }
+    }
+    for (i = 0; i < count; i++) {
+        const epctx_function_view *f = &calls.functions[i];
+        if (calls.used[i] == 0 &&
+            (!epctx__views_add(&s->m.c, &gone, f->view) ||
+             !epctx__combine_say(&s->m, 0, f->name, "function '%S' goes: nothing calls it",
+                                 &f->name))) {
+            return false;
+        }
+    }
+    return epctx__views_remove(&s->m.c, &gone);
+}
+
+static bool epctx__drop_stale(epctx__combine *m);
+
+static bool epctx__split_training(epctx__split *s)
+{
+    epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
+    epctx_training_view training;
+    epctx__views gone;
+    memset(&gone, 0, sizeof gone);
+    while (epctx_next_training(&trainings, &training)) {
+        if (!epctx__views_add(&s->m.c, &gone, training.view)) {
+            return false;
+        }
+    }
+    return gone.count == 0 ||
+           (epctx__views_remove(&s->m.c, &gone) &&
+            epctx__combine_say(&s->m, 0, epctx_str_of(NULL),
+                               "training information goes: it is about the whole model"));
+}
+
+static bool epctx__split_run(epctx__split *s)
+{
+    bool inputs_wanted = s->opts.input_count > 0;
+    bool outputs_wanted = s->opts.output_count > 0;
+    uint64_t allowed[EPCTX_RULE_COUNT];
+    memset(allowed, 0, sizeof allowed);
+    return epctx__verdict_of(s->m.c.model, NULL, NULL, allowed, s->m.c.error) &&
+           epctx__split_index(s) && epctx__split_wishes(s) && epctx__split_walk(s) &&
+           epctx__split_unread(s, inputs_wanted) && epctx__split_contexts(s) &&
+           epctx__split_ends(s, inputs_wanted, outputs_wanted) && epctx__split_graph(s) &&
+           epctx__split_functions(s) && epctx__split_training(s) && epctx__drop_stale(&s->m) &&
+           epctx__drop_builds(&s->m) &&
+           epctx__carry_files(&s->m, &s->m.c, 0, false) &&
+           epctx__verdict_of(s->m.c.model, NULL, allowed, NULL, s->m.c.error);
+}
+
+EPCTX_API epctx_status epctx_split(epctx_model *model, const epctx_split_opts *opts,
+                                   epctx_combined *out, epctx_error *error)
+{
+    epctx__split s;
+    epctx_error local;
+    epctx_error *use = error != NULL ? error : &local;
+    size_t mark = epctx_edit_mark(model);
+    bool ok;
+    epctx_error_clear(use);
+    memset(&s, 0, sizeof s);
+    if (out != NULL) {
+        memset(out, 0, sizeof *out);
+    }
+    if (opts != NULL) {
+        s.opts = *opts;
+    }
+    ok = epctx__combine_begin(&s.m, model, s.opts.output_path, use);
+    if (ok) {
+        epctx_map_init(&s.producers, s.m.c.arena);
+        epctx_map_init(&s.inits, s.m.c.arena);
+        epctx_map_init(&s.inputs, s.m.c.arena);
+        epctx_map_init(&s.cuts, s.m.c.arena);
+        epctx_map_init(&s.seen, s.m.c.arena);
+        epctx_map_init(&s.ends, s.m.c.arena);
+        ok = epctx__split_run(&s);
+    }
+    if (!ok) {
+        epctx_undo(model, mark);
+        epctx_fail(use, EPCTX_ERR_GRAPH, "the model cannot be split");
+        epctx_blame(use, model->path, NULL, NULL);
+        return use->status;
+    }
+    epctx__combine_end(&s.m, out);
+    return EPCTX_OK;
+}
+
+/* -- wrap -- */
+
+typedef struct epctx__wrap {
+    epctx__combine m;
+    const epctx_wrap_opts *opts;
+    epctx_map names;
+    bool wide; /* a quantized type of 16 bits */
+} epctx__wrap;
+
+static bool epctx__wrap_refuse(epctx__wrap *w, const epctx_wrap_value *v, const char *text)
+{
+    epctx_fail(w->m.c.error, EPCTX_ERR_ARG, "'%S' (%s): %s", &v->value.name,
+               epctx_elem_name(v->value.elem_type), text);
+    return false;
+}
+
+/* Range of a quantized type; false for others. */
+static bool epctx__quantized_range(int32_t elem_type, int64_t *least, int64_t *most)
+{
+    switch (elem_type) {
+    case EPCTX_ONNX_UINT8:
+        *least = 0;
+        *most = 255;
+        return true;
+    case EPCTX_ONNX_INT8:
+        *least = -128;
+        *most = 127;
+        return true;
+    case 4: /* uint16 */
+        *least = 0;
+        *most = 65535;
+        return true;
+    case 5: /* int16 */
+        *least = -32768;
+        *most = 32767;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool epctx__wrap_name(epctx__wrap *w, const epctx_wrap_value *v, const char *tail,
+                             epctx_str *out)
+{
+    if (!epctx__combine_join(&w->m, v->value.name, epctx_str_of(tail), out)) {
+        return false;
+    }
+    if (out->size == 0 || epctx__has(&w->names, *out)) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_ARG,
+                   out->size == 0 ? "a value without a name" : "two values would be called '%S'",
+                   out);
+        return false;
+    }
+    return epctx__combine_put(&w->m, &w->names, *out, 1);
+}
+
+static bool epctx__wrap_check(epctx__wrap *w, const epctx_wrap_value *v)
+{
+    epctx__type_note note;
+    int64_t least, most;
+    int32_t i;
+    memset(&note, 0, sizeof note);
+    note.is_tensor = true;
+    note.elem_type = v->value.elem_type;
+    if (!epctx__type_allowed(&note)) {
+        return epctx__wrap_refuse(w, v, "EPContext takes tensors of integers of 8 to 64 bits, "
+                                        "floats of 16 to 64 bits and bool");
+    }
+    for (i = 0; i < v->value.rank; i++) {
+        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0) {
+            return epctx__wrap_refuse(w, v, "this EP takes static shapes only");
+        }
+    }
+    if (!v->quantized) {
+        return true;
+    }
+    if (!epctx__quantized_range(v->value.elem_type, &least, &most)) {
+        return epctx__wrap_refuse(w, v, "integers of 8 or 16 bits can be quantized");
+    }
+    if (!(v->scale > 0.0f) || v->scale > 3.4e38f) {
+        return epctx__wrap_refuse(w, v, "the scale must be greater than 0");
+    }
+    if (v->zero_point < least || v->zero_point > most) {
+        return epctx__wrap_refuse(w, v, "the zero point is outside of its range");
+    }
+    w->wide = w->wide || most > 255 || least < -128;
+    return true;
+}
+
+static bool epctx__wrap_tensor(epctx__wrap *w, epctx_str name, int32_t elem_type, uint64_t bits,
+                               size_t size)
+{
+    epctx_tensor tensor;
+    uint8_t *data = (uint8_t *)epctx__convert_array(&w->m.c, size, 1);
+    size_t i;
+    for (i = 0; data != NULL && i < size; i++) {
+        data[i] = (uint8_t)(bits >> 8 * i);
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = name;
+    tensor.elem_type = elem_type;
+    tensor.data = data;
+    tensor.size = size;
+    return data != NULL && epctx_put_tensor(w->m.c.model, epctx__no_view(), &tensor,
+                                            epctx__no_view(), NULL, w->m.c.error) == EPCTX_OK;
+}
+
+/* A graph input or output, with the node that makes it float32. */
+static bool epctx__wrap_value(epctx__wrap *w, const epctx_wrap_value *v, bool input)
+{
+    epctx_view none = epctx__no_view();
+    epctx_model *model = w->m.c.model;
+    epctx_error *error = w->m.c.error;
+    epctx_value outside = v->value;
+    epctx_str inside, names[3];
+    epctx_node node;
+    uint32_t scale;
+    if (!epctx__wrap_check(w, v) || !epctx__wrap_name(w, v, "", &inside)) {
+        return false;
+    }
+    if (v->quantized) {
+        if (!epctx__wrap_name(w, v, "_dq", &outside.name) ||
+            !epctx__wrap_name(w, v, "_scale", &names[1]) ||
+            !epctx__wrap_name(w, v, "_zp", &names[2])) {
+            return false;
+        }
+        outside.elem_type = EPCTX_ONNX_FLOAT;
+    }
+    if ((input ? epctx_put_input : epctx_put_output)(model, none, &outside, none, NULL, error) !=
+        EPCTX_OK) {
+        return false;
+    }
+    if (!v->quantized) {
+        return true;
+    }
+    memcpy(&scale, &v->scale, sizeof scale);
+    memset(&node, 0, sizeof node);
+    names[0] = input ? outside.name : inside;
+    node.name = input ? inside : outside.name;
+    node.op_type = epctx_str_of(input ? "QuantizeLinear" : "DequantizeLinear");
+    node.inputs = names;
+    node.input_count = 3;
+    node.outputs = input ? &inside : &outside.name;
+    node.output_count = 1;
+    return epctx__wrap_tensor(w, names[1], EPCTX_ONNX_FLOAT, scale, 4) &&
+           epctx__wrap_tensor(w, names[2], v->value.elem_type, (uint64_t)v->zero_point,
+                              epctx_elem_size(v->value.elem_type)) &&
+           epctx_put_value(model, none, &v->value, none, NULL, error) == EPCTX_OK &&
+           epctx_put_node(model, none, &node, none, NULL, error) == EPCTX_OK &&
+           epctx__combine_say(&w->m, 0, outside.name, "%s '%S' is float32, the binary has %s",
+                              input ? "input" : "output", &outside.name,
+                              epctx_elem_name(v->value.elem_type));
+}
+
+static void epctx__wrap_text(epctx_epnode *ep, epctx_epnode_attr attr, epctx_str *member,
+                             const char *text)
+{
+    if (text != NULL) {
+        *member = epctx_str_of(text);
+        ep->present |= 1u << attr;
+    }
+}
+
+static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
+{
+    const epctx_wrap_opts *o = w->opts;
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+    epctx_epnode ep = epctx_epnode_default();
+    epctx_node node;
+    epctx_str *names = (epctx_str *)epctx__convert_array(
+        &w->m.c, o->input_count + o->output_count, sizeof *names);
+    size_t i;
+    if (names == NULL) {
+        return false;
+    }
+    for (i = 0; i < o->input_count + o->output_count; i++) {
+        names[i] = i < o->input_count ? o->inputs[i].value.name
+                                      : o->outputs[i - o->input_count].value.name;
+    }
+    ep.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
+    ep.embed_mode = o->embed;
+    epctx__wrap_text(&ep, EPCTX_EP_EP_CACHE_CONTEXT, &ep.ep_cache_context, o->binary_name);
+    if (o->embed) {
+        ep.ep_cache_context = epctx__str(binary.data, binary.size);
+        ep.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
+    }
+    epctx__wrap_text(&ep, EPCTX_EP_PARTITION_NAME, &ep.partition_name,
+                     o->partition_name != NULL ? o->partition_name : o->name);
+    epctx__wrap_text(&ep, EPCTX_EP_SOURCE, &ep.source,
+                     o->source != NULL ? o->source : o->profile->sources[0]);
+    epctx__wrap_text(&ep, EPCTX_EP_EP_SDK_VERSION, &ep.ep_sdk_version, o->sdk_version);
+    epctx__wrap_text(&ep, EPCTX_EP_HARDWARE_ARCHITECTURE, &ep.hardware_architecture,
+                     o->hardware_architecture);
+    epctx__wrap_text(&ep, EPCTX_EP_NOTES, &ep.notes, o->notes);
+    ep.max_size = o->max_size;
+    ep.present |= o->max_size != 0 ? 1u << EPCTX_EP_MAX_SIZE : 0;
+    memset(&node, 0, sizeof node);
+    node.name = epctx_str_of(o->name);
+    node.op_type = epctx_str_of(EPCTX_OP_TYPE);
+    node.domain = epctx_str_of(EPCTX_DOMAIN);
+    node.inputs = names;
+    node.input_count = o->input_count;
+    node.outputs = names + o->input_count;
+    node.output_count = o->output_count;
+    node.attrs = attrs;
+    node.attr_count = epctx_epnode_attrs(&ep, attrs);
+    return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
+                          w->m.c.error) == EPCTX_OK;
+}
+
+static bool epctx__wrap_file(epctx__wrap *w, epctx_span binary)
+{
+    epctx_str name = epctx_str_of(w->opts->binary_name);
+    epctx_span *part;
+    if (w->opts->embed) {
+        return true;
+    }
+    part = (epctx_span *)epctx__convert_array(&w->m.c, 1, sizeof *part);
+    if (part == NULL) {
+        return false;
+    }
+    *part = binary;
+    return epctx__convert_name(&w->m.c, name, w->opts->profile) &&
+           epctx__convert_file(&w->m.c, name, part, 1, binary.size);
+}
+
+static bool epctx__wrap_run(epctx__wrap *w, epctx_span binary)
+{
+    const epctx_wrap_opts *o = w->opts;
+    epctx_model *model = w->m.c.model;
+    epctx_error *error = w->m.c.error;
+    uint64_t none[EPCTX_RULE_COUNT];
+    size_t i;
+    memset(none, 0, sizeof none);
+    for (i = 0; i < o->input_count; i++) {
+        if (!epctx__wrap_value(w, &o->inputs[i], true)) {
+            return false;
+        }
+    }
+    if (!epctx__wrap_node(w, binary)) {
+        return false;
+    }
+    for (i = 0; i < o->output_count; i++) {
+        if (!epctx__wrap_value(w, &o->outputs[i], false)) {
+            return false;
+        }
+    }
+    /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
+    return epctx_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, error) == EPCTX_OK &&
+           epctx_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, error) == EPCTX_OK &&
+           epctx_set_int(model, epctx_model_read(model).view, 1, w->wide ? 10 : 8, error) ==
+               EPCTX_OK &&
+           epctx_set_str(model, epctx_model_graph(model).view, 2, epctx_str_of(o->name), error) ==
+               EPCTX_OK &&
+           epctx__wrap_file(w, binary) && epctx__verdict_of(model, o->profile, none, NULL, error) &&
+           epctx__convert_fits(&w->m.c, "do not embed the binary");
+}
+
+static epctx_status epctx__wrap_arguments(epctx_span binary, const epctx_wrap_opts *o,
+                                          epctx_error *error)
+{
+    if (o == NULL || o->profile == NULL || o->name == NULL || o->name[0] == '\0' ||
+        o->output_count == 0 || (!o->embed && o->binary_name == NULL)) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a profile, a name, at least one output and the name of the file are "
+                          "expected");
+    }
+    if (binary.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
+    }
+    if (!o->embed && (o->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' reads no files: embed the binary",
+                          o->profile->name);
+    }
+    if (o->source == NULL && o->profile->sources[0] == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' has no name of its own: give the source",
+                          o->profile->name);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
+                                  const epctx_wrap_opts *opts, const epctx_open_opts *open,
+                                  epctx_combined *out, epctx_error *error)
+{
+    epctx__wrap w;
+    epctx_error local;
+    epctx_error *use = error != NULL ? error : &local;
+    epctx_status status;
+    epctx_error_clear(use);
+    memset(&w, 0, sizeof w);
+    memset(model, 0, sizeof *model);
+    if (out != NULL) {
+        memset(out, 0, sizeof *out);
+    }
+    status = epctx__wrap_arguments(binary, opts, use);
+    if (status == EPCTX_OK) {
+        status = epctx_model_new(model, 8, open, use);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    w.opts = opts;
+    if (!epctx__combine_begin(&w.m, model, opts->output_path, use)) {
+        epctx_model_close(model);
+        return use->status;
+    }
+    epctx_map_init(&w.names, w.m.c.arena);
+    if (!epctx__wrap_run(&w, binary)) {
+        epctx_fail(use, EPCTX_ERR_GRAPH, "the binary cannot be wrapped");
+        epctx_model_close(model);
+        return use->status;
+    }
+    epctx__combine_end(&w.m, out);
+    return EPCTX_OK;
+}
+
+/* -- repair -- */
+
+typedef struct epctx__repair {
+    epctx__combine m;
+    const epctx_repair_opts *opts;
+    epctx_repair_fn note_fn;
+    void *user;
+    bool wanted[EPCTX_RULE_COUNT];
+    uint64_t found[EPCTX_RULE_COUNT];
+    epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
+    epctx__views views;
+    size_t done, left;
+} epctx__repair;
+
+static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name, const char *format,
+                              ...)
+{
+    char line[640];
+    epctx__text text = epctx__text_of(line, sizeof line);
+    epctx_repair_note note;
+    va_list args;
+    va_start(args, format);
+    epctx__text_format(&text, format, args);
+    va_end(args);
+    line[text.size] = '\0';
+    r->done++;
+    memset(&note, 0, sizeof note);
+    note.rule = rule;
+    note.info = epctx_rule_of(rule);
+    note.done = true;
+    note.name = name;
+    note.text = line;
+    if (r->note_fn != NULL) {
+        r->note_fn(r->user, &note);
+    }
+    return true;
+}
+
+static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_str source)
+{
+    return r->opts->check.profile != NULL ? r->opts->check.profile : epctx_profile_of(source);
+}
+
+/* The EPContext nodes of the whole model, whatever their domain. */
+static bool epctx__repair_nodes(epctx__repair *r, epctx__views *views)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    memset(views, 0, sizeof *views);
+    epctx_walk_begin(&walk, r->m.c.model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        if (!epctx__views_add(&r->m.c, views, node.view)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static epctx_node_view epctx__node_at(const epctx__views *views, size_t i)
+{
+    return epctx_node_of(((const epctx_view *)views->list)[i]);
+}
+
+/* -- repair: fields that stand twice -- */
+
+/* The fields of `second` behind those of `first`, as libprotobuf merges them. */
+static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot *second)
+{
+    epctx_model *model = r->m.c.model;
+    epctx_error *error = r->m.c.error;
+    const epctx_slot *child;
+    if (epctx__open_message(model, first, error) != EPCTX_OK ||
+        epctx__open_message(model, second, error) != EPCTX_OK) {
+        return false;
+    }
+    for (child = second->message->first; child != NULL; child = child->next) {
+        epctx__builder b = epctx__builder_of(model);
+        epctx_slot *copy;
+        if (child->removed) {
+            continue;
+        }
+        copy = epctx__clone(&b, NULL, child);
+        if (b.failed) {
+            return epctx__convert_nomem(&r->m.c);
+        }
+        if (epctx__insert(model, first, first->message->last, copy, error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return epctx__remove_slot(model, second, error) == EPCTX_OK;
+}
+
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                               epctx_str node, uint32_t depth)
+{
+    const epctx__singles *single = &epctx__singular[type];
+    epctx_model *model = r->m.c.model;
+    epctx_slot *seen[32];
+    epctx_slot *child;
+    memset(seen, 0, sizeof seen);
+    if (epctx__open_message(model, slot, r->m.c.error) != EPCTX_OK) {
+        return false;
+    }
+    node = type == EPCTX__T_NODE ? epctx_node_of(epctx__slot_view(slot)).name : node;
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        uint32_t kind =
+            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
+        uint32_t mask = child->wire == EPCTX_WIRE_LEN       ? single->len
+                        : child->wire == EPCTX_WIRE_VARINT  ? single->varint
+                        : child->wire == EPCTX_WIRE_FIXED32 ? single->fix32
+                                                            : 0;
+        bool message = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0;
+        uint32_t at = message && type == EPCTX__T_TYPE ? 1 : child->number;
+        epctx_slot *first;
+        if (child->removed || child->number >= 32 ||
+            (!message && (mask & EPCTX__F(child->number)) == 0)) {
+            continue;
+        }
+        first = seen[at];
+        seen[at] = child;
+        if (first == NULL) {
+            continue;
+        }
+        if (message && first->number == child->number) {
+            seen[at] = first;
+            if (!epctx__repair_merge(r, first, child)) {
+                return false;
+            }
+        } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
+            return false;
+        }
+        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, node,
+                               message ? "field %u of a %s: the two are one now"
+                                       : "field %u of a %s: the last one stays",
+                               (uint64_t)child->number, epctx__type_name(type))) {
+            return false;
+        }
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        uint32_t kind =
+            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
+        if (!child->removed && epctx__is_message(kind) && depth > 0 &&
+            !epctx__repair_slot(r, child, epctx__message_type(kind), node, depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Makes the model what libprotobuf reads in it. From here on it can be edited. */
+static bool epctx__repair_doubled(epctx__repair *r)
+{
+    epctx_model *model = r->m.c.model;
+    if (model->duplicate) {
+        model->merged = model->shown;
+        model->merged_at = model->edit_count;
+        model->duplicate = false;
+        model->shown = model->root;
+    }
+    return epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100) &&
+           (model->graph = model->shown_graph = epctx__find_graph(model->root), true);
+}
+
+/* -- repair: EPContext nodes -- */
+
+static bool epctx__repair_domain(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        if (!epctx_str_is(node.domain, EPCTX_DOMAIN) &&
+            (epctx_set_str(r->m.c.model, node.view, 7, epctx_str_of(EPCTX_DOMAIN),
+                           r->m.c.error) != EPCTX_OK ||
+             !epctx__repair_say(r, EPCTX_RULE_WRONG_DOMAIN, node.name,
+                                "domain '%S' is now com.microsoft", &node.domain))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_import(epctx__repair *r)
+{
+    return epctx_put_opset(r->m.c.model, epctx_str_of(EPCTX_DOMAIN), 1, r->m.c.error) ==
+               EPCTX_OK &&
+           epctx__repair_say(r, EPCTX_RULE_EPCONTEXT_OPSET, epctx_str_of(EPCTX_DOMAIN),
+                             "com.microsoft is imported, version 1");
+}
+
+/* Other imports: only the source model knows the version. */
+static bool epctx__repair_imports(epctx__repair *r)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    if (r->opts->source == NULL) {
+        return true;
+    }
+    epctx_walk_begin(&walk, r->m.c.model);
+    while (epctx_walk_next(&walk, &node)) {
+        int64_t version = epctx_model_opset(r->opts->source, node.domain);
+        if (walk.in_function || version == 0 ||
+            epctx_model_opset(r->m.c.model, node.domain) != 0) {
+            continue;
+        }
+        if (epctx_put_opset(r->m.c.model, node.domain, version, r->m.c.error) != EPCTX_OK ||
+            !epctx__repair_say(r, EPCTX_RULE_NO_OPSET, node.domain,
+                               "'%S' is imported, version %d as in the source model", &node.domain,
+                               version)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
+                                 const char *source)
+{
+    return epctx__convert_str(&r->m.c, node->view, "source", epctx_str_of(source)) &&
+           epctx__repair_say(r, rule, node->name, "source is now '%s'", source);
+}
+
+static bool epctx__repair_sources(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        const epctx_profile *profile;
+        epctx_epnode ep;
+        int at;
+        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+            continue;
+        }
+        profile = epctx__repair_profile(r, ep.source);
+        at = epctx__source_index(profile, ep.source, true);
+        if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING && at >= 0 &&
+            r->wanted[EPCTX_RULE_SOURCE_SPELLING] &&
+            !epctx__repair_source(r, EPCTX_RULE_SOURCE_SPELLING, &node, profile->sources[at])) {
+            return false;
+        }
+        /* Whose node it is nobody knows but the caller. */
+        if ((ep.present & 1u << EPCTX_EP_SOURCE) == 0 && r->opts->check.profile != NULL &&
+            profile->sources[0] != NULL) {
+            epctx_rule rule = (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
+                                                                       : EPCTX_RULE_NO_SOURCE;
+            if (r->wanted[rule] &&
+                !epctx__repair_source(r, rule, &node, profile->sources[0])) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx_node_view *node,
+                                  const epctx_epnode *ep, epctx_epnode_attr attr,
+                                  const char *name, int64_t value)
+{
+    return (ep->present & 1u << attr) != 0 ||
+           (epctx__convert_int(&r->m.c, node->view, name, value) &&
+            epctx__repair_say(r, rule, node->name, "%s %d is stored", name, value));
+}
+
+/* Attributes whose schema default is what an absent one means. */
+static bool epctx__repair_attributes(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        bool all = r->wanted[EPCTX_RULE_DEFAULTS];
+        epctx_rule rule = all ? EPCTX_RULE_DEFAULTS : EPCTX_RULE_NO_ATTRIBUTE;
+        uint32_t need;
+        epctx_epnode ep;
+        if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) {
+            continue;
+        }
+        need = r->wanted[EPCTX_RULE_NO_ATTRIBUTE]
+                   ? epctx__repair_profile(r, ep.source)->required
+                   : 0;
+        need |= all ? 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE : 0;
+        if (((need & 1u << EPCTX_EP_MAIN_CONTEXT) != 0 &&
+             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAIN_CONTEXT, "main_context",
+                                    1)) ||
+            ((need & 1u << EPCTX_EP_EMBED_MODE) != 0 &&
+             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_EMBED_MODE, "embed_mode", 1)) ||
+            ((need & 1u << EPCTX_EP_MAX_SIZE) != 0 &&
+             !epctx__repair_default(r, rule, &node, &ep, EPCTX_EP_MAX_SIZE, "max_size", 0))) {
+            return false;
+        }
+        /* A secondary node of an embedded context: OpenVINO stores an empty string there. */
+        if ((need & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0 && ep.main_context == 0 &&
+            ep.embed_mode == 1 && (ep.present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) == 0 &&
+            (!epctx__convert_str(&r->m.c, node.view, "ep_cache_context", epctx_str_of("")) ||
+             !epctx__repair_say(r, rule, node.name, "an empty ep_cache_context is stored"))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_doubled_attributes(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx__views all, gone;
+        epctx_map names;
+        epctx_attr_view attr;
+        memset(&all, 0, sizeof all);
+        memset(&gone, 0, sizeof gone);
+        epctx_map_init(&names, r->m.c.arena);
+        while (epctx_next_attr(&attrs, &attr)) {
+            uint32_t at = epctx_map_get(&names, attr.name);
+            if (at != EPCTX_MAP_NONE &&
+                epctx__same_bytes(((const epctx_view *)all.list)[at], attr.view)) {
+                if (!epctx__views_add(&r->m.c, &gone, attr.view)) {
+                    return false;
+                }
+                epctx__repair_say(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.name,
+                                  "attribute '%S' stands once: the two were equal", &attr.name);
+            } else if (at == EPCTX_MAP_NONE &&
+                       (!epctx__combine_put(&r->m, &names, attr.name, (uint32_t)all.count) ||
+                        !epctx__views_add(&r->m.c, &all, attr.view))) {
+                return false;
+            }
+        }
+        if (!epctx__views_remove(&r->m.c, &gone)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
+static bool epctx__repair_like_path(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
+    if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
+        return true;
+    }
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        char path[EPCTX_PATH_MAX];
+        epctx_epnode ep;
+        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK && ep.embed_mode == 1 &&
+            ep.ep_cache_context.size > 0 && ep.ep_cache_context.size < 1024 &&
+            epctx_path_find(r->m.c.model->io, folder, ep.ep_cache_context,
+                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK &&
+            (!epctx__convert_int(&r->m.c, node.view, "embed_mode", 0) ||
+             !epctx__repair_say(r, EPCTX_RULE_LIKE_PATH, node.name,
+                                "embed_mode is now 0: '%S' is a file beside the model",
+                                &ep.ep_cache_context))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- repair: names -- */
+
+static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_str name,
+                                    epctx_str *out)
+{
+    uint64_t number = 2;
+    *out = name;
+    while (epctx__has(names, *out)) {
+        char digits[24];
+        epctx__text text = epctx__text_of(digits, sizeof digits);
+        epctx__text_char(&text, '_');
+        epctx__text_number(&text, number++, 10);
+        if (!epctx__combine_join(&r->m, name, epctx__str((const uint8_t *)digits, text.size),
+                                 out)) {
+            return false;
+        }
+    }
+    return epctx__combine_put(&r->m, names, *out, 1);
+}
+
+/* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
+ * binary stay. `number` goes on where the last one of that name stopped. */
+static bool epctx__repair_names(epctx__repair *r)
+{
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
+    epctx__views views;
+    epctx_map all, seen;
+    epctx_node_view node;
+    size_t i;
+    memset(&views, 0, sizeof views);
+    epctx_map_init(&all, r->m.c.arena);
+    epctx_map_init(&seen, r->m.c.arena);
+    while (epctx_next_node(&nodes, &node)) {
+        if (!epctx__views_add(&r->m.c, &views, node.view) ||
+            !epctx__combine_put(&r->m, &all, node.name, 1)) {
+            return false;
+        }
+    }
+    for (i = 0; i < views.count; i++) {
+        bool compiled;
+        epctx_rule rule;
+        epctx_str name;
+        node = epctx__node_at(&views, i);
+        compiled = epctx_is_epnode(&node);
+        rule = !compiled ? EPCTX_RULE_DOUBLED_NODE
+               : node.name.size > 0 ? EPCTX_RULE_DOUBLED_EPNODE
+                                    : EPCTX_RULE_NO_NAME;
+        name = node.name;
+        if (node.name.size == 0 && compiled) {
+            name = epctx__attr_str(&node, "partition_name");
+            name = name.size > 0 ? name : epctx_str_of(EPCTX_OP_TYPE);
+        } else if (node.name.size == 0 || !epctx__has(&seen, node.name)) {
+            if (!epctx__combine_put(&r->m, &seen, node.name, 1)) {
+                return false;
+            }
+            continue;
+        }
+        if (!r->wanted[rule] ||
+            (compiled &&
+             epctx__repair_profile(r, epctx__attr_str(&node, "source"))->key ==
+                 EPCTX_KEY_NODE_NAME)) {
+            continue;
+        }
+        if (!epctx__repair_free_name(r, &all, name, &name) ||
+            epctx_set_str(r->m.c.model, node.view, 3, name, r->m.c.error) != EPCTX_OK ||
+            !epctx__repair_say(r, rule, node.name, "the node's name is now '%S'", &name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- repair: entries that stand twice -- */
+
+typedef epctx_str (*epctx__name_fn)(epctx_view view);
+
+static epctx_str epctx__name_of_value(epctx_view view)
+{
+    return epctx_value_of(view).name;
+}
+
+static epctx_str epctx__name_of_tensor(epctx_view view)
+{
+    return epctx_tensor_of(view).name;
+}
+
+static epctx_str epctx__name_of_pair(epctx_view view)
+{
+    epctx_str key, value;
+    epctx__pair(view, &key, &value);
+    return key;
+}
+
+static epctx_str epctx__name_of_opset(epctx_view view)
+{
+    epctx_cursor names = epctx_fields(view, 1);
+    epctx_str domain = epctx_str_of("");
+    while (epctx_next_str(&names, &domain)) {
+    }
+    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
+}
+
+/* Entries of a list that say the same as an earlier one go; others are not ours to choose. */
+static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view owner,
+                                uint32_t number, epctx__name_fn name_fn)
+{
+    epctx_cursor it = epctx_fields(owner, number);
+    epctx__views all, gone;
+    epctx_map names;
+    epctx_view view;
+    memset(&all, 0, sizeof all);
+    memset(&gone, 0, sizeof gone);
+    epctx_map_init(&names, r->m.c.arena);
+    while (epctx__next_body(&it, &view)) {
+        epctx_str name = name_fn(view);
+        uint32_t at = epctx_map_get(&names, name);
+        if (at == EPCTX_MAP_NONE) {
+            if (!epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) ||
+                !epctx__views_add(&r->m.c, &all, view)) {
+                return false;
+            }
+        } else if (epctx__same_bytes(((const epctx_view *)all.list)[at], view)) {
+            epctx__repair_say(r, rule, name, "'%S' stands once: the two were equal", &name);
+            if (!epctx__views_add(&r->m.c, &gone, view)) {
+                return false;
+            }
+        }
+    }
+    return epctx__views_remove(&r->m.c, &gone);
+}
+
+/* -- repair: files -- */
+
+/* Where a file is that a model names wrongly: the parts of the name behind each separator. */
+static bool epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file, epctx_str *out)
+{
+    char *text = epctx_arena_copy(r->m.c.arena, file->name);
+    char path[EPCTX_PATH_MAX];
+    size_t i, start = 0;
+    if (text == NULL || memchr(text, '\0', file->name.size) != NULL) {
+        return false;
+    }
+    for (i = 0; i < file->name.size; i++) {
+        text[i] = text[i] == '\\' ? '/' : text[i];
+    }
+    for (;;) {
+        out->data = text + start;
+        out->size = file->name.size - start;
+        if (!epctx_str_eq(*out, file->name) && epctx_path_check(*out, NULL) == EPCTX_OK &&
+            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), *out,
+                            r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
+            return true;
+        }
+        while (start < file->name.size && text[start] != '/') {
+            start++;
+        }
+        while (start < file->name.size && text[start] == '/') {
+            start++;
+        }
+        if (start >= file->name.size) {
+            return false;
+        }
+    }
+}
+
+static bool epctx__repair_files(epctx__repair *r)
+{
+    epctx_dependency *files;
+    size_t count, i;
+    if (r->opts->check.no_files || r->m.c.model->io == NULL) {
+        return true;
+    }
+    if (epctx_model_files(r->m.c.model, &r->opts->check, r->m.c.arena, &files, &count,
+                          r->m.c.error) != EPCTX_OK) {
+        return false;
+    }
+    for (i = 0; i < count; i++) {
+        const epctx_dependency *file = &files[i];
+        epctx_rule rule = EPCTX_RULE_FILE_MISSING;
+        epctx_str found;
+        if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
+            file->status == EPCTX_OK || file->folder == NULL || file->name.size == 0 ||
+            !epctx__repair_candidate(r, file, &found)) {
+            continue;
+        }
+        if (memchr(file->name.data, '\\', file->name.size) != NULL) {
+            rule = EPCTX_RULE_BACKSLASH;
+        } else if (epctx_path_check(file->name, NULL) != EPCTX_OK) {
+            rule = EPCTX_RULE_PATH_UNSAFE;
+        }
+        if (r->wanted[rule] &&
+            (!epctx__relocate(&r->m.c, file, found) ||
+             !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
+                                epctx_file_use_name(file->use), &file->name, &found))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_build_path(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        epctx_str name = epctx__attr_str(&node, "onnx_model_filename");
+        epctx_str file = name;
+        size_t k;
+        for (k = 0; k < name.size; k++) {
+            if (name.data[k] == '/' || name.data[k] == '\\') {
+                file.data = name.data + k + 1;
+                file.size = name.size - k - 1;
+            }
+        }
+        if (file.size > 0 && file.size < name.size &&
+            (!epctx__convert_str(&r->m.c, node.view, "onnx_model_filename", file) ||
+             !epctx__repair_say(r, EPCTX_RULE_BUILD_PATH, node.name,
+                                "onnx_model_filename is now '%S'", &file))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- repair: what the source model knows -- */
+
+static bool epctx__repair_remember(epctx__convert *c, epctx_view tensor, void *user)
+{
+    epctx__repair *r = (epctx__repair *)(void *)c;
+    epctx_str name = epctx_tensor_of(tensor).name;
+    (void)user;
+    return epctx__has(&r->sources, name) ||
+           (epctx__combine_put(&r->m, &r->sources, name, (uint32_t)r->views.count) &&
+            epctx__views_add(c, &r->views, tensor));
+}
+
+/* Its tensors by name. */
+static bool epctx__repair_index(epctx__repair *r)
+{
+    epctx_model *model = r->m.c.model;
+    bool ok;
+    if (r->opts->source == NULL || r->views.count > 0) {
+        return true;
+    }
+    r->m.c.model = r->opts->source;
+    ok = epctx__model_tensors(&r->m.c, epctx__repair_remember, NULL);
+    r->m.c.model = model;
+    return ok;
+}
+
+static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
+{
+    uint32_t at = epctx_map_get(&r->sources, name);
+    epctx__loader loader;
+    if (at == EPCTX_MAP_NONE) {
+        return false;
+    }
+    memset(&loader, 0, sizeof loader);
+    loader.model = r->opts->source;
+    loader.arena = &r->opts->source->arena;
+    return epctx__load_tensor(&loader, ((const epctx_view *)r->views.list)[at], out) &&
+           out->data != NULL;
+}
+
+static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *user)
+{
+    epctx_tensor_view tensor = epctx_tensor_of(view);
+    return !tensor.external ||
+           !epctx__starts_with(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
+           epctx__views_add(c, (epctx__views *)user, view);
+}
+
+static bool epctx__repair_memory(epctx__repair *r)
+{
+    epctx__views views;
+    size_t i;
+    memset(&views, 0, sizeof views);
+    if (!epctx__repair_index(r) ||
+        !epctx__model_tensors(&r->m.c, epctx__repair_find_memory, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_view view = ((const epctx_view *)views.list)[i];
+        epctx_tensor_view tensor = epctx_tensor_of(view);
+        epctx_cursor dims = epctx_tensor_dims(&tensor);
+        epctx_tensor data;
+        int64_t dim;
+        int32_t k = 0;
+        if (!epctx__repair_data(r, tensor.name, &data) || data.elem_type != tensor.elem_type ||
+            data.rank != (int32_t)tensor.rank) {
+            continue;
+        }
+        while (k < data.rank && epctx_next_int(&dims, &dim) && dim == data.dims[k]) {
+            k++;
+        }
+        if (k == data.rank &&
+            (!epctx__tensor_raw(&r->m.c, view, data.data, data.size) ||
+             !epctx__repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
+                                "%u bytes come from the source model", (uint64_t)data.size))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Initializers that only bodies read, which ORT drops. */
+static bool epctx__repair_dropped(epctx__repair *r)
+{
+    epctx_model *model = r->m.c.model;
+    epctx__definitions d = epctx__definitions_of(epctx_model_graph(model).view);
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_map made, read;
+    epctx_view node;
+    epctx_str name;
+    void *names = NULL;
+    size_t count = 0;
+    size_t room = 0;
+    size_t i;
+    epctx_map_init(&made, r->m.c.arena);
+    epctx_map_init(&read, r->m.c.arena);
+    if (!epctx__repair_index(r)) {
+        return false;
+    }
+    while (epctx__next_definition(&d, &name)) {
+        if (!epctx__combine_put(&r->m, &made, name, 1)) {
+            return false;
+        }
+    }
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_map one;
+        uint32_t k;
+        epctx_map_init(&one, r->m.c.arena);
+        if (!epctx__prune_captures(&r->m.c, &one, node)) {
+            return false;
+        }
+        for (k = 0; k < one.capacity; k++) {
+            name = one.slots[k].key;
+            if (name.size == 0 || epctx__has(&made, name) || epctx__has(&read, name)) {
+                continue;
+            }
+            if (!epctx__list_room(r->m.c.arena, &names, count, &room, sizeof name)) {
+                return epctx__convert_nomem(&r->m.c);
+            }
+            ((epctx_str *)names)[count++] = name;
+            if (!epctx__combine_put(&r->m, &read, name, 1)) {
+                return false;
+            }
+        }
+    }
+    for (i = 0; i < count; i++) {
+        epctx_tensor data;
+        name = ((const epctx_str *)names)[i];
+        if (epctx__repair_data(r, name, &data) &&
+            (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+                              r->m.c.error) != EPCTX_OK ||
+             !epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
+                                "the initializer comes from the source model, %u bytes",
+                                (uint64_t)data.size))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* -- repair: types -- */
+
+typedef struct epctx__typing {
+    epctx_map known;  /* value -> its element type */
+    epctx_map source; /* value of the source model -> number in `views` */
+    epctx__views views;
+} epctx__typing;
+
+static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
+{
+    epctx_value_view value;
+    while (epctx_next_value(&it, &value)) {
+        if (!value.has_type) {
+            continue;
+        }
+        if (source ? !epctx__combine_put(&r->m, &t->source, value.name,
+                                         (uint32_t)t->views.count) ||
+                         !epctx__views_add(&r->m.c, &t->views, value.view)
+                   : !epctx__combine_put(&r->m, &t->known, value.name,
+                                         value.is_tensor ? (uint32_t)value.elem_type : 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__typing_graph(epctx__repair *r, epctx__typing *t, const epctx_model *model,
+                                bool source)
+{
+    epctx_graph_view graph = epctx_model_graph(model);
+    epctx_cursor tensors = epctx_graph_initializers(graph);
+    epctx_tensor_view tensor;
+    if (!epctx__typing_values(r, t, epctx_graph_values(graph), source) ||
+        !epctx__typing_values(r, t, epctx_graph_inputs(graph), source) ||
+        !epctx__typing_values(r, t, epctx_graph_outputs(graph), source)) {
+        return false;
+    }
+    while (!source && epctx_next_tensor(&tensors, &tensor)) {
+        if (!epctx__combine_put(&r->m, &t->known, tensor.name, (uint32_t)tensor.elem_type)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Operators whose inputs are all of one type. */
+static bool epctx__one_type(epctx_str op)
+{
+    static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "MatMul", "Gemm", "Conv",
+                                      "Concat", "Max", "Min", "Sum", "Mean", "PRelu", "Equal",
+                                      "Less", "Greater", "ConvTranspose"};
+    size_t i;
+    for (i = 0; i < sizeof ops / sizeof ops[0]; i++) {
+        if (epctx_str_is(op, ops[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which type the other inputs of a reader leave for a value, or 0. */
+static uint32_t epctx__typing_reader(const epctx__typing *t, const epctx_node_view *node,
+                                     epctx_str wanted)
+{
+    epctx_cursor inputs = epctx_node_inputs(node);
+    bool standard = node->domain.size == 0 || epctx_str_is(node->domain, "ai.onnx");
+    bool unpack = standard && epctx_str_is(node->op_type, "DequantizeLinear");
+    bool pack = standard && epctx_str_is(node->op_type, "QuantizeLinear");
+    uint32_t at, found = 0;
+    epctx_str name;
+    for (at = 0; epctx_next_str(&inputs, &name); at++) {
+        uint32_t type = epctx_map_get(&t->known, name);
+        if (at == 0 && (unpack || pack) && !epctx_str_eq(name, wanted)) {
+            return 0;
+        }
+        type = type == EPCTX_MAP_NONE ? 0 : type;
+        if ((unpack && at == 2) || (pack && at == 1) ||
+            (standard && epctx__one_type(node->op_type) && !epctx_str_eq(name, wanted))) {
+            found = type != 0 ? type : found;
+        }
+    }
+    return found;
+}
+
+static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_node_view *ep,
+                               epctx_str name, uint32_t elem)
+{
+    epctx_model *model = r->m.c.model;
+    uint32_t at = epctx_map_get(&t->source, name);
+    epctx_value value;
+    memset(&value, 0, sizeof value);
+    value.name = name;
+    value.elem_type = (int32_t)elem;
+    value.rank = -1;
+    if (at != EPCTX_MAP_NONE) {
+        value.elem_type = epctx_value_of(((const epctx_view *)t->views.list)[at]).elem_type;
+        return epctx_put_copy(model, epctx_model_graph(model).view, 13,
+                              ((const epctx_view *)t->views.list)[at], epctx__no_view(), NULL,
+                              r->m.c.error) == EPCTX_OK &&
+               epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
+                                 "'%S' has the type that it has in the source model", &name);
+    }
+    if (elem == 0) {
+        return true;
+    }
+    return epctx_put_value(model, epctx__no_view(), &value, epctx__no_view(), NULL,
+                           r->m.c.error) == EPCTX_OK &&
+           epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
+                             "'%S' is %s: the node that reads it takes nothing else", &name,
+                             epctx_elem_name(value.elem_type));
+}
+
+/* An output of EPContext that nothing gives a type. */
+static bool epctx__repair_types(epctx__repair *r)
+{
+    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
+    epctx_cursor nodes = epctx_graph_nodes(graph);
+    epctx__typing t;
+    epctx_map wanted; /* untyped output -> what its readers want */
+    epctx__views compiled;
+    epctx_node_view node;
+    epctx_str name;
+    size_t i;
+    memset(&t, 0, sizeof t);
+    memset(&compiled, 0, sizeof compiled);
+    epctx_map_init(&t.known, r->m.c.arena);
+    epctx_map_init(&t.source, r->m.c.arena);
+    epctx_map_init(&wanted, r->m.c.arena);
+    if (!epctx__typing_graph(r, &t, r->m.c.model, false) ||
+        (r->opts->source != NULL && !epctx__typing_graph(r, &t, r->opts->source, true))) {
+        return false;
+    }
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_cursor outputs = epctx_node_outputs(&node);
+        if (!epctx_is_epnode(&node)) {
+            continue;
+        }
+        if (!epctx__views_add(&r->m.c, &compiled, node.view)) {
+            return false;
+        }
+        while (epctx_next_str(&outputs, &name)) {
+            if (!epctx__has(&t.known, name) && !epctx__combine_put(&r->m, &wanted, name, 0)) {
+                return false;
+            }
+        }
+    }
+    nodes = epctx_graph_nodes(graph);
+    while (epctx_next_node(&nodes, &node)) {
+        epctx_cursor inputs = epctx_node_inputs(&node);
+        while (epctx_next_str(&inputs, &name)) {
+            if (epctx_map_get(&wanted, name) == 0 &&
+                !epctx__combine_put(&r->m, &wanted, name,
+                                    epctx__typing_reader(&t, &node, name))) {
+                return false;
+            }
+        }
+    }
+    for (i = 0; i < compiled.count; i++) {
+        epctx_cursor outputs;
+        node = epctx__node_at(&compiled, i);
+        outputs = epctx_node_outputs(&node);
+        while (epctx_next_str(&outputs, &name)) {
+            uint32_t elem = epctx_map_get(&wanted, name);
+            if (elem != EPCTX_MAP_NONE && !epctx__repair_type(r, &t, &node, name, elem)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* -- repair: metadata and annotations -- */
+
+typedef struct epctx__stale {
+    epctx__combine *m;
+    void *names;
+    size_t count, room;
+    bool failed;
+} epctx__stale;
+
+static void epctx__stale_found(void *user, const epctx_finding *finding)
+{
+    epctx__stale *s = (epctx__stale *)user;
+    epctx_str name;
+    if (finding->rule != EPCTX_RULE_STALE_COMPAT) {
+        return;
+    }
+    name.size = finding->node.size;
+    name.data = epctx_arena_copy(s->m->c.arena, finding->node);
+    if (name.data == NULL ||
+        !epctx__list_room(s->m->c.arena, &s->names, s->count, &s->room, sizeof name)) {
+        s->failed = true;
+        return;
+    }
+    ((epctx_str *)s->names)[s->count++] = name;
+}
+
+/* Compatibility information of EPs without a node; when no node is compiled, of all. */
+static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
+{
+    epctx_check_opts opts;
+    epctx_walk walk;
+    epctx_node_view node;
+    memset(&opts, 0, sizeof opts);
+    memset(s, 0, sizeof *s);
+    opts.no_files = true;
+    opts.allocator = m->c.arena->allocator.alloc_fn != NULL ? &m->c.arena->allocator : NULL;
+    s->m = m;
+    epctx_walk_begin(&walk, m->c.model);
+    if (epctx_walk_epnode(&walk, &node)) {
+        if (epctx_lint(m->c.model, &opts, epctx__stale_found, s, NULL, m->c.error) != EPCTX_OK) {
+            return false;
+        }
+    } else {
+        epctx_cursor it = epctx_metadata(epctx_model_read(m->c.model).view, EPCTX_OF_MODEL);
+        epctx_finding finding;
+        epctx_pair pair;
+        memset(&finding, 0, sizeof finding);
+        finding.rule = EPCTX_RULE_STALE_COMPAT;
+        while (epctx_next_pair(&it, &pair)) {
+            if (epctx__starts_with(pair.key, EPCTX_COMPAT_PREFIX)) {
+                finding.node = pair.key;
+                epctx__stale_found(s, &finding);
+            }
+        }
+    }
+    return !s->failed || epctx__convert_nomem(&m->c);
+}
+
+static bool epctx__drop_stale(epctx__combine *m)
+{
+    epctx__stale s;
+    size_t i;
+    if (!epctx__stale_keys(m, &s)) {
+        return false;
+    }
+    for (i = 0; i < s.count; i++) {
+        epctx_str name = ((const epctx_str *)s.names)[i];
+        if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
+            !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
+                                &name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_stale(epctx__repair *r)
+{
+    epctx__stale s;
+    size_t i;
+    if (!epctx__stale_keys(&r->m, &s)) {
+        return false;
+    }
+    for (i = 0; i < s.count; i++) {
+        epctx_str name = ((const epctx_str *)s.names)[i];
+        if (epctx_unset_metadata(r->m.c.model, name, r->m.c.error) != EPCTX_OK ||
+            !epctx__repair_say(r, EPCTX_RULE_STALE_COMPAT, name,
+                               "the entry goes: that EP has no node here")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_annotations(epctx__repair *r)
+{
+    epctx_graph_view graph = epctx_model_graph(r->m.c.model);
+    epctx__definitions d = epctx__definitions_of(graph.view);
+    epctx_cursor it = epctx_graph_annotations(graph);
+    epctx_annotation_view annotation;
+    epctx__views gone;
+    epctx_map made;
+    epctx_str name;
+    memset(&gone, 0, sizeof gone);
+    epctx_map_init(&made, r->m.c.arena);
+    while (epctx__next_definition(&d, &name)) {
+        if (!epctx__combine_put(&r->m, &made, name, 1)) {
+            return false;
+        }
+    }
+    while (epctx_next_annotation(&it, &annotation)) {
+        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
+        bool whole = epctx__has(&made, annotation.tensor_name);
+        epctx_pair pair;
+        while (whole && epctx_next_pair(&pairs, &pair)) {
+            whole = epctx__has(&made, pair.value);
+        }
+        if (!whole && (!epctx__views_add(&r->m.c, &gone, annotation.view) ||
+                       !epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
+                                          "the annotation goes: what it names is not there"))) {
+            return false;
+        }
+    }
+    return epctx__views_remove(&r->m.c, &gone);
+}
+
+static bool epctx__repair_unused(epctx__repair *r)
+{
+    epctx_changes changes;
+    size_t i;
+    if (epctx_init_prune(r->m.c.model, NULL, &changes, r->m.c.error) != EPCTX_OK) {
+        return false;
+    }
+    for (i = 0; i < changes.count; i++) {
+        if (changes.items[i].kind == EPCTX_CHANGE_PRUNED) {
+            epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
+                              "the initializer goes, %u bytes", changes.items[i].size);
+        }
+    }
+    return true;
+}
+
+static bool epctx__repair_infos(epctx__repair *r)
+{
+    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_INFO, epctx_model_graph(r->m.c.model).view,
+                               13, epctx__name_of_value);
+}
+
+static bool epctx__repair_tensors(epctx__repair *r)
+{
+    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_INITIALIZER,
+                               epctx_model_graph(r->m.c.model).view, 5, epctx__name_of_tensor);
+}
+
+static bool epctx__repair_metadata(epctx__repair *r)
+{
+    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_METADATA,
+                               epctx_model_read(r->m.c.model).view, 14, epctx__name_of_pair);
+}
+
+static bool epctx__repair_opsets(epctx__repair *r)
+{
+    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_OPSET, epctx_model_read(r->m.c.model).view, 8,
+                               epctx__name_of_opset);
+}
+
+/* -- repair: which rule is for whom -- */
+
+/* In the order in which they must run: what later ones read, earlier ones have put right. */
+static const struct epctx__repairer {
+    epctx_rule rule;
+    bool (*repair_fn)(epctx__repair *r);
+    bool source; /* works with the source model only */
+} epctx__repairers[] = {
+    {EPCTX_RULE_DOUBLED_FIELD, epctx__repair_doubled, false},
+    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_opsets, false},
+    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_metadata, false},
+    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_infos, false},
+    {EPCTX_RULE_DOUBLED_INITIALIZER, epctx__repair_tensors, false},
+    {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
+    {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
+    {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
+    {EPCTX_RULE_NO_OPSET, epctx__repair_imports, true},
+    {EPCTX_RULE_LIKE_PATH, epctx__repair_like_path, false},
+    {EPCTX_RULE_SOURCE_SPELLING, epctx__repair_sources, false},
+    {EPCTX_RULE_NO_SOURCE, epctx__repair_sources, false},
+    {EPCTX_RULE_SOURCE_ABSENT, epctx__repair_sources, false},
+    {EPCTX_RULE_NO_ATTRIBUTE, epctx__repair_attributes, false},
+    {EPCTX_RULE_DEFAULTS, epctx__repair_attributes, false},
+    {EPCTX_RULE_DOUBLED_EPNODE, epctx__repair_names, false},
+    {EPCTX_RULE_DOUBLED_NODE, epctx__repair_names, false},
+    {EPCTX_RULE_NO_NAME, epctx__repair_names, false},
+    {EPCTX_RULE_MEMORY_LOCATION, epctx__repair_memory, true},
+    {EPCTX_RULE_DROPPED_VALUE, epctx__repair_dropped, true},
+    {EPCTX_RULE_BACKSLASH, epctx__repair_files, false},
+    {EPCTX_RULE_PATH_UNSAFE, epctx__repair_files, false},
+    {EPCTX_RULE_FILE_MISSING, epctx__repair_files, false},
+    {EPCTX_RULE_BUILD_PATH, epctx__repair_build_path, false},
+    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, false},
+    {EPCTX_RULE_ANNOTATION, epctx__repair_annotations, false},
+    {EPCTX_RULE_STALE_COMPAT, epctx__repair_stale, false},
+    {EPCTX_RULE_UNUSED, epctx__repair_unused, false},
+};
+
+#define EPCTX__REPAIRER_COUNT (sizeof epctx__repairers / sizeof epctx__repairers[0])
+
+EPCTX_API bool epctx_can_repair(epctx_rule rule)
+{
+    size_t i;
+    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
+        if (epctx__repairers[i].rule == rule) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void epctx__repair_count(void *user, const epctx_finding *finding)
+{
+    ((epctx__repair *)user)->found[finding->rule]++;
+}
+
+static void epctx__repair_left(void *user, const epctx_finding *finding)
+{
+    epctx__repair *r = (epctx__repair *)user;
+    char line[640];
+    epctx__text text = epctx__text_of(line, sizeof line);
+    const char *why = finding->info.fix;
+    epctx_repair_note note;
+    size_t i;
+    if (!r->wanted[finding->rule]) {
+        return;
+    }
+    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
+        if (epctx__repairers[i].rule == finding->rule && r->opts->source == NULL &&
+            (epctx__repairers[i].source || finding->rule == EPCTX_RULE_NO_VALUE_TYPE)) {
+            why = "only the model before compilation knows: give it as the source";
+        }
+    }
+    epctx__text_str(&text, finding->message, strlen(finding->message));
+    epctx__text_str(&text, " (", 2);
+    epctx__text_str(&text, why, strlen(why));
+    epctx__text_char(&text, ')');
+    line[text.size] = '\0';
+    r->left++;
+    memset(&note, 0, sizeof note);
+    note.rule = finding->rule;
+    note.info = finding->info;
+    note.name = finding->node;
+    note.text = line;
+    if (r->note_fn != NULL) {
+        r->note_fn(r->user, &note);
+    }
+}
+
+static bool epctx__repair_run(epctx__repair *r)
+{
+    const epctx_check_opts *check = &r->opts->check;
+    epctx_model *model = r->m.c.model;
+    bool (*last)(epctx__repair * r) = NULL;
+    size_t i;
+    if (epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
+        return false;
+    }
+    for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
+        epctx_rule rule = epctx__repairers[i].rule;
+        bool (*repair_fn)(epctx__repair *r) = epctx__repairers[i].repair_fn;
+        if (!r->wanted[rule] || r->found[rule] == 0 || repair_fn == last) {
+            continue;
+        }
+        if (model->duplicate && rule != EPCTX_RULE_DOUBLED_FIELD) {
+            continue; /* it can only be read */
+        }
+        last = repair_fn;
+        if (!repair_fn(r)) {
+            return false;
+        }
+        /* What was right before may be judged only now: a node in another domain was not. */
+        if ((rule == EPCTX_RULE_DOUBLED_FIELD || rule == EPCTX_RULE_WRONG_DOMAIN ||
+             rule == EPCTX_RULE_LIKE_PATH || rule == EPCTX_RULE_SOURCE_ABSENT) &&
+            epctx_lint(model, check, epctx__repair_count, r, NULL, r->m.c.error) != EPCTX_OK) {
+            return false;
+        }
+    }
+    return epctx_lint(model, check, epctx__repair_left, r, NULL, r->m.c.error) == EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts *opts,
+                                    epctx_repair_fn note_fn, void *user, size_t *done, size_t *left,
+                                    epctx_error *error)
+{
+    epctx_repair_opts defaults;
+    epctx__repair r;
+    epctx_error local;
+    epctx_error *use = error != NULL ? error : &local;
+    size_t mark = epctx_edit_mark(model);
+    size_t i;
+    epctx_error_clear(use);
+    memset(&r, 0, sizeof r);
+    memset(&defaults, 0, sizeof defaults);
+    r.opts = opts != NULL ? opts : &defaults;
+    r.m.c.model = model;
+    r.m.c.arena = &model->arena;
+    r.m.c.error = use;
+    r.note_fn = note_fn;
+    r.user = user;
+    epctx_map_init(&r.sources, r.m.c.arena);
+    for (i = 0; i < EPCTX_RULE_COUNT && r.opts->rule_count == 0; i++) {
+        r.wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
+    }
+    for (i = 0; i < r.opts->rule_count; i++) {
+        r.wanted[r.opts->rules[i] < EPCTX_RULE_COUNT ? r.opts->rules[i] : 0] = true;
+    }
+    if (!epctx__repair_run(&r)) {
+        epctx_undo(model, mark);
+        epctx_blame(use, model->path, NULL, NULL);
+        return use->status;
+    }
+    if (done != NULL) {
+        *done = r.done;
+    }
+    if (left != NULL) {
+        *left = r.left;
+    }
+    return EPCTX_OK;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
  * >>partition
  *
  * Levels: a node's level is the number of changes between taken and not taken nodes on the longest
@@ -18071,11 +22238,11 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
  * ============================================================================================== */
 
 /* An initializer that goes into the file of initializers. */
-typedef struct epctx__relocated {
-    struct epctx__relocated *next;
+typedef struct epctx__aside {
+    struct epctx__aside *next;
     uint64_t offset;
     epctx_span bytes;
-} epctx__relocated;
+} epctx__aside;
 
 /* A file of another EP's nodes: none of our outputs may replace it. */
 typedef struct epctx__foreign {
@@ -18101,8 +22268,8 @@ typedef struct epctx__generation {
     bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
     epctx__foreign *foreign;
-    epctx__relocated *moved;
-    epctx__relocated *moved_last;
+    epctx__aside *moved;
+    epctx__aside *moved_last;
 } epctx__generation;
 
 static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
@@ -18861,9 +23028,9 @@ static epctx_str epctx__gen_decimal(epctx__generation *g, uint64_t value)
 }
 
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
-static epctx__relocated *epctx__relocate(epctx__generation *g, const epctx_tensor *tensor)
+static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor)
 {
-    epctx__relocated *moved = (epctx__relocated *)epctx__gen_array(g, 1, sizeof *moved);
+    epctx__aside *moved = (epctx__aside *)epctx__gen_array(g, 1, sizeof *moved);
     if (moved == NULL) {
         return NULL;
     }
@@ -18902,7 +23069,7 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
         p = after;
     }
     if (fresh != NULL && outside) {
-        const epctx__relocated *moved = epctx__relocate(g, tensor);
+        const epctx__aside *moved = epctx__set_aside(g, tensor);
         if (moved == NULL) {
             return false;
         }
@@ -19501,7 +23668,7 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
 }
 
 static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
-                                        const epctx__relocated *moved)
+                                        const epctx__aside *moved)
 {
     static const uint8_t zeros[64] = {0};
     epctx__output *out;
@@ -19638,7 +23805,7 @@ typedef struct epctx__stamp_line {
     epctx_str name; /* as stored: escaped */
 } epctx__stamp_line;
 
-static epctx_str epctx__split(epctx_str *rest, char at)
+static epctx_str epctx__word_until(epctx_str *rest, char at)
 {
     epctx_str part = *rest;
     size_t i = 0;
@@ -19661,14 +23828,14 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
         return false;
     }
     memset(line, 0, sizeof *line);
-    text = epctx__split(rest, '\n');
-    line->word = epctx__split(&text, ' ');
+    text = epctx__word_until(rest, '\n');
+    line->word = epctx__word_until(&text, ' ');
     if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
-        number = epctx__split(&text, ' ');
+        number = epctx__word_until(&text, ' ');
         for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
             line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
         }
-        number = epctx__split(&text, ' ');
+        number = epctx__word_until(&text, ' ');
         line->hash = epctx__hex(number);
     } else if (epctx_str_is(line->word, "options")) {
         line->hash = epctx__hex(text);

@@ -12,7 +12,8 @@ static const cli_command *const commands[] = {
     &cli_compile, &cli_run, &cli_info,  &cli_ls,     &cli_lint,  &cli_check,
     &cli_explain, &cli_get, &cli_diff,  &cli_scan,   &cli_dot,   &cli_copy,
     &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
-    &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless, &cli_weights};
+    &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless,
+    &cli_merge,   &cli_split, &cli_wrap, &cli_repair, &cli_weights};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void print_help(FILE *out)
@@ -25,7 +26,7 @@ static void print_help(FILE *out)
           "'epctx --version' the version. Every command knows --no-progress: no progress bar on a\n"
           "terminal. '--' ends the options.\n"
           "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written),\n"
-          "2 wrong usage; check and diff answer with codes of their own, see their --help.\n"
+          "2 wrong usage; check, diff and repair have codes of their own, see their --help.\n"
           "Messages go to standard error.\n",
           out);
 }

@@ -1,0 +1,188 @@
+/* What merge, split, wrap and repair share. */
+#include "combine.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool next_part(const char **rest, epctx_arena *arena, epctx_str *part)
+{
+    const char *p = *rest;
+    char *out;
+    size_t size = 0;
+    int depth = 0;
+    if (p == NULL || *p == '\0') return false;
+    out = (char *)epctx_arena_alloc(arena, strlen(p) + 1);
+    if (out == NULL) return false;
+    for (; *p != '\0' && (*p != ',' || depth > 0); p++) {
+        if (*p == '\\' && (p[1] == ',' || p[1] == '\\')) p++;
+        depth += *p == '[' ? 1 : *p == ']' && depth > 0 ? -1 : 0;
+        out[size++] = *p;
+    }
+    *rest = *p == ',' ? p + 1 : p;
+    part->data = out;
+    part->size = size;
+    return true;
+}
+
+int32_t elem_type_of(epctx_str name)
+{
+    int32_t type;
+    for (type = 1; type < 32; type++)
+        if (epctx_str_is(name, epctx_elem_name(type)) && !epctx_str_is(name, "unknown"))
+            return type;
+    return epctx_str_is(name, "float") ? EPCTX_ONNX_FLOAT : 0;
+}
+
+static bool bad_value(const char *option, epctx_str text, const char *what)
+{
+    fprintf(stderr, "epctx: %s: '%.*s': %s\n", option, (int)text.size, text.data, what);
+    return false;
+}
+
+/* "1,3,?" */
+static bool read_dims(const char *text, size_t size, epctx_arena *arena, epctx_value *value)
+{
+    size_t most = size / 2 + 1;
+    int64_t *dims = (int64_t *)epctx_arena_array(arena, most, sizeof *dims);
+    const char *end = text + size;
+    value->dims = dims;
+    value->rank = 0;
+    while (dims != NULL && text < end) {
+        if (*text == '?') {
+            dims[value->rank++] = -1;
+            text++;
+        } else {
+            char *after = NULL;
+            errno = 0;
+            if (*text < '0' || *text > '9') return false;
+            dims[value->rank++] = strtoll(text, &after, 10);
+            if (errno != 0) return false;
+            text = after;
+        }
+        if (text < end && *text++ != ',') return false;
+        if (text == end && text[-1] == ',') return false;
+    }
+    return dims != NULL;
+}
+
+/* "/SCALE[/ZERO]" behind the type. */
+static bool read_quantization(const char *text, value_spec *spec)
+{
+    char *after = NULL;
+    errno = 0;
+    spec->quantized = true;
+    spec->scale = strtof(text, &after);
+    if (after == text || errno != 0) return false;
+    if (*after == '\0') return true;
+    if (*after != '/') return false;
+    text = after + 1;
+    spec->zero_point = strtoll(text, &after, 10);
+    return after != text && *after == '\0' && errno == 0;
+}
+
+/* The type begins at the last colon that a type follows: names may have colons themselves. */
+static bool read_value(const char *option, epctx_str text, bool typed, epctx_arena *arena,
+                       value_spec *spec)
+{
+    size_t at;
+    memset(spec, 0, sizeof *spec);
+    spec->value.rank = -1;
+    spec->value.name = text;
+    for (at = text.size; at-- > 0;) {
+        size_t end = at + 1;
+        epctx_str type;
+        int32_t elem;
+        if (text.data[at] != ':') continue;
+        while (end < text.size && text.data[end] != '[' && text.data[end] != '/')
+            end++;
+        type.data = text.data + at + 1;
+        type.size = end - at - 1;
+        elem = elem_type_of(type);
+        if (elem == 0) continue;
+        spec->value.name.size = at;
+        spec->value.elem_type = elem;
+        if (end < text.size && text.data[end] == '[') {
+            size_t close = end;
+            while (close < text.size && text.data[close] != ']')
+                close++;
+            if (close == text.size ||
+                !read_dims(text.data + end + 1, close - end - 1, arena, &spec->value))
+                return bad_value(option, text, "dimensions are written [1,3,?]");
+            end = close + 1;
+        }
+        if (end < text.size &&
+            (text.data[end] != '/' || !read_quantization(text.data + end + 1, spec)))
+            return bad_value(option, text, "behind the type stands /SCALE or /SCALE/ZERO_POINT");
+        break;
+    }
+    if (spec->value.name.size == 0) return bad_value(option, text, "a name is missing");
+    if (typed && spec->value.elem_type == 0)
+        return bad_value(option, text, "a type is missing: NAME:TYPE[DIMS], e.g. x:float32[1,3]");
+    return true;
+}
+
+bool read_values(const char *option, const char *text, bool typed, epctx_arena *arena,
+                 value_spec **values, size_t *count)
+{
+    const char *rest = text;
+    epctx_str part;
+    *count = 0;
+    *values = NULL;
+    if (text == NULL) return true;
+    *values = (value_spec *)epctx_arena_array(arena, strlen(text) + 1, sizeof **values);
+    while (*values != NULL && next_part(&rest, arena, &part))
+        if (!read_value(option, part, typed, arena, &(*values)[(*count)++])) return false;
+    return *values != NULL;
+}
+
+void tell_steps(output *out, const epctx_combined *combined, size_t parts)
+{
+    size_t i;
+    for (i = 0; i < combined->step_count; i++) {
+        const epctx_step *step = &combined->steps[i];
+        if (parts > 1)
+            output_change(out, "model %zu: %s", step->part + 1, step->text);
+        else
+            output_change(out, "%s", step->text);
+    }
+}
+
+static int refuse(const output *out, const epctx_error *error)
+{
+    if (error->status == EPCTX_ERR_EXISTS)
+        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
+    if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
+        return cli_fail_text("%s (--allow-huge)", error->message);
+    return cli_fail(error);
+}
+
+int write_combined(output *out, epctx_model *model, epctx_combined *combined)
+{
+    static char backup[EPCTX_PATH_MAX];
+    static char note[EPCTX_PATH_MAX + 32];
+    epctx_write_opts opts = output_options(out);
+    epctx_overwrite files =
+        out->force || out->overwrite != NULL ? out->policy : EPCTX_OVERWRITE_FAIL;
+    epctx_error error;
+    epctx_status status;
+    uint64_t size;
+    size_t i;
+    if (out->to_stdout && combined->file_count > 0)
+        return cli_fail_text("the result is more than one file: use -o FILE");
+    if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
+    opts.backup = backup;
+    opts.backup_capacity = sizeof backup;
+    error.status = EPCTX_OK;
+    status = (out->dry_run ? epctx_check_group : epctx_write_group)(
+        model, out->path, &opts, combined->files, combined->file_count, files, &error);
+    if (status != EPCTX_OK) return refuse(out, &error);
+    for (i = 0; i < combined->file_count; i++)
+        output_file(out, combined->files[i].kept ? "keep" : "write", combined->files[i].path,
+                    &combined->files[i].size, NULL);
+    size = out->size = epctx_model_size(model);
+    snprintf(note, sizeof note, "the old one is %s", backup);
+    output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
+    return output_done(out);
+}

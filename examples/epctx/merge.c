@@ -1,0 +1,165 @@
+/* epctx merge: several models become one, side by side or one behind the other. */
+#include "combine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct merge_wish {
+    output out;
+    epctx_merge_opts opts;
+    const char *connect, *prefix, *metadata;
+    epctx_part *parts;
+    epctx_model *models;
+    size_t count;
+} merge_wish;
+
+/* "[N:]NAME", N the number of a model from 1. A value's name may begin like that, too: the number
+ * counts when there is such a model. */
+static epctx_str read_end(const merge_wish *w, epctx_str text, size_t *part)
+{
+    size_t at = 0, number = 0;
+    *part = EPCTX_ANY_PART;
+    while (at < text.size && at < 6 && text.data[at] >= '0' && text.data[at] <= '9')
+        number = number * 10 + (size_t)(text.data[at++] - '0');
+    if (at == 0 || at == text.size || text.data[at] != ':' || number == 0 || number > w->count)
+        return text;
+    *part = number - 1;
+    text.data += at + 1;
+    text.size -= at + 1;
+    return text;
+}
+
+static bool read_connections(merge_wish *w)
+{
+    const char *rest = w->connect;
+    epctx_connection *list;
+    epctx_str part;
+    if (rest == NULL) return true;
+    list = (epctx_connection *)epctx_arena_array(&w->out.arena, strlen(rest) + 1, sizeof *list);
+    w->opts.connections = list;
+    while (list != NULL && next_part(&rest, &w->out.arena, &part)) {
+        const char *equals = (const char *)memchr(part.data, '=', part.size);
+        epctx_connection *link = &list[w->opts.connection_count++];
+        epctx_str first = part, second = part;
+        if (equals == NULL || equals == part.data || equals + 1 == part.data + part.size) {
+            fprintf(stderr, "epctx: --connect: '%.*s' is no OUTPUT=INPUT\n", (int)part.size,
+                    part.data);
+            return false;
+        }
+        first.size = (size_t)(equals - part.data);
+        second.data = equals + 1;
+        second.size = part.size - first.size - 1;
+        link->output = read_end(w, first, &link->from);
+        link->input = read_end(w, second, &link->to);
+    }
+    return list != NULL;
+}
+
+/* One prefix for each model, from the first on; "-" leaves the choice to the library. */
+static bool read_prefixes(merge_wish *w)
+{
+    const char *rest = w->prefix;
+    epctx_str part;
+    size_t i;
+    if (rest == NULL) return true;
+    for (i = 0; next_part(&rest, &w->out.arena, &part) || (i == 0 && *rest == '\0'); i++) {
+        if (i == w->count) {
+            fprintf(stderr, "epctx: --prefix: there are more prefixes than models\n");
+            return false;
+        }
+        if (w->prefix[0] == '\0') part = epctx_str_of("");
+        if (!epctx_str_is(part, "-"))
+            w->parts[i].prefix = epctx_arena_copy(&w->out.arena, part);
+        if (*rest == '\0') break;
+    }
+    return true;
+}
+
+static bool read_metadata(merge_wish *w)
+{
+    if (w->metadata == NULL || strcmp(w->metadata, "refuse") == 0) return true;
+    w->opts.metadata =
+        strcmp(w->metadata, "first") == 0 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
+    if (strcmp(w->metadata, "first") == 0 || strcmp(w->metadata, "prefix") == 0) return true;
+    fprintf(stderr, "epctx: --metadata: refuse, first or prefix\n");
+    return false;
+}
+
+static int merge(merge_wish *w, const char *const *files)
+{
+    epctx_combined combined;
+    epctx_error error;
+    size_t i;
+    for (i = 0; i < w->count; i++) {
+        if (epctx_model_open_file(&w->models[i], files[i], NULL, &error) != EPCTX_OK)
+            return cli_fail(&error);
+        w->parts[i].model = &w->models[i];
+    }
+    if (w->out.path != NULL && !w->out.to_stdout) w->opts.output_path = w->out.path;
+    if (epctx_merge(w->parts, w->count, &w->opts, &combined, &error) != EPCTX_OK)
+        return cli_fail(&error);
+    tell_steps(&w->out, &combined, w->count);
+    return write_combined(&w->out, &w->models[0], &combined);
+}
+
+static int run(int argc, char **argv)
+{
+    const char **files = (const char **)calloc((size_t)argc + 1, sizeof *files);
+    merge_wish w;
+    int code = CLI_USAGE;
+    int given = 0;
+    size_t i;
+    memset(&w, 0, sizeof w);
+    output_init(&w.out);
+    const cli_option options[] = {
+        OUTPUT_OPTIONS(w.out),
+        {"--chain", NULL, &w.opts.chain},
+        {"--connect", &w.connect, NULL},
+        {"--prefix", &w.prefix, NULL},
+        {"--keep-outputs", NULL, &w.opts.keep_outputs},
+        {"--share-inputs", NULL, &w.opts.share_inputs},
+        {"--metadata", &w.metadata, NULL},
+        {"--force-opset", NULL, &w.opts.force_opset},
+        {NULL, NULL, NULL},
+    };
+    if (files == NULL) return cli_fail_text("out of memory");
+    if ((given = cli_parse_some(&cli_merge, argc, argv, options, files, 2, argc)) >= 0 &&
+        output_check(&w.out, files[0])) {
+        w.count = (size_t)given;
+        w.parts = (epctx_part *)calloc(w.count, sizeof *w.parts);
+        w.models = (epctx_model *)calloc(w.count, sizeof *w.models);
+        if (w.parts == NULL || w.models == NULL)
+            code = cli_fail_text("out of memory");
+        else if (read_connections(&w) && read_prefixes(&w) && read_metadata(&w))
+            code = merge(&w, files);
+    }
+    for (i = 0; i < w.count && w.models != NULL; i++)
+        epctx_model_close(&w.models[i]);
+    output_free(&w.out);
+    free(w.models);
+    free(w.parts);
+    free(files);
+    return code;
+}
+
+const cli_command cli_merge = {
+    "merge",
+    "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...]\n"
+    "                   " OUTPUT_USAGE " MODEL MODEL...",
+    "make one model of several, side by side or connected",
+    "Inputs, outputs, nodes and weights of all models become one model, context binaries and data\n"
+    "files come along. Names that clash get a prefix (\"m2_\" in the second model), but never a name\n"
+    "by which an EP finds something in a binary. Operator sets must have the same version unless a\n"
+    "model does not use them; the IR version is the newest.\n\n"
+    "  --chain              an input that has the name of an earlier output is fed by it\n"
+    "  --connect LIST       OUTPUT=INPUT of an earlier and a later model, with commas between; 1:y\n"
+    "                       is the y of the first model\n"
+    "  --prefix LIST        a prefix for all names of each model; - where one is only wanted for\n"
+    "                       clashes; an empty LIST: clashes in the first are errors\n"
+    "  --keep-outputs       what feeds an input stays an output\n"
+    "  --share-inputs       inputs of the same name and type become one\n"
+    "  --metadata POLICY    keys with different values: refuse (default), first, prefix\n"
+    "  --force-opset        of two versions of an operator set take the newer one for all nodes\n"
+    OUTPUT_HELP,
+    run,
+};

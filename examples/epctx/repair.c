@@ -1,0 +1,114 @@
+/* epctx repair: what lint finds and a program can put right. */
+#include "combine.h"
+
+#include <string.h>
+
+enum { LEFT = 3 }; /* exit code: written, but findings are left */
+
+typedef struct repair_list {
+    output *out;
+    epctx_repair_opts opts;
+    epctx_rule rules[EPCTX_RULE_COUNT];
+} repair_list;
+
+static void tell(void *user, const epctx_repair_note *note)
+{
+    const repair_list *list = (const repair_list *)user;
+    output_change(list->out, "%s %s%s%.*s%s: %s", note->done ? "repaired" : "left", note->info.id,
+                  note->name.size > 0 ? " '" : "", (int)note->name.size,
+                  note->name.size > 0 ? note->name.data : "", note->name.size > 0 ? "'" : "",
+                  note->text);
+}
+
+static bool read_rules(repair_list *list, const char *text)
+{
+    const char *rest = text;
+    epctx_str part;
+    list->opts.rules = list->rules;
+    while (text != NULL && next_part(&rest, &list->out->arena, &part)) {
+        int rule = 0;
+        while (rule < EPCTX_RULE_COUNT &&
+               !epctx_str_is(part, epctx_rule_of((epctx_rule)rule).id) &&
+               !epctx_str_is(part, epctx_rule_of((epctx_rule)rule).name))
+            rule++;
+        if (rule == EPCTX_RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
+            fprintf(stderr, "epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
+                    (int)part.size, part.data);
+            return false;
+        }
+        if (!epctx_can_repair((epctx_rule)rule)) {
+            fprintf(stderr, "epctx: --rules: %s cannot be repaired here: %s\n",
+                    epctx_rule_of((epctx_rule)rule).id, epctx_rule_of((epctx_rule)rule).fix);
+            return false;
+        }
+        list->rules[list->opts.rule_count++] = (epctx_rule)rule;
+    }
+    return true;
+}
+
+static int repair(repair_list *list, const char *file, const char *source_file)
+{
+    epctx_model model, source;
+    epctx_error error;
+    epctx_combined none;
+    size_t left = 0;
+    int code = CLI_FAILED;
+    memset(&source, 0, sizeof source);
+    memset(&none, 0, sizeof none);
+    if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
+    if (source_file != NULL &&
+        epctx_model_open_file(&source, source_file, NULL, &error) != EPCTX_OK) {
+        cli_fail(&error);
+    } else {
+        if (source_file != NULL) list->opts.source = &source;
+        if (epctx_repair(&model, &list->opts, tell, list, NULL, &left, &error) != EPCTX_OK)
+            cli_fail(&error);
+        else
+            code = write_combined(list->out, &model, &none);
+        if (code == CLI_OK && left > 0) code = LEFT;
+    }
+    epctx_model_close(&model);
+    epctx_model_close(&source);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *file = NULL;
+    const char *rules = NULL;
+    const char *source = NULL;
+    const char *ep = NULL;
+    repair_list list;
+    output out;
+    int code = CLI_USAGE;
+    memset(&list, 0, sizeof list);
+    output_init(&out);
+    list.out = &out;
+    const cli_option options[] = {
+        OUTPUT_OPTIONS(out),
+        {"--rules", &rules, NULL},
+        {"--source", &source, NULL},
+        {"--ep", &ep, NULL},
+        {NULL, NULL, NULL},
+    };
+    if (cli_parse(&cli_repair, argc, argv, options, &file, 1) && output_check(&out, file) &&
+        read_rules(&list, rules) && (ep == NULL || cli_profile(ep, &list.opts.check.profile)))
+        code = repair(&list, file, source);
+    output_free(&out);
+    return code;
+}
+
+const cli_command cli_repair = {
+    "repair",
+    "[--rules LIST] [--source MODEL] [--ep NAME]\n                   " OUTPUT_USAGE " FILE",
+    "put right what lint finds",
+    "Repairs what has one right answer, in the model, in the files beside it, or in the model that\n"
+    "it was compiled from; tells what was repaired and what is left, and why. Exit code 3: written,\n"
+    "but findings are left.\n\n"
+    "  --rules LIST         only these, by id or name, e.g. E003,stale-compatibility; hints are\n"
+    "                       repaired only when they are named\n"
+    "  --source MODEL       the model before compilation: types and weights that are lost\n"
+    "  --ep NAME            judge by the rules of this EP, and name it as the source where none is\n"
+    OUTPUT_HELP,
+    run,
+};

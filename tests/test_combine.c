@@ -1,0 +1,775 @@
+/* Merge, chain, split, wrap and repair on small models: refusals, undo, lack of memory, damaged
+ * input. What the results mean is judged in test_combine.sh. */
+#include "build.h"
+#include "test.h"
+
+static const int64_t vector[] = {4, -1};
+static const int64_t other[] = {5, -1};
+static const float weights[] = {1, 2, 3, 4};
+
+/* x -> Add w -> t -> Relu -> y, with value_info for t. */
+static bytes chain_model(const char *x, const char *y, int64_t opset)
+{
+    bytes graph = {0}, model = {0};
+    char names[64];
+    put_str(&graph, 2, "g");
+    snprintf(names, sizeof names, "%s,w", x);
+    add_node(&graph, "Add", "first", names, "t");
+    add_node(&graph, "Relu", "second", "t", y);
+    add_floats(&graph, "w", weights, 4);
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", opset);
+    put_child(&model, 7, &graph);
+    return model;
+}
+
+/* Two EPContext nodes of a source, the second one secondary: x -> t -> y. */
+static bytes compiled_model(const char *source)
+{
+    bytes graph = {0}, model = {0};
+    add_epnode(&graph, "n0", "x", "t", 1, 1, source, "p0", "payload", 7);
+    add_epnode(&graph, "n1", "t", "y", 0, 1, source, "p1", NULL, 0);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    put_int(&model, 1, 8);
+    add_opset(&model, "com.microsoft", 1);
+    put_child(&model, 7, &graph);
+    return model;
+}
+
+static void add_metadata(bytes *model, const char *key, const char *value)
+{
+    bytes entry = {0};
+    put_str(&entry, 1, key);
+    put_str(&entry, 2, value);
+    put_child(model, 14, &entry);
+}
+
+/* Two open models and what becomes of them. */
+typedef struct pair {
+    bytes a, b;
+    epctx_model first, second;
+    epctx_part parts[2];
+    epctx_combined out;
+    epctx_error error;
+} pair;
+
+static bool pair_open(pair *p, bytes a, bytes b)
+{
+    memset(p, 0, sizeof *p);
+    p->a = a;
+    p->b = b;
+    p->parts[0].model = &p->first;
+    p->parts[1].model = &p->second;
+    return epctx_model_open_memory(&p->first, a.data, a.size, NULL, &p->error) == EPCTX_OK &&
+           epctx_model_open_memory(&p->second, b.data, b.size, NULL, &p->error) == EPCTX_OK;
+}
+
+/* Whether both models are as they were opened. */
+static bool pair_untouched(pair *p)
+{
+    bytes a = written(&p->first), b = written(&p->second);
+    bool same = bytes_equal(&a, p->a.data, p->a.size) && bytes_equal(&b, p->b.data, p->b.size);
+    bytes_free(&a);
+    bytes_free(&b);
+    return same;
+}
+
+static void pair_close(pair *p)
+{
+    epctx_model_close(&p->first);
+    epctx_model_close(&p->second);
+    bytes_free(&p->a);
+    bytes_free(&p->b);
+}
+
+static size_t count_of(epctx_cursor it)
+{
+    epctx_field field;
+    size_t count = 0;
+    while (epctx_next_field(&it, &field))
+        count++;
+    return count;
+}
+
+static bool has_input(const epctx_model *model, const char *name)
+{
+    epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_value_view value;
+    while (epctx_next_value(&it, &value))
+        if (epctx_str_is(value.name, name)) return true;
+    return false;
+}
+
+TEST(merge_side_by_side)
+{
+    pair p;
+    epctx_graph_view graph;
+    CHECK(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)), "%s",
+          p.error.message);
+    CHECK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    graph = epctx_model_graph(&p.first);
+    CHECK_INT(count_of(epctx_graph_nodes(graph)), 4);
+    CHECK_INT(count_of(epctx_graph_initializers(graph)), 2);
+    CHECK_TRUE(has_input(&p.first, "x") && has_input(&p.first, "m2_x"));
+    CHECK_INT(p.out.file_count, 0);
+    epctx_undo(&p.first, 0);
+    CHECK(pair_untouched(&p), "undo does not restore the bytes, or the second model changed");
+    pair_close(&p);
+}
+
+TEST(merge_prefixes)
+{
+    pair p;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)));
+    p.parts[1].prefix = "";
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, &p.out, &p.error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(p.error.message, "value 'x'");
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    p.parts[0].prefix = "left_";
+    p.parts[1].prefix = "right_";
+    CHECK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(has_input(&p.first, "left_x") && has_input(&p.first, "right_x"));
+    pair_close(&p);
+}
+
+TEST(merge_share_inputs)
+{
+    epctx_merge_opts opts = {0};
+    pair p;
+    opts.share_inputs = true;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "z", 17)));
+    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_INT(count_of(epctx_graph_inputs(epctx_model_graph(&p.first))), 1);
+    CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.first))), 2);
+    pair_close(&p);
+}
+
+TEST(chain)
+{
+    epctx_merge_opts opts = {0};
+    pair p;
+    opts.chain = true;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("y", "z", 17)));
+    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_INT(count_of(epctx_graph_inputs(epctx_model_graph(&p.first))), 1);
+    CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.first))), 1);
+    /* t, its namesake, and y, which is no output any more */
+    CHECK_INT(count_of(epctx_graph_values(epctx_model_graph(&p.first))), 3);
+    epctx_undo(&p.first, 0);
+    opts.keep_outputs = true;
+    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.first))), 2);
+    pair_close(&p);
+}
+
+TEST(chain_refusals)
+{
+    epctx_merge_opts opts = {0};
+    epctx_connection link;
+    pair p;
+    opts.chain = true;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("a", "b", 17)));
+    CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(p.error.message, "name the connections");
+    opts.chain = false;
+    opts.connections = &link;
+    opts.connection_count = 1;
+    link.from = link.to = EPCTX_ANY_PART;
+    link.output = epctx_str_of("nothing");
+    link.input = epctx_str_of("a");
+    CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_NOT_FOUND);
+    link.output = epctx_str_of("y");
+    link.input = epctx_str_of("nothing");
+    CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_NOT_FOUND);
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    link.input = epctx_str_of("a");
+    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    pair_close(&p);
+}
+
+TEST(chain_type_differs)
+{
+    epctx_merge_opts opts = {0};
+    bytes graph = {0};
+    pair p;
+    add_node(&graph, "Relu", "r", "y", "z");
+    add_value(&graph, GRAPH_INPUT, "y", EPCTX_ONNX_FLOAT, other);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, other);
+    opts.chain = true;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), new_model(&graph)));
+    CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(p.error.message, "another type or shape");
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+}
+
+TEST(merge_opsets)
+{
+    epctx_merge_opts opts = {0};
+    pair p;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 13)));
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(p.error.message, "version 13");
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    opts.force_opset = true;
+    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 17);
+    pair_close(&p);
+    /* A compiled model does not use ai.onnx, so its version says nothing. */
+    {
+        bytes compiled = compiled_model("EpctxNpuExecutionProvider");
+        add_opset(&compiled, "", 21);
+        CHECK_TRUE(pair_open(&p, compiled, chain_model("x", "y", 13)));
+    }
+    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 13);
+    pair_close(&p);
+}
+
+TEST(merge_metadata)
+{
+    epctx_merge_opts opts = {0};
+    bytes a = chain_model("x", "y", 17), b = chain_model("x", "y", 17);
+    epctx_str value = {NULL, 0};
+    pair p;
+    add_metadata(&a, "same", "1");
+    add_metadata(&a, "key", "1");
+    add_metadata(&b, "same", "1");
+    add_metadata(&b, "key", "2");
+    add_metadata(&b, "new", "3");
+    CHECK_TRUE(pair_open(&p, a, b));
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(p.error.message, "metadata 'key'");
+    opts.metadata = EPCTX_METADATA_FIRST;
+    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("key"), &value));
+    CHECK_TRUE(epctx_str_is(value, "1"));
+    CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("new"), &value));
+    epctx_undo(&p.first, 0);
+    opts.metadata = EPCTX_METADATA_PREFIX;
+    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("m2_key"), &value));
+    CHECK_TRUE(epctx_str_is(value, "2"));
+    pair_close(&p);
+}
+
+/* QNN finds the graph by the node's name and values by theirs: neither may change. */
+TEST(merge_keys)
+{
+    pair p;
+    bytes graph = {0};
+    CHECK_TRUE(pair_open(&p, compiled_model("QNN"), compiled_model("QNN")));
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(p.error.message, "by name");
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+    add_epnode(&graph, "n0", "a", "b", 1, 1, "QNN", "p", "payload", 7);
+    add_value(&graph, GRAPH_INPUT, "a", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
+    CHECK_TRUE(pair_open(&p, compiled_model("QNN"), new_model(&graph)));
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(p.error.message, "EPContext node 'n0'");
+    CHECK_HAS(p.error.message, "ep.context_node_name_prefix");
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+}
+
+/* The second node wants its input under the name that the binary has. */
+TEST(chain_keeps_names_of_binaries)
+{
+    epctx_merge_opts opts = {0};
+    epctx_connection link;
+    bytes graph = {0};
+    epctx_cursor it;
+    epctx_node_view node;
+    bool bridge = false, wanted = false;
+    pair p;
+    add_epnode(&graph, "k", "a", "b", 1, 1, "QNN", "p", "payload", 7);
+    add_value(&graph, GRAPH_INPUT, "a", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), new_model(&graph)));
+    link.from = link.to = EPCTX_ANY_PART;
+    link.output = epctx_str_of("y");
+    link.input = epctx_str_of("a");
+    opts.connections = &link;
+    opts.connection_count = 1;
+    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    it = epctx_graph_nodes(epctx_model_graph(&p.first));
+    while (epctx_next_node(&it, &node)) {
+        epctx_cursor inputs = epctx_node_inputs(&node);
+        epctx_str name = {NULL, 0};
+        epctx_next_str(&inputs, &name);
+        bridge = bridge || (epctx_str_is(node.op_type, "Identity") && epctx_str_is(name, "y"));
+        wanted = wanted || (epctx_is_epnode(&node) && epctx_str_is(name, "a"));
+    }
+    CHECK(bridge && wanted, "the EPContext node has not its input 'a' from an Identity of 'y'");
+    pair_close(&p);
+}
+
+/* What an EP cannot load is refused: TensorRT wants one node. */
+TEST(merge_breaks_a_rule)
+{
+    bytes a = {0}, b = {0};
+    pair p;
+    add_epnode(&a, "a", "x", "y", 1, 1, "TensorrtExecutionProvider", NULL, "e", 1);
+    add_value(&a, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&a, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_epnode(&b, "b", "p", "q", 1, 1, "TensorrtExecutionProvider", NULL, "e", 1);
+    add_value(&b, GRAPH_INPUT, "p", EPCTX_ONNX_FLOAT, vector);
+    add_value(&b, GRAPH_OUTPUT, "q", EPCTX_ONNX_FLOAT, vector);
+    CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(p.error.message, "E031");
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+}
+
+TEST(merge_the_same_model)
+{
+    pair p;
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)));
+    p.parts[1].model = &p.first;
+    CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_merge(p.parts, 0, NULL, NULL, &p.error), EPCTX_ERR_ARG);
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+}
+
+/* IR version 3 lists weights as inputs; in version 8 that would make them replaceable. */
+TEST(merge_of_an_old_model)
+{
+    bytes graph = {0}, model = {0};
+    pair p;
+    add_node(&graph, "Add", "n", "p,v", "q");
+    add_floats(&graph, "v", weights, 4);
+    add_value(&graph, GRAPH_INPUT, "p", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_INPUT, "v", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "q", EPCTX_ONNX_FLOAT, vector);
+    put_int(&model, 1, 3);
+    add_opset(&model, "", 17);
+    put_child(&model, 7, &graph);
+    CHECK_TRUE(pair_open(&p, model, chain_model("x", "y", 17)));
+    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(has_input(&p.first, "p") && has_input(&p.first, "x"));
+    CHECK(!has_input(&p.first, "v"), "the weight is an input of the result");
+    CHECK_INT(epctx_model_read(&p.first).ir_version, 8);
+    pair_close(&p);
+}
+
+/* -- split -- */
+
+static epctx_value value_named(const char *name)
+{
+    epctx_value value;
+    memset(&value, 0, sizeof value);
+    value.name = epctx_str_of(name);
+    value.rank = -1;
+    return value;
+}
+
+static epctx_status split_at(epctx_model *model, const char *input, const char *output,
+                             epctx_error *error)
+{
+    epctx_value in = value_named(input), out = value_named(output);
+    epctx_split_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.inputs = &in;
+    opts.input_count = input[0] != '\0';
+    opts.outputs = &out;
+    opts.output_count = output[0] != '\0';
+    return epctx_split(model, &opts, NULL, error);
+}
+
+TEST(split)
+{
+    bytes data = chain_model("x", "y", 17), now;
+    epctx_model model;
+    epctx_error error;
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK(split_at(&model, "", "t", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 1);
+    CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 1);
+    epctx_undo(&model, 0);
+    CHECK(split_at(&model, "t", "", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(has_input(&model, "t"));
+    CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 0);
+    epctx_undo(&model, 0);
+    now = written(&model);
+    CHECK_MEM(now.data, now.size, data.data, data.size);
+    bytes_free(&now);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+TEST(split_refusals)
+{
+    static const struct {
+        const char *input, *output;
+        epctx_status status;
+        const char *text;
+    } cases[] = {
+        {"nowhere", "", EPCTX_ERR_NOT_FOUND, "'nowhere'"},
+        {"", "nowhere", EPCTX_ERR_NOT_FOUND, "'nowhere'"},
+        {"t", "t", EPCTX_ERR_ARG, "'t'"},
+        {"y", "t", EPCTX_ERR_GRAPH, "'x'"},
+        {"w", "", EPCTX_ERR_GRAPH, "'x'"},
+    };
+    bytes data = chain_model("x", "y", 17), now;
+    epctx_model model;
+    epctx_error error;
+    size_t i;
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_status status = split_at(&model, cases[i].input, cases[i].output, &error);
+        CHECK(status == cases[i].status, "'%s' to '%s': %s: %s", cases[i].input, cases[i].output,
+              epctx_status_name(status), error.message);
+        CHECK_HAS(error.message, cases[i].text);
+    }
+    now = written(&model);
+    CHECK_MEM(now.data, now.size, data.data, data.size);
+    bytes_free(&now);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* The secondary node stays alone and takes the context over. */
+TEST(split_hands_the_context_over)
+{
+    bytes data = compiled_model("EpctxNpuExecutionProvider");
+    epctx_model model;
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_epnode ep;
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK(split_at(&model, "t", "", &error) == EPCTX_OK, "%s", error.message);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &node));
+    CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+    CHECK_INT(ep.main_context, 1);
+    CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "payload"));
+    CHECK_TRUE(epctx_str_is(ep.partition_name, "p1"));
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* -- wrap -- */
+
+TEST(wrap_refusals)
+{
+    static const struct {
+        int32_t type;
+        bool quantized;
+        float scale;
+        int64_t zero;
+        const char *text;
+    } cases[] = {
+        {EPCTX_ONNX_STRING, false, 0, 0, "EPContext takes"},
+        {EPCTX_ONNX_FLOAT, true, 1, 0, "8 or 16 bits"},
+        {EPCTX_ONNX_UINT8, true, 0, 0, "scale"},
+        {EPCTX_ONNX_UINT8, true, 1, 256, "zero point"},
+        {EPCTX_ONNX_INT8, true, 1, -129, "zero point"},
+    };
+    epctx_wrap_value out;
+    epctx_wrap_opts opts;
+    epctx_model model;
+    epctx_error error;
+    epctx_span binary;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    memset(&out, 0, sizeof out);
+    binary.data = (const uint8_t *)"binary";
+    binary.size = 6;
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    opts.name = "g";
+    opts.embed = true;
+    opts.outputs = &out;
+    opts.output_count = 1;
+    out.value.name = epctx_str_of("y");
+    out.value.rank = 1;
+    out.value.dims = vector;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        out.value.elem_type = cases[i].type;
+        out.quantized = cases[i].quantized;
+        out.scale = cases[i].scale;
+        out.zero_point = cases[i].zero;
+        CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, cases[i].text);
+    }
+    out.value.elem_type = EPCTX_ONNX_FLOAT;
+    out.quantized = false;
+    out.value.dims = (const int64_t[]){-1};
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "static shapes");
+    out.value.dims = vector;
+    opts.inputs = &out; /* input and output of one name */
+    opts.input_count = 1;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "'y'");
+    opts.input_count = 0;
+    opts.embed = false;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.binary_name = "../b.bin";
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    opts.binary_name = "b.bin";
+    binary.size = 0;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    binary.size = 6;
+    CHECK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    epctx_model_close(&model);
+}
+
+/* -- repair -- */
+
+typedef struct notes {
+    size_t done, left;
+    epctx_rule last;
+} notes;
+
+static void note(void *user, const epctx_repair_note *n)
+{
+    notes *all = (notes *)user;
+    all->done += n->done;
+    all->left += !n->done;
+    all->last = n->rule;
+}
+
+/* The graph stands twice: what can only be read becomes what can be edited, and back. */
+TEST(repair_and_undo)
+{
+    bytes data = compiled_model("EpctxNpuExecutionProvider"), graph = {0}, now;
+    epctx_repair_opts opts;
+    epctx_model model;
+    epctx_error error;
+    notes all = {0, 0, EPCTX_RULE_COUNT};
+    size_t done, left;
+    memset(&opts, 0, sizeof opts);
+    opts.check.no_files = true;
+    add_node(&graph, "Relu", "extra", "y", "z");
+    put_child(&data, 7, &graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+              EPCTX_ERR_GRAPH);
+    CHECK(epctx_repair(&model, &opts, note, &all, &done, &left, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_TRUE(done > 0 && done == all.done && left == all.left);
+    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error), EPCTX_OK);
+    epctx_undo(&model, 0);
+    now = written(&model);
+    CHECK_MEM(now.data, now.size, data.data, data.size);
+    CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+    CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
+              EPCTX_ERR_GRAPH);
+    bytes_free(&now);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* A rule that was not asked for is left alone; a hint is repaired when it is named. */
+TEST(repair_by_rule)
+{
+    bytes graph = {0}, data;
+    epctx_rule rule = EPCTX_RULE_DEFAULTS;
+    epctx_repair_opts opts;
+    epctx_model model;
+    epctx_error error;
+    notes all = {0, 0, EPCTX_RULE_COUNT};
+    memset(&opts, 0, sizeof opts);
+    add_epnode(&graph, "n", "x", "y", -1, -1, "QNN", "n", "payload", 7);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    data = new_model(&graph); /* com.microsoft is not imported */
+    opts.check.no_files = true;
+    opts.rules = &rule;
+    opts.rule_count = 1;
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_repair(&model, &opts, note, &all, NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(all.done, 2);
+    CHECK_INT(all.last, EPCTX_RULE_DEFAULTS);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 0);
+    rule = EPCTX_RULE_EPCONTEXT_OPSET;
+    CHECK_INT(epctx_repair(&model, &opts, note, &all, NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_opset(&model, epctx_str_of("com.microsoft")), 1);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* The type of an output that only DequantizeLinear reads is that of its zero point. */
+TEST(repair_type_from_reader)
+{
+    static const uint8_t zero = 0;
+    bytes graph = {0}, data, tensor = {0};
+    epctx_repair_opts opts;
+    epctx_cursor it;
+    epctx_value_view value;
+    epctx_model model;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.check.no_files = true;
+    add_epnode(&graph, "n", "x", "q", 1, 1, "QNN", "n", "payload", 7);
+    add_node(&graph, "DequantizeLinear", "dq", "q,s,z", "y");
+    add_floats(&graph, "s", weights, 1);
+    put_int(&tensor, 2, EPCTX_ONNX_UINT8);
+    put_str(&tensor, 8, "z");
+    put_data(&tensor, 9, &zero, 1);
+    put_child(&graph, 5, &tensor);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    data = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_OK);
+    it = epctx_graph_values(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_value(&it, &value));
+    CHECK_TRUE(epctx_str_is(value.name, "q") && value.elem_type == EPCTX_ONNX_UINT8);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* -- lack of memory and damaged input -- */
+
+/* One of the operations on two models; the models may be anything. */
+static epctx_status operate(int which, epctx_model *a, epctx_model *b)
+{
+    epctx_merge_opts merge_opts;
+    epctx_repair_opts repair_opts;
+    epctx_part parts[2];
+    memset(&merge_opts, 0, sizeof merge_opts);
+    memset(&repair_opts, 0, sizeof repair_opts);
+    memset(parts, 0, sizeof parts);
+    parts[0].model = a;
+    parts[1].model = b;
+    repair_opts.source = b;
+    repair_opts.check.no_files = true;
+    repair_opts.check.allocator = &a->arena.allocator;
+    merge_opts.metadata = EPCTX_METADATA_PREFIX;
+    merge_opts.force_opset = true;
+    if (which == 0) return epctx_merge(parts, 2, &merge_opts, NULL, NULL);
+    if (which == 1) {
+        merge_opts.chain = merge_opts.share_inputs = true;
+        return epctx_merge(parts, 2, &merge_opts, NULL, NULL);
+    }
+    if (which == 2) return split_at(a, "t", "", NULL);
+    if (which == 3) return split_at(a, "", "t", NULL);
+    return epctx_repair(a, &repair_opts, NULL, NULL, NULL, NULL, NULL);
+}
+
+static bool same_as(epctx_model *model, const bytes *data)
+{
+    bytes now = written(model);
+    bool same = bytes_equal(&now, data->data, data->size);
+    bytes_free(&now);
+    return same;
+}
+
+/* Whatever becomes of the operation: undo restores, and a failure has nothing to undo. */
+static const char *operate_on(int which, const bytes *a, const bytes *b, counting *memory)
+{
+    epctx_allocator allocator = counting_allocator(memory);
+    epctx_open_opts opts;
+    epctx_model first, second;
+    epctx_status status;
+    const char *problem = NULL;
+    size_t fail_at = memory->fail_at;
+    memset(&opts, 0, sizeof opts);
+    memset(&second, 0, sizeof second);
+    opts.allocator = &allocator;
+    memory->fail_at = 0;
+    if (epctx_model_open_memory(&first, a->data, a->size, &opts, NULL) == EPCTX_OK &&
+        epctx_model_open_memory(&second, b->data, b->size, &opts, NULL) == EPCTX_OK) {
+        memory->calls = 0;
+        memory->fail_at = fail_at;
+        status = operate(which, &first, &second);
+        memory->fail_at = 0;
+        if (status != EPCTX_OK && !same_as(&first, a)) problem = "a failure left an edit";
+        if (!same_as(&second, b)) problem = "the second model changed";
+        epctx_undo(&first, 0);
+        if (!same_as(&first, a)) problem = "undo does not restore";
+        if (fail_at != 0 && memory->calls >= fail_at && status == EPCTX_OK)
+            problem = "out of memory is a success";
+    }
+    epctx_model_close(&first);
+    epctx_model_close(&second);
+    if (memory->alive != 0) problem = "memory leaks";
+    memory->fail_at = fail_at;
+    return problem;
+}
+
+TEST(allocator_fails)
+{
+    bytes a = chain_model("x", "y", 17), b = chain_model("y", "z", 17);
+    int which;
+    add_metadata(&b, "ep_compatibility_info.none", "x");
+    for (which = 0; which < 5; which++) {
+        counting memory = {0, 0, 0};
+        const char *problem;
+        do {
+            memory.fail_at++;
+            problem = operate_on(which, &a, &b, &memory);
+            CHECK(problem == NULL, "operation %d, call %zu: %s", which, memory.fail_at, problem);
+        } while (memory.calls >= memory.fail_at && memory.fail_at < 500);
+        CHECK(memory.fail_at > 1, "operation %d asks for no memory", which);
+    }
+    bytes_free(&a);
+    bytes_free(&b);
+}
+
+TEST(damaged_models)
+{
+    bytes models[3];
+    uint32_t state = 20261121;
+    size_t tries, i;
+    models[0] = chain_model("x", "y", 17);
+    models[1] = compiled_model("EpctxNpuExecutionProvider");
+    models[2] = compiled_model("QNN");
+    for (tries = 0; tries < 6000; tries++) {
+        bytes a = {0}, b = {0};
+        counting memory = {0, 0, 0};
+        const char *problem;
+        bytes_add(&a, models[tries % 3].data, models[tries % 3].size);
+        bytes_add(&b, models[tries / 3 % 3].data, models[tries / 3 % 3].size);
+        for (i = 1 + random_below(&state, 3); i > 0; i--) {
+            bytes *victim = random_below(&state, 2) == 0 ? &a : &b;
+            victim->data[random_below(&state, (uint32_t)victim->size)] =
+                (uint8_t)random_below(&state, 256);
+        }
+        problem = operate_on((int)(tries / 9 % 5), &a, &b, &memory);
+        bytes_free(&a);
+        bytes_free(&b);
+        CHECK(problem == NULL, "try %zu: %s", tries, problem);
+    }
+    for (i = 0; i < 3; i++)
+        bytes_free(&models[i]);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(merge_side_by_side);
+    RUN(merge_prefixes);
+    RUN(merge_share_inputs);
+    RUN(chain);
+    RUN(chain_refusals);
+    RUN(chain_type_differs);
+    RUN(merge_opsets);
+    RUN(merge_metadata);
+    RUN(merge_keys);
+    RUN(chain_keeps_names_of_binaries);
+    RUN(merge_breaks_a_rule);
+    RUN(merge_the_same_model);
+    RUN(merge_of_an_old_model);
+    RUN(split);
+    RUN(split_refusals);
+    RUN(split_hands_the_context_over);
+    RUN(wrap_refusals);
+    RUN(repair_and_undo);
+    RUN(repair_by_rule);
+    RUN(repair_type_from_reader);
+    RUN(allocator_fails);
+    RUN(damaged_models);
+    return test_end();
+}

@@ -1,0 +1,214 @@
+#!/bin/sh
+# merge, split, wrap and repair through the shell: what they write is judged by libprotobuf and the
+# real ONNX Runtime (judge/combine.py), compiled models run on the reference NPU, and refusals name
+# the cure and change nothing.
+set -u
+cd "$(dirname "$0")/.."
+top=$PWD
+python=${PYTHON:-/usr/bin/python3}
+epctx=$top/build/asan/epctx
+work=$top/build/combine
+status=0
+
+ORT_BINDING=$(tests/deps.sh where ort) || {
+    echo "FAIL ort: ONNX Runtime is not there"
+    exit 1
+}
+export ORT_BINDING
+models=
+if [ -n "${EPCTX_TEST_MODELS:-}" ]; then
+    for name in mlpt_ic_fp32 mlpt_vww_fp32 mlpt_kws_fp32 mnist_8; do
+        models="$models $EPCTX_TEST_MODELS/onnx/$name.onnx"
+    done
+else
+    echo "skip real models: EPCTX_TEST_MODELS is not set"
+fi
+# shellcheck disable=SC2086 # a list of words
+"$python" tests/judge/combine.py "$epctx" "$work/judge" $models || status=1
+
+rm -rf "$work/cli"
+mkdir -p "$work/cli/out" "$work/cli/away"
+for kind in plain partly; do
+    "$python" tests/judge/make_model.py $kind "$work/cli/$kind.onnx" || {
+        echo "FAIL models: $kind could not be made"
+        exit 1
+    }
+    "$epctx" compile "$work/cli/$kind.onnx" >/dev/null || {
+        echo "FAIL models: $kind could not be compiled"
+        exit 1
+    }
+done
+cd "$work/cli" || exit 1
+
+epctx() {
+    "$epctx" "$@" >../stdout 2>../stderr
+    code=$?
+}
+
+fail() {
+    echo "FAIL $1: $2"
+    sed 's/^/  /' ../stdout ../stderr | head -n 20
+    status=1
+}
+
+# Names and bytes of everything in this folder.
+state() {
+    find . -type f -exec cksum {} + | LC_ALL=C sort
+}
+
+# refused NAME CODE TEXT: the last command ended with CODE, said TEXT and changed nothing.
+refused() {
+    if [ "$code" -ne "$2" ]; then
+        fail "$1" "exit code $code, expected $2"
+    elif ! grep -q '^epctx: ' ../stderr; then
+        fail "$1" "no message on standard error"
+    elif ! grep -qF -e "$3" ../stderr; then
+        fail "$1" "expected '$3'"
+    elif [ "$(state)" != "$before" ]; then
+        fail "$1" "files changed"
+    else
+        echo "ok $1"
+    fi
+}
+
+# done_well NAME [TEXT]
+done_well() {
+    if [ "$code" -ne 0 ]; then
+        fail "$1" "exit code $code"
+    elif [ $# -gt 1 ] && ! grep -qF -e "$2" ../stdout; then
+        fail "$1" "expected '$2'"
+    else
+        echo "ok $1"
+    fi
+}
+
+clean() {
+    epctx lint "$2"
+    [ "$code" -eq 0 ] && grep -q ' 0 errors, 0 warnings' ../stdout && echo "ok $1" ||
+        fail "$1" "lint has findings"
+}
+
+# -- compiled models of the reference NPU: merged, they give what they gave alone --
+run() { # FOLDER MODEL: inputs and outputs into FOLDER
+    "$epctx" run --dump "$1" "$2" >/dev/null 2>../stderr || fail "run $2" "it does not run"
+}
+epctx merge plain_ctx.onnx plain_ctx.onnx -o self_ctx.onnx
+done_well "compiled model with itself" "file 'plain_npu.bin' is now 'plain_npu_2.bin'"
+clean "compiled model with itself: lint" self_ctx.onnx
+run ../self self_ctx.onnx
+mkdir -p ../one ../two
+cp ../self/input_0.bin ../one/input_0.bin
+cp ../self/input_1.bin ../two/input_0.bin
+for i in 0 1; do
+    folder=$([ $i = 0 ] && echo ../one || echo ../two)
+    "$epctx" run --input-dir $folder --output-dir $folder plain_ctx.onnx >/dev/null
+    if cmp -s $folder/output_0.bin ../self/output_$i.bin; then
+        echo "ok compiled model with itself: output $i"
+    else
+        fail "compiled model with itself: output $i" "differs from that of the model alone"
+    fi
+done
+epctx merge partly_ctx.onnx partly_ctx.onnx -o both_ctx.onnx
+done_well "two partitions with themselves" "names the binary itself"
+clean "two partitions with themselves: lint" both_ctx.onnx
+epctx merge plain_ctx.onnx partly_ctx.onnx -o out/m_ctx.onnx
+done_well "binaries come along" "write out/partly_npu.bin"
+clean "binaries come along: lint" out/m_ctx.onnx
+cmp -s plain_npu.bin out/plain_npu.bin && cmp -s partly_npu.bin out/partly_npu.bin &&
+    echo "ok binaries come along: bytes" || fail "binaries come along: bytes" "they differ"
+# The same file name with other bytes.
+mkdir -p other
+"$python" "$top/tests/judge/make_model.py" double other/unused.onnx
+cp plain.onnx other/plain.onnx
+"$epctx" compile --embed other/plain.onnx -o other/x_ctx.onnx >/dev/null
+"$epctx" extract other/x_ctx.onnx --name plain_npu.bin --in-place >/dev/null
+printf 'x' >>other/plain_npu.bin
+epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace
+done_well "binaries of one name" "file 'plain_npu.bin' is now 'plain_npu_2.bin'"
+cmp -s other/plain_npu.bin out/plain_npu_2.bin && cmp -s plain_npu.bin out/plain_npu.bin &&
+    echo "ok binaries of one name: bytes" || fail "binaries of one name: bytes" "they differ"
+# One behind the other: y of both is [1,2,1,1], x is not.
+before=$(state)
+epctx merge plain_ctx.onnx plain_ctx.onnx --connect y=x -o out/no.onnx
+refused "chain of shapes that differ" 1 "another type or shape"
+
+# -- the plan --
+before=$(state)
+epctx merge plain.onnx plain.onnx -o new.onnx --dry-run
+done_well "dry run" "nothing was written"
+[ "$(state)" = "$before" ] && echo "ok dry run writes nothing" ||
+    fail "dry run writes nothing" "files changed"
+epctx merge plain.onnx plain.onnx -o new.onnx --dry-run --json
+"$python" -c 'import json,sys; r=json.load(open(sys.argv[1])); assert r["dry_run"] and r["changes"]' \
+    ../stdout && echo "ok plan as JSON" || fail "plan as JSON" "no such object"
+"$epctx" merge plain.onnx plain.onnx -o - >../piped.onnx 2>../stderr && "$epctx" lint ../piped.onnx \
+    >../stdout && echo "ok standard output" || fail "standard output" "no model"
+
+# -- refusals: what to do, and nothing changed --
+before=$(state)
+epctx merge plain.onnx; refused "merge of one" 2 "an argument is missing"
+epctx merge plain.onnx partly.onnx; refused "merge without output" 2 "where should the result go?"
+epctx merge plain.onnx gone.onnx -o new.onnx; refused "missing model" 1 "gone.onnx"
+epctx merge plain.onnx plain_npu.bin -o new.onnx; refused "no model" 1 "plain_npu.bin"
+epctx merge plain.onnx plain.onnx -o partly.onnx; refused "output exists" 1 "-f replaces it"
+epctx merge plain.onnx plain.onnx -o gone/new.onnx; refused "no folder" 1 "its folder does not exist"
+epctx merge plain.onnx plain.onnx --chain -o new.onnx
+refused "nothing to chain" 1 "name the connections"
+epctx merge plain.onnx plain.onnx --connect y -o new.onnx
+refused "half a connection" 2 "is no OUTPUT=INPUT"
+epctx merge plain.onnx plain.onnx --connect y=gone -o new.onnx
+refused "connection to nothing" 1 "'gone'"
+epctx merge plain.onnx plain.onnx --metadata x -o new.onnx
+refused "metadata policy" 2 "refuse, first or prefix"
+epctx merge plain.onnx plain.onnx --prefix a_,b_,c_ -o new.onnx
+refused "too many prefixes" 2 "more prefixes than models"
+epctx merge plain.onnx plain.onnx --prefix a_,a_ -o new.onnx
+refused "the same prefix" 1 "choose another prefix"
+epctx split plain.onnx -o new.onnx; refused "split nowhere" 2 "where to cut?"
+epctx split plain.onnx --inputs gone -o new.onnx; refused "cut at nothing" 1 "'gone'"
+epctx split plain.onnx --inputs x:float32[1,2 -o new.onnx; refused "odd shape" 2 "[1,3,?]"
+epctx split plain.onnx --outputs x -o new.onnx; refused "input as output" 1 "'x'"
+epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--ep"
+epctx wrap plain_npu.bin --ep qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"
+epctx wrap plain_npu.bin --ep qnn --outputs y -o new.onnx; refused "no type" 2 "a type is missing"
+epctx wrap plain_npu.bin --ep qnn --outputs 'y:float32[?]' -o new.onnx
+refused "dynamic shape" 1 "static shapes"
+epctx wrap plain_npu.bin --ep telum --outputs 'y:float32[1]' -o new.onnx
+refused "EP that reads no files" 1 "embed the binary"
+epctx wrap gone.bin --ep qnn --outputs 'y:float32[1]' -o new.onnx; refused "no binary" 1 "gone.bin"
+epctx wrap plain_npu.bin --ep qnn --io plain_npu.bin -o new.onnx; refused "no JSON" 1 "no JSON"
+epctx repair gone.onnx --in-place; refused "repair of nothing" 1 "gone.onnx"
+epctx repair plain.onnx --rules E999 --in-place; refused "no such rule" 2 "there is no rule"
+epctx repair plain.onnx --rules E022,E024 --in-place; refused "no repair" 2 "cannot be repaired"
+cp plain_ctx.onnx away/
+before=$(state)
+epctx merge plain.onnx away/plain_ctx.onnx -o new.onnx
+refused "binary is missing" 1 "context binary 'plain_npu.bin'"
+if [ "$(id -u)" -ne 0 ]; then
+    chmod a-w out
+    before=$(state)
+    epctx merge plain.onnx plain.onnx -o out/new.onnx
+    refused "read-only folder" 1 "out/new.onnx"
+    chmod u+w out
+else
+    echo "skip read-only folder: root may write everywhere"
+fi
+if [ -e /dev/full ]; then
+    "$epctx" merge plain.onnx plain.onnx -o - >/dev/full 2>../stderr
+    code=$?
+    refused "full disk" 1 "standard output"
+fi
+
+# What repair leaves: written, and exit code 3.
+cp plain_ctx.onnx broken_ctx.onnx
+"$epctx" set broken_ctx.onnx node:0.ep_cache_context=gone.bin --in-place >/dev/null 2>&1 ||
+    "$python" - broken_ctx.onnx <<'PY'
+import sys
+data = open(sys.argv[1], "rb").read()
+open(sys.argv[1], "wb").write(data.replace(b"plain_npu.bin", b"plain_xxx.bin"))
+PY
+epctx repair broken_ctx.onnx --in-place
+[ "$code" -eq 3 ] && grep -q '^left E022' ../stdout && echo "ok repair leaves what it cannot" ||
+    fail "repair leaves what it cannot" "exit code $code, expected 3"
+
+exit $status
