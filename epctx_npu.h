@@ -311,6 +311,15 @@ extern "C" {
 #define EPCTX_NPU__UNROLL
 #endif
 
+/* Faster forms of the kernels, chosen when running by what the processor can do: the same C again,
+ * compiled for AVX2 and FMA, and the innermost tile by hand. */
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) &&                            \
+    !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
+#include <immintrin.h>
+#define EPCTX_NPU__AVX2
+#define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
+#endif
+
 /* ================================================================================================
  * >>blob: words, sizes, header
  * ============================================================================================== */
@@ -952,6 +961,7 @@ typedef struct epctx_npu__needs {
 typedef struct epctx_npu__args {
     const void *in[EPCTX_NPU__MAX_IN];
     void *out[EPCTX_NPU__MAX_OUT];
+    bool fast; /* AVX2 and FMA may be used */
 } epctx_npu__args;
 
 static epctx_npu__extent epctx_npu__floats(uint64_t count)
@@ -1445,21 +1455,102 @@ static void epctx_npu__tile_part(const float *const *a, size_t step, const float
     }
 }
 
-static void epctx_npu__tile(const float *const *a, size_t step, const float *b, size_t depth,
-                            float *tile)
+#ifdef EPCTX_NPU__AVX2
+
+EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t step,
+                                                   const float *b, size_t depth, float *tile)
+{
+    const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    __m256 c0 = _mm256_setzero_ps(), c1 = c0, c2 = c0, c3 = c0, d0 = c0, d1 = c0, d2 = c0, d3 = c0;
+    size_t k;
+    for (k = 0; k < depth; k++) {
+        const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
+        __m256 x = _mm256_broadcast_ss(a0);
+        c0 = _mm256_fmadd_ps(x, y, c0);
+        d0 = _mm256_fmadd_ps(x, z, d0);
+        x = _mm256_broadcast_ss(a1);
+        c1 = _mm256_fmadd_ps(x, y, c1);
+        d1 = _mm256_fmadd_ps(x, z, d1);
+        x = _mm256_broadcast_ss(a2);
+        c2 = _mm256_fmadd_ps(x, y, c2);
+        d2 = _mm256_fmadd_ps(x, z, d2);
+        x = _mm256_broadcast_ss(a3);
+        c3 = _mm256_fmadd_ps(x, y, c3);
+        d3 = _mm256_fmadd_ps(x, z, d3);
+        a0 += step;
+        a1 += step;
+        a2 += step;
+        a3 += step;
+        b += EPCTX_NPU__COLUMNS;
+    }
+    _mm256_storeu_ps(tile, c0);
+    _mm256_storeu_ps(tile + 8, d0);
+    _mm256_storeu_ps(tile + 16, c1);
+    _mm256_storeu_ps(tile + 24, d1);
+    _mm256_storeu_ps(tile + 32, c2);
+    _mm256_storeu_ps(tile + 40, d2);
+    _mm256_storeu_ps(tile + 48, c3);
+    _mm256_storeu_ps(tile + 56, d3);
+}
+
+/* Four sums of every other row: one row alone would wait for each addition. */
+EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
+                                                  size_t depth, float *tile)
+{
+    __m256 c[4], d[4], x;
+    size_t k, j;
+    for (j = 0; j < 4; j++) {
+        c[j] = d[j] = _mm256_setzero_ps();
+    }
+    for (k = 0; k + 4 <= depth; k += 4) {
+        for (j = 0; j < 4; j++) {
+            x = _mm256_broadcast_ss(a + (k + j) * step);
+            c[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS), c[j]);
+            d[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS + 8), d[j]);
+        }
+        b += 4 * EPCTX_NPU__COLUMNS;
+    }
+    for (; k < depth; k++) {
+        x = _mm256_broadcast_ss(a + k * step);
+        c[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b), c[0]);
+        d[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + 8), d[0]);
+        b += EPCTX_NPU__COLUMNS;
+    }
+    _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
+    _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__tile(bool fast, const float *const *a, size_t step, const float *b,
+                            size_t depth, float *tile)
 {
     size_t c;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast) {
+        epctx_npu__tile_avx2(a, step, b, depth, tile);
+        return;
+    }
+#endif
     for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH) {
         epctx_npu__tile_part(a, step, b + c, depth, tile + c);
     }
 }
 
 /* One row of the same. */
-static void epctx_npu__tile_row(const float *a, size_t step, const float *b, size_t depth,
-                                float *tile)
+static void epctx_npu__tile_row(bool fast, const float *a, size_t step, const float *b,
+                                size_t depth, float *tile)
 {
     float c[EPCTX_NPU__COLUMNS];
     size_t k, j;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast) {
+        epctx_npu__row_avx2(a, step, b, depth, tile);
+        return;
+    }
+#endif
     EPCTX_NPU__UNROLL
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
         c[j] = 0.0f;
@@ -1620,8 +1711,8 @@ static void epctx_npu__conv_store(float *y, size_t plane, const float *bias, siz
 }
 
 /* All output channels of one group for `count` gathered pixels. */
-static void epctx_npu__conv_block(const epctx_npu__conv *p, const float *patch, const float *w,
-                                  const float *bias, float *y, size_t count)
+static void epctx_npu__conv_block(bool fast, const epctx_npu__conv *p, const float *patch,
+                                  const float *w, const float *bias, float *y, size_t count)
 {
     const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
     const size_t plane = (size_t)p->window.out_h * p->window.out_w;
@@ -1637,7 +1728,7 @@ static void epctx_npu__conv_block(const epctx_npu__conv *p, const float *patch, 
         rows[3] = rows[0] + 3;
         for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
             size_t columns = count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS;
-            epctx_npu__tile(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
+            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
             epctx_npu__conv_store(y + oc * plane + t, plane, bias != NULL ? bias + oc : NULL, valid,
                                   columns, tile, &p->act);
         }
@@ -1673,7 +1764,7 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
                                                                      : EPCTX_NPU__COLUMNS,
                                       patch + t * depth);
                 }
-                epctx_npu__conv_block(p, patch, weights,
+                epctx_npu__conv_block(args->fast, p, patch, weights,
                                       bias != NULL ? bias + g * p->out_channels : NULL, y + first,
                                       count);
             }
@@ -1818,8 +1909,8 @@ static void epctx_npu__gemm_store(const epctx_npu__gemm *p, float *tile, const f
 }
 
 /* One block of columns. */
-static void epctx_npu__gemm_block(const epctx_npu__gemm *p, const float *a, const float *b,
-                                  const float *bias, float *y, size_t columns)
+static void epctx_npu__gemm_block(bool fast, const epctx_npu__gemm *p, const float *a,
+                                  const float *b, const float *bias, float *y, size_t columns)
 {
     float tile[EPCTX_NPU__TILE];
     size_t m;
@@ -1827,14 +1918,14 @@ static void epctx_npu__gemm_block(const epctx_npu__gemm *p, const float *a, cons
         const float *row = a + m * p->a_row;
         size_t left = p->m - m, valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
         if (valid == 1) {
-            epctx_npu__tile_row(row, p->a_step, b, p->k, tile);
+            epctx_npu__tile_row(fast, row, p->a_step, b, p->k, tile);
         } else {
             const float *rows[EPCTX_NPU__ROWS];
             rows[0] = row;
             rows[1] = row + p->a_row;
             rows[2] = valid > 2 ? rows[1] + p->a_row : row;
             rows[3] = valid > 3 ? rows[2] + p->a_row : row;
-            epctx_npu__tile(rows, p->a_step, b, p->k, tile);
+            epctx_npu__tile(fast, rows, p->a_step, b, p->k, tile);
         }
         epctx_npu__gemm_store(p, tile, bias, valid, columns, y + m * p->n);
         m += valid;
@@ -1854,7 +1945,7 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     for (g = 0; g < p->batch; g++) {
         for (n = 0; n < p->n; n += EPCTX_NPU__COLUMNS) {
             size_t columns = p->n - n < EPCTX_NPU__COLUMNS ? p->n - n : EPCTX_NPU__COLUMNS;
-            epctx_npu__gemm_block(p, a, b + n * p->k, bias != NULL ? bias + n : NULL, y + n,
+            epctx_npu__gemm_block(args->fast, p, a, b + n * p->k, bias != NULL ? bias + n : NULL, y + n,
                                   columns);
         }
         a += p->a_batch;
@@ -2973,18 +3064,18 @@ static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *nee
 }
 
 /* y = weights * x for one gate; y has room for whole blocks. */
-static void epctx_npu__gate(const epctx_npu__recurrent *p, const float *weights, uint32_t gate,
-                            const float *x, float *y)
+static void epctx_npu__gate(bool fast, const epctx_npu__recurrent *p, const float *weights,
+                            uint32_t gate, const float *x, float *y)
 {
     const size_t padded = (size_t)epctx_npu__padded(p->hidden);
     size_t n;
     weights += gate * padded * p->hidden;
     for (n = 0; n < p->hidden; n += EPCTX_NPU__COLUMNS) {
-        epctx_npu__tile_row(x, 1, weights + n * p->hidden, p->hidden, y + n);
+        epctx_npu__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, y + n);
     }
 }
 
-static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *const *in,
+static void epctx_npu__cell_lstm(bool fast, const epctx_npu__recurrent *p, const float *const *in,
                                  const float *x, float *work, float *h, float *c)
 {
     const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
@@ -2992,7 +3083,7 @@ static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *con
     const float *peep = in[3];
     size_t i;
     for (i = 0; i < 4; i++) {
-        epctx_npu__gate(p, in[1], (uint32_t)i, h, work + i * padded);
+        epctx_npu__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
     }
     EPCTX_NPU__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
     for (i = 0; i < n && peep != NULL; i++) {
@@ -3011,23 +3102,23 @@ static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *con
     EPCTX_NPU__EACH(j, n, h[j] = go[j] * t[j];);
 }
 
-static void epctx_npu__cell_gru(const epctx_npu__recurrent *p, const float *const *in,
+static void epctx_npu__cell_gru(bool fast, const epctx_npu__recurrent *p, const float *const *in,
                                 const float *x, float *work, float *h)
 {
     const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
-    epctx_npu__gate(p, in[1], 0, h, z);
-    epctx_npu__gate(p, in[1], 1, h, r);
+    epctx_npu__gate(fast, p, in[1], 0, h, z);
+    epctx_npu__gate(fast, p, in[1], 1, h, r);
     EPCTX_NPU__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
     epctx_npu__activate(z, n, &p->f);
     epctx_npu__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx_npu__gate(p, in[1], 2, h, g);
+        epctx_npu__gate(fast, p, in[1], 2, h, g);
         EPCTX_NPU__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX_NPU__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx_npu__gate(p, in[1], 2, t, g);
+        epctx_npu__gate(fast, p, in[1], 2, t, g);
         EPCTX_NPU__EACH(j, n, g[j] += x[2 * n + j];);
     }
     epctx_npu__activate(g, n, &p->g);
@@ -3062,11 +3153,11 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
             const float *x = in[0] + (t * p->batch + b) * gates * n;
             if (p->cell == EPCTX_NPU__CELL_LSTM) {
-                epctx_npu__cell_lstm(p, in, x, work, h, cells + b * n);
+                epctx_npu__cell_lstm(args->fast, p, in, x, work, h, cells + b * n);
             } else if (p->cell == EPCTX_NPU__CELL_GRU) {
-                epctx_npu__cell_gru(p, in, x, work, h);
+                epctx_npu__cell_gru(args->fast, p, in, x, work, h);
             } else {
-                epctx_npu__gate(p, in[1], 0, h, work);
+                epctx_npu__gate(args->fast, p, in[1], 0, h, work);
                 EPCTX_NPU__EACH(j, n, h[j] = work[j] + x[j];);
                 epctx_npu__activate(h, n, &p->f);
             }
@@ -3125,6 +3216,16 @@ typedef struct epctx_npu__op_info {
     bool (*check_fn)(const void *params, epctx_npu__needs *needs);
     epctx_status (*run_fn)(const void *params, const epctx_npu__args *args, epctx_error *error);
 } epctx_npu__op_info;
+
+/* Whether this processor has what the faster forms need. */
+static bool epctx_npu__has_fast(void)
+{
+#ifdef EPCTX_NPU__AVX2
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+#else
+    return false;
+#endif
+}
 
 static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name)                               \
@@ -3804,7 +3905,7 @@ static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_n
 
 static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const uint32_t *words,
                                            const epctx_span *inputs, const epctx_memory *outputs,
-                                           uint8_t *scratch, epctx_error *error)
+                                           uint8_t *scratch, bool fast, epctx_error *error)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t *w = words + EPCTX_NPU__COMMAND_WORDS;
@@ -3822,6 +3923,7 @@ static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const u
             (o.place == EPCTX_NPU__SCRATCH ? scratch : (uint8_t *)outputs[o.index].data) + o.offset;
     }
     memcpy(&params, w, (size_t)op->param_words * 4);
+    args.fast = fast;
     return op->run_fn(&params, &args, error);
 }
 
@@ -3830,12 +3932,14 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      size_t scratch_size, epctx_error *error)
 {
     const uint32_t *words = graph->commands;
+    const bool fast = epctx_npu__has_fast();
     epctx_status status;
     uint32_t i;
     epctx_error_clear(error);
     status = epctx_npu__check_call(graph, inputs, outputs, scratch, scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, error);
+        status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast,
+                                        error);
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
