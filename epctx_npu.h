@@ -41,17 +41,29 @@
  *   EPCTX_NPU_IMPLEMENTATION      emits the function bodies                 one file
  *   EPCTX_NPU_NO_COMPILER         executor only; compiling through the
  *                                 backend is EPCTX_ERR_UNSUPPORTED          implementation file
+ *   EPCTX_NPU_NO_SIMD             portable kernels only; else x86-64 uses
+ *                                 AVX2 or AVX-512 where it has them         implementation file
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
- *   ai.onnx operators up to opset 21 on float32 with fixed shapes of rank <= 8: Add AveragePool
- *   BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv DepthToSpace Div Dropout Exp
- *   Expand Flatten Gather Gemm GlobalAveragePool GlobalMaxPool HardSigmoid HardSwish Identity
- *   LeakyRelu Log LogSoftmax MatMul Max MaxPool Min Mul Neg Abs PRelu Pad ReduceMax ReduceMean
- *   ReduceMin ReduceSum Relu Reshape Shape Sigmoid Slice Softmax Split Sqrt Squeeze Sub Sum Tanh
- *   Transpose Unsqueeze Elu. int32 and int64 tensors move (Reshape, Concat, Gather ...) and are
- *   computed with only where they are constant. Everything else is left to others; an error says
- *   which node and why.
+ *   ai.onnx operators up to opset 24, fixed shapes of rank <= 8, on float32, int8, uint8, int32,
+ *   int64 and bool where the operator has them: Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh
+ *   Atan Atanh AveragePool BatchNormalization BitShift BitwiseAnd BitwiseOr BitwiseXor Cast
+ *   CastLike Ceil Celu Clip Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos
+ *   Cosh DepthToSpace DequantizeLinear Div Dropout DynamicQuantizeLinear Elu Equal Erf Exp Expand
+ *   EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool
+ *   GlobalMaxPool Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Hardmax Identity
+ *   InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu Less LessOrEqual Log
+ *   LogSoftmax MatMul MatMulInteger Max MaxPool Mean MeanVarianceNormalization Min Mish Mod Mul
+ *   Neg NegativeLogLikelihoodLoss Not OneHot Or PRelu Pad Pow QLinearConv QLinearMatMul
+ *   QuantizeLinear RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum
+ *   ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu
+ *   Reshape Resize Round Scatter ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign
+ *   SimplifiedLayerNormalization Sin Sinh Size Slice Softmax SoftmaxCrossEntropyLoss Softplus
+ *   Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tan Tanh ThresholdedRelu Tile Transpose
+ *   Trilu Unsqueeze Upsample Where Xor. Shapes, axes and sizes must be constant or follow from
+ *   constants. Quantised models run in float32 between QuantizeLinear and DequantizeLinear.
+ *   Everything else is left to others; an error says which node and why.
  *
  * MEMORY
  *   Compiling and the load of the backend use the allocator. epctx_npu_load uses only the caller's
@@ -72,7 +84,8 @@
  *
  * DETERMINISM
  *   The same graph gives the same bytes from C and C++, on every word size, byte order and
- *   compiler: no libm, one rounding per operation. -ffast-math stops the build.
+ *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
+ *   are the same bits on one machine; between machines sums may be ordered and rounded otherwise.
  *
  * BLOB FORMAT 1 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
@@ -313,6 +326,15 @@ extern "C" {
 #define EPCTX_NPU__UNROLL _Pragma("GCC unroll 16")
 #else
 #define EPCTX_NPU__UNROLL
+#endif
+
+/* Faster forms of the innermost loops, chosen when running by what the processor can do. */
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) &&                            \
+    !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
+#include <immintrin.h>
+#define EPCTX_NPU__AVX2
+#define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
+#define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
 #endif
 
 /* ================================================================================================
@@ -809,7 +831,9 @@ static float epctx_npu__atanh(float x)
 static float epctx_npu__softplus(float x)
 {
     const float a = x < 0.0f ? -x : x, e = epctx_npu__exp(-a);
-    const float tail = e < 1e-3f ? e - 0.5f * e * e : epctx_npu__log(1.0f + e);
+    const float u = 1.0f + e,
+                d = u - 1.0f; /* log(1 + e): what rounding took from e is given back */
+    const float tail = d == 0.0f ? e : epctx_npu__log(u) * (e / d);
     return x > 0.0f ? x + tail : tail;
 }
 
@@ -867,7 +891,7 @@ static float epctx_npu__gelu_tanh(float x)
     X(HARD_SWISH, v *epctx_npu__unit(a *v + b))                                                    \
     X(ELU, v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v)                                          \
     X(CELU, v < 0.0f ? a * (epctx_npu__exp(v / a) - 1.0f) : v)                                     \
-    X(SELU, b * (v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v))                                   \
+    X(SELU, b *(v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v))                                    \
     X(RECIPROCAL, 1.0f / v)                                                                        \
     X(ERF, epctx_npu__erf(v))                                                                      \
     X(GELU, epctx_npu__gelu(v))                                                                    \
@@ -952,10 +976,18 @@ typedef struct epctx_npu__needs {
     epctx_npu__extent out[EPCTX_NPU__MAX_OUT];
 } epctx_npu__needs;
 
+/* What the processor can do beyond the portable kernels. */
+typedef enum epctx_npu__level {
+    EPCTX_NPU__PORTABLE = 0,
+    EPCTX_NPU__LEVEL_AVX2,  /* and FMA */
+    EPCTX_NPU__LEVEL_AVX512 /* and those */
+} epctx_npu__level;
+
 /* Where the operands are. An omitted operand is NULL. */
 typedef struct epctx_npu__args {
     const void *in[EPCTX_NPU__MAX_IN];
     void *out[EPCTX_NPU__MAX_OUT];
+    epctx_npu__level fast;
 } epctx_npu__args;
 
 static epctx_npu__extent epctx_npu__floats(uint64_t count)
@@ -1449,21 +1481,149 @@ static void epctx_npu__tile_part(const float *const *a, size_t step, const float
     }
 }
 
-static void epctx_npu__tile(const float *const *a, size_t step, const float *b, size_t depth,
-                            float *tile)
+#ifdef EPCTX_NPU__AVX2
+
+EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t step,
+                                                   const float *b, size_t depth, float *tile)
+{
+    const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    __m256 c0 = _mm256_setzero_ps(), c1 = c0, c2 = c0, c3 = c0, d0 = c0, d1 = c0, d2 = c0, d3 = c0;
+    size_t k;
+    for (k = 0; k < depth; k++) {
+        const __m256 y = _mm256_loadu_ps(b), z = _mm256_loadu_ps(b + 8);
+        __m256 x = _mm256_broadcast_ss(a0);
+        c0 = _mm256_fmadd_ps(x, y, c0);
+        d0 = _mm256_fmadd_ps(x, z, d0);
+        x = _mm256_broadcast_ss(a1);
+        c1 = _mm256_fmadd_ps(x, y, c1);
+        d1 = _mm256_fmadd_ps(x, z, d1);
+        x = _mm256_broadcast_ss(a2);
+        c2 = _mm256_fmadd_ps(x, y, c2);
+        d2 = _mm256_fmadd_ps(x, z, d2);
+        x = _mm256_broadcast_ss(a3);
+        c3 = _mm256_fmadd_ps(x, y, c3);
+        d3 = _mm256_fmadd_ps(x, z, d3);
+        a0 += step;
+        a1 += step;
+        a2 += step;
+        a3 += step;
+        b += EPCTX_NPU__COLUMNS;
+    }
+    _mm256_storeu_ps(tile, c0);
+    _mm256_storeu_ps(tile + 8, d0);
+    _mm256_storeu_ps(tile + 16, c1);
+    _mm256_storeu_ps(tile + 24, d1);
+    _mm256_storeu_ps(tile + 32, c2);
+    _mm256_storeu_ps(tile + 40, d2);
+    _mm256_storeu_ps(tile + 48, c3);
+    _mm256_storeu_ps(tile + 56, d3);
+}
+
+/* Four sums of every other row: one row alone would wait for each addition. */
+EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
+                                                  size_t depth, float *tile)
+{
+    __m256 c[4], d[4], x;
+    size_t k, j;
+    for (j = 0; j < 4; j++) {
+        c[j] = d[j] = _mm256_setzero_ps();
+    }
+    for (k = 0; k + 4 <= depth; k += 4) {
+        for (j = 0; j < 4; j++) {
+            x = _mm256_broadcast_ss(a + (k + j) * step);
+            c[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS), c[j]);
+            d[j] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + j * EPCTX_NPU__COLUMNS + 8), d[j]);
+        }
+        b += 4 * EPCTX_NPU__COLUMNS;
+    }
+    for (; k < depth; k++) {
+        x = _mm256_broadcast_ss(a + k * step);
+        c[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b), c[0]);
+        d[0] = _mm256_fmadd_ps(x, _mm256_loadu_ps(b + 8), d[0]);
+        b += EPCTX_NPU__COLUMNS;
+    }
+    _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
+    _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
+}
+
+/* Eight rows, each every `step` elements, by one or two blocks of columns. */
+EPCTX_NPU__WIDE __attribute__((always_inline)) static inline void
+epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const float *b1,
+                      size_t depth, float *tile0, float *tile1)
+{
+    const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    const float *a4 = a[4], *a5 = a[5], *a6 = a[6], *a7 = a[7];
+    __m512 c[8], d[8];
+    size_t k, at = 0, r;
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 8; r++) {
+        c[r] = d[r] = _mm512_setzero_ps();
+    }
+    for (k = 0; k < depth; k++, at += step) {
+        const float row[8] = {a0[at], a1[at], a2[at], a3[at], a4[at], a5[at], a6[at], a7[at]};
+        const __m512 y = _mm512_loadu_ps(b0 + k * EPCTX_NPU__COLUMNS);
+        const __m512 z = b1 != NULL ? _mm512_loadu_ps(b1 + k * EPCTX_NPU__COLUMNS) : y;
+        EPCTX_NPU__UNROLL
+        for (r = 0; r < 8; r++) {
+            const __m512 x = _mm512_set1_ps(row[r]);
+            c[r] = _mm512_fmadd_ps(x, y, c[r]);
+            if (b1 != NULL) {
+                d[r] = _mm512_fmadd_ps(x, z, d[r]);
+            }
+        }
+    }
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 8; r++) {
+        _mm512_storeu_ps(tile0 + r * EPCTX_NPU__COLUMNS, c[r]);
+        if (b1 != NULL) {
+            _mm512_storeu_ps(tile1 + r * EPCTX_NPU__COLUMNS, d[r]);
+        }
+    }
+}
+
+EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const float *const *a, size_t step, const float *b,
+                                                 size_t depth, float *tile)
+{
+    epctx_npu__tiles_wide(a, step, b, NULL, depth, tile, NULL);
+}
+
+EPCTX_NPU__WIDE static void epctx_npu__pair_wide(const float *const *a, size_t step, const float *b,
+                                                 size_t depth, float *tile0, float *tile1)
+{
+    epctx_npu__tiles_wide(a, step, b, b + depth * EPCTX_NPU__COLUMNS, depth, tile0, tile1);
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
+                            const float *b, size_t depth, float *tile)
 {
     size_t c;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast) {
+        epctx_npu__tile_avx2(a, step, b, depth, tile);
+        return;
+    }
+#endif
     for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH) {
         epctx_npu__tile_part(a, step, b + c, depth, tile + c);
     }
 }
 
 /* One row of the same. */
-static void epctx_npu__tile_row(const float *a, size_t step, const float *b, size_t depth,
-                                float *tile)
+static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t step, const float *b,
+                                size_t depth, float *tile)
 {
     float c[EPCTX_NPU__COLUMNS];
     size_t k, j;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast) {
+        epctx_npu__row_avx2(a, step, b, depth, tile);
+        return;
+    }
+#endif
     EPCTX_NPU__UNROLL
     for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
         c[j] = 0.0f;
@@ -1623,15 +1783,62 @@ static void epctx_npu__conv_store(float *y, size_t plane, const float *bias, siz
     }
 }
 
+/* As many output channels as can be taken eight at a time; returns their number. */
+static size_t epctx_npu__conv_wide(epctx_npu__level fast, const epctx_npu__conv *p,
+                                   const float *patch, const float *w, const float *bias, float *y,
+                                   size_t count)
+{
+    size_t oc = 0;
+#ifdef EPCTX_NPU__AVX2
+    const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
+    const size_t plane = (size_t)p->window.out_h * p->window.out_w;
+    float tiles[4 * EPCTX_NPU__TILE], *second = tiles + 2 * EPCTX_NPU__TILE;
+    size_t t, r;
+    for (; fast == EPCTX_NPU__LEVEL_AVX512 && oc + 8 <= p->out_channels; oc += 8) {
+        const float *rows[8], *b = bias != NULL ? bias + oc : NULL;
+        for (r = 0; r < 8; r++) {
+            rows[r] = w + (oc + r / 4 * 4) * depth + r % 4;
+        }
+        for (t = 0; t < count; t += 2 * EPCTX_NPU__COLUMNS) {
+            const size_t left = count - t;
+            float *to = y + oc * plane + t;
+            if (left > EPCTX_NPU__COLUMNS) {
+                const size_t rest = left - EPCTX_NPU__COLUMNS;
+                epctx_npu__pair_wide(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tiles,
+                                     second);
+                epctx_npu__conv_store(to + EPCTX_NPU__COLUMNS, plane, b, 8,
+                                      rest < EPCTX_NPU__COLUMNS ? rest : EPCTX_NPU__COLUMNS, second,
+                                      &p->act);
+            } else {
+                epctx_npu__tile_wide(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tiles);
+            }
+            epctx_npu__conv_store(to, plane, b, 8,
+                                  left < EPCTX_NPU__COLUMNS ? left : EPCTX_NPU__COLUMNS, tiles,
+                                  &p->act);
+        }
+    }
+#else
+    (void)fast;
+    (void)p;
+    (void)patch;
+    (void)w;
+    (void)bias;
+    (void)y;
+    (void)count;
+#endif
+    return oc;
+}
+
 /* All output channels of one group for `count` gathered pixels. */
-static void epctx_npu__conv_block(const epctx_npu__conv *p, const float *patch, const float *w,
-                                  const float *bias, float *y, size_t count)
+static void epctx_npu__conv_block(epctx_npu__level fast, const epctx_npu__conv *p,
+                                  const float *patch, const float *w, const float *bias, float *y,
+                                  size_t count)
 {
     const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
     const size_t plane = (size_t)p->window.out_h * p->window.out_w;
     float tile[EPCTX_NPU__TILE];
-    size_t oc, t;
-    for (oc = 0; oc < p->out_channels; oc += EPCTX_NPU__ROWS) {
+    size_t oc = epctx_npu__conv_wide(fast, p, patch, w, bias, y, count), t;
+    for (; oc < p->out_channels; oc += EPCTX_NPU__ROWS) {
         const float *rows[EPCTX_NPU__ROWS];
         size_t left = p->out_channels - oc;
         size_t valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
@@ -1641,7 +1848,7 @@ static void epctx_npu__conv_block(const epctx_npu__conv *p, const float *patch, 
         rows[3] = rows[0] + 3;
         for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
             size_t columns = count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS;
-            epctx_npu__tile(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
+            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
             epctx_npu__conv_store(y + oc * plane + t, plane, bias != NULL ? bias + oc : NULL, valid,
                                   columns, tile, &p->act);
         }
@@ -1677,7 +1884,7 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
                                                                      : EPCTX_NPU__COLUMNS,
                                       patch + t * depth);
                 }
-                epctx_npu__conv_block(p, patch, weights,
+                epctx_npu__conv_block(args->fast, p, patch, weights,
                                       bias != NULL ? bias + g * p->out_channels : NULL, y + first,
                                       count);
             }
@@ -1822,23 +2029,34 @@ static void epctx_npu__gemm_store(const epctx_npu__gemm *p, float *tile, const f
 }
 
 /* One block of columns. */
-static void epctx_npu__gemm_block(const epctx_npu__gemm *p, const float *a, const float *b,
-                                  const float *bias, float *y, size_t columns)
+static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *p, const float *a,
+                                  const float *b, const float *bias, float *y, size_t columns)
 {
-    float tile[EPCTX_NPU__TILE];
-    size_t m;
-    for (m = 0; m < p->m;) {
+    float tile[2 * EPCTX_NPU__TILE];
+    size_t m = 0;
+#ifdef EPCTX_NPU__AVX2
+    for (; fast == EPCTX_NPU__LEVEL_AVX512 && m + 8 <= p->m; m += 8) {
+        const float *rows[8];
+        size_t r;
+        for (r = 0; r < 8; r++) {
+            rows[r] = a + (m + r) * p->a_row;
+        }
+        epctx_npu__tile_wide(rows, p->a_step, b, p->k, tile);
+        epctx_npu__gemm_store(p, tile, bias, 8, columns, y + m * p->n);
+    }
+#endif
+    while (m < p->m) {
         const float *row = a + m * p->a_row;
         size_t left = p->m - m, valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
         if (valid == 1) {
-            epctx_npu__tile_row(row, p->a_step, b, p->k, tile);
+            epctx_npu__tile_row(fast, row, p->a_step, b, p->k, tile);
         } else {
             const float *rows[EPCTX_NPU__ROWS];
             rows[0] = row;
             rows[1] = row + p->a_row;
             rows[2] = valid > 2 ? rows[1] + p->a_row : row;
             rows[3] = valid > 3 ? rows[2] + p->a_row : row;
-            epctx_npu__tile(rows, p->a_step, b, p->k, tile);
+            epctx_npu__tile(fast, rows, p->a_step, b, p->k, tile);
         }
         epctx_npu__gemm_store(p, tile, bias, valid, columns, y + m * p->n);
         m += valid;
@@ -1858,8 +2076,8 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     for (g = 0; g < p->batch; g++) {
         for (n = 0; n < p->n; n += EPCTX_NPU__COLUMNS) {
             size_t columns = p->n - n < EPCTX_NPU__COLUMNS ? p->n - n : EPCTX_NPU__COLUMNS;
-            epctx_npu__gemm_block(p, a, b + n * p->k, bias != NULL ? bias + n : NULL, y + n,
-                                  columns);
+            epctx_npu__gemm_block(args->fast, p, a, b + n * p->k, bias != NULL ? bias + n : NULL,
+                                  y + n, columns);
         }
         a += p->a_batch;
         b += p->b_shared != 0 ? 0 : b_size;
@@ -2456,8 +2674,10 @@ static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__ar
     strides[1] = p->a;
     strides[2] = p->b;
     do {
-        memcpy(y, c[position[0]] != 0 ? a + position[1] * (ptrdiff_t)elem
-                                      : b + position[2] * (ptrdiff_t)elem, elem);
+        memcpy(y,
+               c[position[0]] != 0 ? a + position[1] * (ptrdiff_t)elem
+                                   : b + position[2] * (ptrdiff_t)elem,
+               elem);
         y += elem;
     } while (epctx_npu__advance(p->dims, p->rank, at, strides, position, 3));
     return EPCTX_OK;
@@ -2466,8 +2686,8 @@ static epctx_status epctx_npu__run_where(const void *params, const epctx_npu__ar
 /* -- Norm: rows of mean 0 and variance 1, then scale and shift -- */
 
 typedef struct epctx_npu__norm {
-    uint32_t rows, count; /* elements of a row */
-    uint32_t centred;     /* 0: only divided by the root of the mean square */
+    uint32_t rows, count;     /* elements of a row */
+    uint32_t centred;         /* 0: only divided by the root of the mean square */
     uint32_t inner, channels; /* element i of the tensor takes scale[i / inner % channels] */
     float epsilon;
 } epctx_npu__norm;
@@ -2527,8 +2747,9 @@ static epctx_status epctx_npu__run_norm(const void *params, const epctx_npu__arg
         float *y = (float *)args->out[0] + first;
         epctx_npu__norm_row(p, (const float *)args->in[0] + first, y);
         if ((scale != NULL || shift != NULL) && p->inner == 1 && p->channels == p->count) {
-            EPCTX_NPU__EACH(i, p->count, y[i] = y[i] * (scale != NULL ? scale[i] : 1.0f) +
-                                                (shift != NULL ? shift[i] : 0.0f););
+            EPCTX_NPU__EACH(i, p->count,
+                            y[i] = y[i] * (scale != NULL ? scale[i] : 1.0f) +
+                                   (shift != NULL ? shift[i] : 0.0f););
         } else if (scale != NULL || shift != NULL) {
             epctx_npu__norm_scale(p, scale, shift, first, y);
         }
@@ -2607,9 +2828,8 @@ typedef enum epctx_npu__join {
 static void epctx_npu__join_one(uint32_t join, uint32_t type, uint8_t *y, size_t at,
                                 const uint8_t *x, size_t from)
 {
-    static const uint8_t kinds[EPCTX_NPU__JOIN_COUNT] = {0, EPCTX_NPU__EXACT_ADD,
-                                                         EPCTX_NPU__EXACT_MUL, EPCTX_NPU__EXACT_MIN,
-                                                         EPCTX_NPU__EXACT_MAX};
+    static const uint8_t kinds[EPCTX_NPU__JOIN_COUNT] = {
+        0, EPCTX_NPU__EXACT_ADD, EPCTX_NPU__EXACT_MUL, EPCTX_NPU__EXACT_MIN, EPCTX_NPU__EXACT_MAX};
     const size_t elem = epctx_npu__elem_size(type);
     if (join == EPCTX_NPU__JOIN_NONE) {
         memcpy(y + at * elem, x + from * elem, elem);
@@ -2699,9 +2919,9 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
     }
     do {
         const ptrdiff_t base = position[0] - (ptrdiff_t)at[p->axis] * dense[p->axis];
-        epctx_status status = epctx_npu__checked(
-            epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
-            p->data_dims[p->axis], &index, error);
+        epctx_status status =
+            epctx_npu__checked(epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
+                               p->data_dims[p->axis], &index, error);
         if (status != EPCTX_OK) {
             return status;
         }
@@ -2728,8 +2948,8 @@ static bool epctx_npu__check_tuples(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__tuples *p = (const epctx_npu__tuples *)params;
     const uint32_t elem = epctx_npu__elem_size(p->type);
-    const uint64_t data = epctx_npu__mul3(p->batch, epctx_npu__walk_count(p->dims, p->depth),
-                                          p->inner);
+    const uint64_t data =
+        epctx_npu__mul3(p->batch, epctx_npu__walk_count(p->dims, p->depth), p->inner);
     const uint64_t rows = epctx_npu__mul(p->batch, p->count);
     needs->in[0] = epctx_npu__items(data, elem);
     needs->in[1] = epctx_npu__items(epctx_npu__mul(rows, p->depth), 8);
@@ -2809,8 +3029,7 @@ static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu_
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
-            const float zero =
-                zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
+            const float zero = zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
             for (i = 0; i < p->inner; i++) {
                 float v = epctx_npu__round(x[i] / scale) + zero;
                 v = v > low ? v : low; /* NaN, too */
@@ -2833,8 +3052,7 @@ static bool epctx_npu__check_dequantize(const void *params, epctx_npu__needs *ne
     needs->in[1] = epctx_npu__floats(p->channels);
     needs->in[2] = epctx_npu__items(p->channels, elem);
     needs->out[0] = epctx_npu__floats(count);
-    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 ||
-           p->type == EPCTX_ONNX_INT32;
+    return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8 || p->type == EPCTX_ONNX_INT32;
 }
 
 static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_npu__args *args,
@@ -2953,7 +3171,8 @@ static uint64_t epctx_npu__padded(uint64_t hidden)
 
 /* in: gates from the inputs [time][batch][gate][hidden]; weights packed gate by gate; bias of the
  * last gate [hidden]; peepholes [3][hidden]; first state and cell [batch][hidden]; int32 lengths.
- * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; working memory. */
+ * out: states [time][batch][hidden], then the last state and cell [batch][hidden]; working
+ * memory. */
 static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *needs)
 {
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
@@ -2977,26 +3196,27 @@ static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *nee
 }
 
 /* y = weights * x for one gate; y has room for whole blocks. */
-static void epctx_npu__gate(const epctx_npu__recurrent *p, const float *weights, uint32_t gate,
-                            const float *x, float *y)
+static void epctx_npu__gate(epctx_npu__level fast, const epctx_npu__recurrent *p,
+                            const float *weights, uint32_t gate, const float *x, float *y)
 {
     const size_t padded = (size_t)epctx_npu__padded(p->hidden);
     size_t n;
     weights += gate * padded * p->hidden;
     for (n = 0; n < p->hidden; n += EPCTX_NPU__COLUMNS) {
-        epctx_npu__tile_row(x, 1, weights + n * p->hidden, p->hidden, y + n);
+        epctx_npu__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, y + n);
     }
 }
 
-static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *const *in,
-                                 const float *x, float *work, float *h, float *c)
+static void epctx_npu__cell_lstm(epctx_npu__level fast, const epctx_npu__recurrent *p,
+                                 const float *const *in, const float *x, float *work, float *h,
+                                 float *c)
 {
     const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
     float *gi = work, *go = work + padded, *gf = go + padded, *gc = gf + padded, *t = gc + padded;
     const float *peep = in[3];
     size_t i;
     for (i = 0; i < 4; i++) {
-        epctx_npu__gate(p, in[1], (uint32_t)i, h, work + i * padded);
+        epctx_npu__gate(fast, p, in[1], (uint32_t)i, h, work + i * padded);
     }
     EPCTX_NPU__EACH(j, n, gi[j] += x[j]; gf[j] += x[2 * n + j]; gc[j] += x[3 * n + j];);
     for (i = 0; i < n && peep != NULL; i++) {
@@ -3015,23 +3235,24 @@ static void epctx_npu__cell_lstm(const epctx_npu__recurrent *p, const float *con
     EPCTX_NPU__EACH(j, n, h[j] = go[j] * t[j];);
 }
 
-static void epctx_npu__cell_gru(const epctx_npu__recurrent *p, const float *const *in,
-                                const float *x, float *work, float *h)
+static void epctx_npu__cell_gru(epctx_npu__level fast, const epctx_npu__recurrent *p,
+                                const float *const *in, const float *x, float *work, float *h)
 {
     const size_t n = p->hidden, padded = (size_t)epctx_npu__padded(n);
     float *z = work, *r = work + padded, *g = r + padded, *t = g + padded;
     const float *bias = in[2];
-    epctx_npu__gate(p, in[1], 0, h, z);
-    epctx_npu__gate(p, in[1], 1, h, r);
+    epctx_npu__gate(fast, p, in[1], 0, h, z);
+    epctx_npu__gate(fast, p, in[1], 1, h, r);
     EPCTX_NPU__EACH(j, n, z[j] += x[j]; r[j] += x[n + j];);
     epctx_npu__activate(z, n, &p->f);
     epctx_npu__activate(r, n, &p->f);
     if (p->late_reset != 0) {
-        epctx_npu__gate(p, in[1], 2, h, g);
-        EPCTX_NPU__EACH(j, n, g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
+        epctx_npu__gate(fast, p, in[1], 2, h, g);
+        EPCTX_NPU__EACH(j, n,
+                        g[j] = x[2 * n + j] + r[j] * (g[j] + (bias != NULL ? bias[j] : 0.0f)););
     } else {
         EPCTX_NPU__EACH(j, n, t[j] = r[j] * h[j];);
-        epctx_npu__gate(p, in[1], 2, t, g);
+        epctx_npu__gate(fast, p, in[1], 2, t, g);
         EPCTX_NPU__EACH(j, n, g[j] += x[2 * n + j];);
     }
     epctx_npu__activate(g, n, &p->g);
@@ -3066,11 +3287,11 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
             const size_t t = p->reverse != 0 ? (size_t)length - 1 - s : s;
             const float *x = in[0] + (t * p->batch + b) * gates * n;
             if (p->cell == EPCTX_NPU__CELL_LSTM) {
-                epctx_npu__cell_lstm(p, in, x, work, h, cells + b * n);
+                epctx_npu__cell_lstm(args->fast, p, in, x, work, h, cells + b * n);
             } else if (p->cell == EPCTX_NPU__CELL_GRU) {
-                epctx_npu__cell_gru(p, in, x, work, h);
+                epctx_npu__cell_gru(args->fast, p, in, x, work, h);
             } else {
-                epctx_npu__gate(p, in[1], 0, h, work);
+                epctx_npu__gate(args->fast, p, in[1], 0, h, work);
                 EPCTX_NPU__EACH(j, n, h[j] = work[j] + x[j];);
                 epctx_npu__activate(h, n, &p->f);
             }
@@ -3129,6 +3350,17 @@ typedef struct epctx_npu__op_info {
     bool (*check_fn)(const void *params, epctx_npu__needs *needs);
     epctx_status (*run_fn)(const void *params, const epctx_npu__args *args, epctx_error *error);
 } epctx_npu__op_info;
+
+/* What this processor can do. */
+static epctx_npu__level epctx_npu__level_here(void)
+{
+#ifdef EPCTX_NPU__AVX2
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+        return __builtin_cpu_supports("avx512f") ? EPCTX_NPU__LEVEL_AVX512 : EPCTX_NPU__LEVEL_AVX2;
+    }
+#endif
+    return EPCTX_NPU__PORTABLE;
+}
 
 static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name)                               \
@@ -3821,7 +4053,8 @@ static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_n
 
 static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const uint32_t *words,
                                            const epctx_span *inputs, const epctx_memory *outputs,
-                                           uint8_t *scratch, epctx_error *error)
+                                           uint8_t *scratch, epctx_npu__level fast,
+                                           epctx_error *error)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t *w = words + EPCTX_NPU__COMMAND_WORDS;
@@ -3839,6 +4072,7 @@ static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const u
             (o.place == EPCTX_NPU__SCRATCH ? scratch : (uint8_t *)outputs[o.index].data) + o.offset;
     }
     memcpy(&params, w, (size_t)op->param_words * 4);
+    args.fast = fast;
     return op->run_fn(&params, &args, error);
 }
 
@@ -3847,12 +4081,14 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      size_t scratch_size, epctx_error *error)
 {
     const uint32_t *words = graph->commands;
+    const epctx_npu__level fast = epctx_npu__level_here();
     epctx_status status;
     uint32_t i;
     epctx_error_clear(error);
     status = epctx_npu__check_call(graph, inputs, outputs, scratch, scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, error);
+        status =
+            epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast, error);
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
@@ -4672,8 +4908,8 @@ static float epctx_npu__f_div(float a, float b)
 
 /* -- one step each, for operators made of several -- */
 
-static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x, epctx_npu__act_kind kind,
-                                        float a, float b, uint32_t *y)
+static epctx_status epctx_npu__emit_act(epctx_npu__compiler *c, uint32_t x,
+                                        epctx_npu__act_kind kind, float a, float b, uint32_t *y)
 {
     epctx_npu__step s;
     epctx_npu__shape shape = c->tensors[x].shape;
@@ -5687,9 +5923,9 @@ static epctx_status epctx_npu__lower_pow(epctx_npu__compiler *c)
             return epctx_npu__output(c, 0, y);
         }
         if (exponent == 0.5f || exponent == -1.0f) {
-            EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT
-                                                                     : EPCTX_NPU__ACT_RECIPROCAL,
-                                               0.0f, 0.0f, &y));
+            EPCTX_NPU__TRY(epctx_npu__emit_act(
+                c, x, exponent > 0.0f ? EPCTX_NPU__ACT_SQRT : EPCTX_NPU__ACT_RECIPROCAL, 0.0f, 0.0f,
+                &y));
             return epctx_npu__output(c, 0, y);
         }
     }
@@ -6383,8 +6619,7 @@ static epctx_status epctx_npu__join_of(epctx_npu__compiler *c, uint32_t *join)
 }
 
 static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uint32_t indices,
-                                         uint32_t updates, int64_t axis, uint32_t join,
-                                         uint32_t *y)
+                                         uint32_t updates, int64_t axis, uint32_t join, uint32_t *y)
 {
     const epctx_npu__shape xs = c->tensors[x].shape, is = c->tensors[indices].shape;
     const bool scatter = updates != EPCTX_NPU__NONE;
@@ -6393,8 +6628,9 @@ static epctx_status epctx_npu__emit_pick(epctx_npu__compiler *c, uint32_t x, uin
     uint32_t at, i;
     EPCTX_NPU__TRY(epctx_npu__want_indices(c, indices, false));
     EPCTX_NPU__TRY(epctx_npu__axis(c, axis, xs.rank, 0, &at));
-    if (is.rank != xs.rank || (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
-                                           c->tensors[updates].elem != c->tensors[x].elem))) {
+    if (is.rank != xs.rank ||
+        (scatter && (!epctx_npu__same_shape(&is, &c->tensors[updates].shape) ||
+                     c->tensors[updates].elem != c->tensors[x].elem))) {
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "data, indices and updates differ in rank, shape or type");
     }
@@ -6436,8 +6672,8 @@ static epctx_status epctx_npu__lower_scatter_elements(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__input(c, 1, &indices));
     EPCTX_NPU__TRY(epctx_npu__input(c, 2, &updates));
     EPCTX_NPU__TRY(epctx_npu__join_of(c, &join));
-    EPCTX_NPU__TRY(epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0),
-                                        join, &y));
+    EPCTX_NPU__TRY(
+        epctx_npu__emit_pick(c, x, indices, updates, epctx_node_int(c->node, "axis", 0), join, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -6732,12 +6968,13 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
-/* Pixels gathered at once: about 64 KiB of them, so that large weights are read less often. */
+/* Pixels gathered at once: about 64 KiB of them, and more where a few pixels take that much, so
+ * that large weights are read less often. */
 static uint32_t epctx_npu__conv_tiles(uint64_t depth, const epctx_npu__window *w)
 {
     uint64_t all = ((uint64_t)w->out_h * w->out_w + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
-    uint64_t fit = 65536 / epctx_npu__mul(depth, EPCTX_NPU__COLUMNS * 4);
-    fit = fit > 0 ? fit : 1;
+    uint64_t fit = (depth > 1024 ? 524288 : 65536) / epctx_npu__mul(depth, EPCTX_NPU__COLUMNS * 4);
+    fit = fit > 1 ? fit / 2 * 2 : 1;
     return (uint32_t)(fit < all ? fit : all);
 }
 
@@ -6835,7 +7072,7 @@ static epctx_status epctx_npu__lower_conv(epctx_npu__compiler *c)
     return epctx_npu__output(c, 0, y);
 }
 
-/* -- ConvTranspose: a convolution with turned weights over the input spread out by the strides -- */
+/* -- ConvTranspose: a convolution with turned weights over the input spread out -- */
 
 /* Output extent of one axis, and its padding: of the result, negative where it grows. */
 static epctx_status epctx_npu__transposed_axis(epctx_npu__compiler *c, int64_t in, int64_t kernel,
@@ -6956,9 +7193,9 @@ static epctx_status epctx_npu__transposed_of(epctx_npu__compiler *c, const epctx
         p->kernel[i] = ws->dims[2 + i - shift];
         p->before[i] = pads[i - shift];
         p->after[i] = pads[spatial + i - shift];
-        EPCTX_NPU__TRY(epctx_npu__transposed_axis(
-            c, p->in[i], p->kernel[i], p->stride[i], p->dilation[i], extra[i], wanted[i],
-            &auto_pad, &p->before[i], &p->after[i], &p->out[i]));
+        EPCTX_NPU__TRY(epctx_npu__transposed_axis(c, p->in[i], p->kernel[i], p->stride[i],
+                                                  p->dilation[i], extra[i], wanted[i], &auto_pad,
+                                                  &p->before[i], &p->after[i], &p->out[i]));
     }
     return EPCTX_OK;
 }
@@ -7025,9 +7262,15 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c, bool average)
     epctx_npu__step s;
     epctx_npu__pool *p = &s.params.pool;
     uint32_t x, y;
+    int32_t type;
     EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
     EPCTX_NPU__TRY(epctx_npu__want_image(c, x));
+    type = c->tensors[x].elem;
+    if (!average && epctx_npu__elem_size(type) == 1) { /* floats hold bytes exactly */
+        EPCTX_NPU__TRY(epctx_npu__emit_cast(c, x, EPCTX_ONNX_FLOAT, &x));
+    }
+    EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
     xs = c->tensors[x].shape;
     if (epctx_node_attr(c->node, "kernel_shape") == NULL) {
         return epctx_npu__bad_attr(c, "kernel_shape", "a value, it is required");
@@ -7042,6 +7285,7 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c, bool average)
     EPCTX_NPU__TRY(epctx_npu__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &y));
     s.out = y;
     EPCTX_NPU__TRY(epctx_npu__emit(c, &s));
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, type, &y));
     return epctx_npu__output(c, 0, y);
 }
 
@@ -7160,7 +7404,8 @@ typedef enum epctx_npu__reduce_form {
     EPCTX_NPU__FORM_LOG_EXP
 } epctx_npu__reduce_form;
 
-static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c, epctx_npu__reduce_form form)
+static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c,
+                                                 epctx_npu__reduce_form form)
 {
     bool marked[EPCTX_NPU_MAX_RANK], keep = false, noop;
     uint32_t x, y, top = EPCTX_NPU__NONE, zero;
@@ -7182,8 +7427,7 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c, epctx_n
         break;
     default: /* minus the largest: no exponential overflows */
         EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
-        EPCTX_NPU__TRY(
-            epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
+        EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
         EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, top, &x));
         EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_EXP, 0.0f, 0.0f, &x));
         break;
@@ -7273,8 +7517,8 @@ static epctx_status epctx_npu__lower_hardmax(epctx_npu__compiler *c)
     uint32_t x, y, axis, ramp;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = flat = c->tensors[x].shape;
-    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank, 0,
-                                   &axis));
+    EPCTX_NPU__TRY(
+        epctx_npu__axis(c, epctx_node_int(c->node, "axis", old ? 1 : -1), shape.rank, 0, &axis));
     if (old) {
         flat.rank = 2;
         flat.dims[0] = (int64_t)epctx_npu__product(&shape, 0, axis);
@@ -7780,7 +8024,7 @@ static epctx_status epctx_npu__emit_rows(epctx_npu__compiler *c, uint32_t x, uin
     return epctx_npu__emit(c, &s);
 }
 
-/* The mean and the inverse deviation that LayerNormalization also gives, when they are asked for. */
+/* The mean and the inverse deviation that LayerNormalization also gives when asked. */
 static epctx_status epctx_npu__norm_outputs(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
                                             float epsilon)
 {
@@ -7829,8 +8073,7 @@ static epctx_status epctx_npu__lower_layer_norm_of(epctx_npu__compiler *c, bool 
         EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
     }
     shape = &c->tensors[x].shape;
-    EPCTX_NPU__TRY(
-        epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
+    EPCTX_NPU__TRY(epctx_npu__axis(c, epctx_node_int(c->node, "axis", -1), shape->rank, 0, &axis));
     n.rows = epctx_npu__product(shape, 0, axis);
     n.count = n.channels = epctx_npu__product(shape, axis, shape->rank);
     n.inner = 1;
@@ -8057,8 +8300,7 @@ static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint
     if (zero != EPCTX_NPU__NONE) {
         EPCTX_NPU__TRY(epctx_npu__alias(c, zero, &shape, 0, &zero));
     }
-    c->folding = c->tensors[x].constant &&
-                 (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
+    c->folding = c->tensors[x].constant && (zero == EPCTX_NPU__NONE || c->tensors[zero].constant);
     status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, one, zero, axis,
                                       c->tensors[x].elem, y);
     c->folding = folding;
@@ -8099,8 +8341,7 @@ static epctx_status epctx_npu__lower_matmul_integer(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &az));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &bz));
     as = &c->tensors[a].shape;
-    EPCTX_NPU__TRY(
-        epctx_npu__exact_depth(c, as->rank > 0 ? (uint64_t)as->dims[as->rank - 1] : 1));
+    EPCTX_NPU__TRY(epctx_npu__exact_depth(c, as->rank > 0 ? (uint64_t)as->dims[as->rank - 1] : 1));
     EPCTX_NPU__TRY(epctx_npu__unbiased(c, a, az, -2, &a));
     EPCTX_NPU__TRY(epctx_npu__unbiased(c, b, bz, -1, &b));
     EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
@@ -8118,8 +8359,7 @@ static epctx_status epctx_npu__dequantized(epctx_npu__compiler *c, size_t i, int
     EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
     EPCTX_NPU__TRY(epctx_npu__float_input(c, i + 1, scale));
     EPCTX_NPU__TRY(epctx_npu__input(c, i + 2, &zero));
-    c->folding = c->tensors[x].constant && c->tensors[*scale].constant &&
-                 c->tensors[zero].constant;
+    c->folding = c->tensors[x].constant && c->tensors[*scale].constant && c->tensors[zero].constant;
     status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, *scale, zero, axis,
                                       c->tensors[x].elem, y);
     c->folding = folding;
@@ -8229,9 +8469,10 @@ static epctx_status epctx_npu__emit_loss(epctx_npu__compiler *c, uint32_t x, uin
         return epctx_npu__output(c, 0, y);
     }
     EPCTX_NPU__TRY(epctx_npu__emit_reduce(
-        c, w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
-               ? EPCTX_NPU__REDUCE_MEAN
-               : EPCTX_NPU__REDUCE_SUM,
+        c,
+        w == EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))
+            ? EPCTX_NPU__REDUCE_MEAN
+            : EPCTX_NPU__REDUCE_SUM,
         y, 1, c->tensors[y].count, 1, &scalar, &y));
     if (w != EPCTX_NPU__NONE && (reduction == NULL || epctx_str_is(reduction->s, "mean"))) {
         EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, EPCTX_NPU__REDUCE_SUM, w, 1, c->tensors[w].count,
@@ -8325,7 +8566,8 @@ static epctx_status epctx_npu__rnn_acts(epctx_npu__compiler *c, epctx_npu__rnn *
     epctx_npu__act acts[3];
     uint32_t i;
     memset(acts, 0, sizeof acts);
-    if (attr != NULL && (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions)) {
+    if (attr != NULL &&
+        (attr->type != EPCTX_ATTR_STRINGS || attr->count != count * n->directions)) {
         return epctx_npu__bad_attr(c, "activations", "one list of names per direction");
     }
     for (i = 0; i < count; i++) {
@@ -8369,9 +8611,8 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     }
     n->directions = direction != NULL && epctx_str_is(direction->s, "bidirectional") ? 2 : 1;
     n->batch_first = epctx_node_int(c->node, "layout", 0) != 0;
-    hidden = epctx_node_int(c->node, "hidden_size", c->tensors[n->r].shape.rank == 3
-                                                        ? c->tensors[n->r].shape.dims[2]
-                                                        : 0);
+    hidden = epctx_node_int(c->node, "hidden_size",
+                            c->tensors[n->r].shape.rank == 3 ? c->tensors[n->r].shape.dims[2] : 0);
     if (c->tensors[n->x].shape.rank != 3 || hidden < 1 || hidden > 65536 ||
         epctx_node_attr(c->node, "clip") != NULL ||
         epctx_node_attr(c->node, "activation_alpha") != NULL ||
@@ -8408,8 +8649,8 @@ static epctx_status epctx_npu__rnn_inputs(epctx_npu__compiler *c, epctx_npu__rnn
     EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, n->peep, 2, d, 3 * hidden, 0));
     for (i = 0; i < 2; i++) {
         EPCTX_NPU__TRY(epctx_npu__rnn_shape(c, i == 0 ? n->first : n->cell, 3,
-                                            n->batch_first ? batch : d,
-                                            n->batch_first ? d : batch, hidden));
+                                            n->batch_first ? batch : d, n->batch_first ? d : batch,
+                                            hidden));
     }
     if (n->lengths != EPCTX_NPU__NONE && (c->tensors[n->lengths].elem != EPCTX_ONNX_INT32 ||
                                           c->tensors[n->lengths].count != (uint64_t)batch)) {
@@ -8562,8 +8803,8 @@ static epctx_status epctx_npu__lower_cell(epctx_npu__compiler *c, epctx_npu__cel
     n.p.cell = (uint32_t)cell;
     n.gates = epctx_npu__gates(n.p.cell);
     n.p.reverse = direction != NULL && epctx_str_is(direction->s, "reverse");
-    n.p.late_reset = cell == EPCTX_NPU__CELL_GRU &&
-                     epctx_node_int(c->node, "linear_before_reset", 0) != 0;
+    n.p.late_reset =
+        cell == EPCTX_NPU__CELL_GRU && epctx_node_int(c->node, "linear_before_reset", 0) != 0;
     n.cell = n.peep = EPCTX_NPU__NONE;
     EPCTX_NPU__TRY(epctx_npu__rnn_inputs(c, &n));
     for (d = 0; d < n.directions; d++) {
@@ -8613,14 +8854,13 @@ typedef struct epctx_npu__axis_plan {
 static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
 {
     const float at = (float)i, in = (float)p->in, out = (float)p->out;
-    const float half = epctx_npu__f_add(epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale),
-                                        -0.5f);
+    const float half =
+        epctx_npu__f_add(epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale), -0.5f);
     if (epctx_str_is(p->transform, "asymmetric")) {
         return epctx_npu__f_div(at, p->scale);
     }
     if (epctx_str_is(p->transform, "align_corners")) {
-        return p->out == 1 ? 0.0f
-                           : epctx_npu__f_div(epctx_npu__f_mul(at, in - 1.0f), out - 1.0f);
+        return p->out == 1 ? 0.0f : epctx_npu__f_div(epctx_npu__f_mul(at, in - 1.0f), out - 1.0f);
     }
     if (epctx_str_is(p->transform, "tf_half_pixel_for_nn")) {
         return epctx_npu__f_div(epctx_npu__f_add(at, 0.5f), p->scale);
@@ -8636,11 +8876,12 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
         const float first = epctx_npu__f_mul(p->start, in - 1.0f);
         const float last = epctx_npu__f_mul(p->end, in - 1.0f);
-        return p->out > 1 ? epctx_npu__f_add(
-                                first, epctx_npu__f_div(epctx_npu__f_mul(
-                                                            at, epctx_npu__f_add(last, -first)),
-                                                        out - 1.0f))
-                          : epctx_npu__f_mul(0.5f, epctx_npu__f_add(first, last));
+        return p->out > 1
+                   ? epctx_npu__f_add(
+                         first,
+                         epctx_npu__f_div(epctx_npu__f_mul(at, epctx_npu__f_add(last, -first)),
+                                          out - 1.0f))
+                   : epctx_npu__f_mul(0.5f, epctx_npu__f_add(first, last));
     }
     return half;
 }
@@ -8813,23 +9054,22 @@ static epctx_status epctx_npu__resize_attrs(epctx_npu__compiler *c, epctx_npu__a
 {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
     static const char *const old[] = {"nearest", "linear", "bilinear", NULL};
-    static const char *const transforms[] = {"half_pixel",         "pytorch_half_pixel",
-                                             "align_corners",      "asymmetric",
-                                             "tf_crop_and_resize", "half_pixel_symmetric",
-                                             "tf_half_pixel_for_nn", NULL};
+    static const char *const transforms[] = {
+        "half_pixel",         "pytorch_half_pixel",   "align_corners",        "asymmetric",
+        "tf_crop_and_resize", "half_pixel_symmetric", "tf_half_pixel_for_nn", NULL};
     static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                            "ceil", NULL};
     epctx_str mode;
     memset(p, 0, sizeof *p);
-    EPCTX_NPU__TRY(epctx_npu__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes,
-                                        &mode));
+    EPCTX_NPU__TRY(
+        epctx_npu__text_attr(c, "mode", "nearest", c->node->version < 11 ? old : modes, &mode));
     p->filter = epctx_str_is(mode, "nearest") ? EPCTX_NPU__NEAREST
                 : epctx_str_is(mode, "cubic") ? EPCTX_NPU__CUBIC
                                               : EPCTX_NPU__LINEAR;
     EPCTX_NPU__TRY(epctx_npu__text_attr(c, "coordinate_transformation_mode", "half_pixel",
                                         transforms, &p->transform));
-    EPCTX_NPU__TRY(epctx_npu__text_attr(c, "nearest_mode", "round_prefer_floor", nearests,
-                                        &p->nearest));
+    EPCTX_NPU__TRY(
+        epctx_npu__text_attr(c, "nearest_mode", "round_prefer_floor", nearests, &p->nearest));
     p->cubic = epctx_node_float(c->node, "cubic_coeff_a", -0.75f);
     p->exclude = epctx_node_int(c->node, "exclude_outside", 0) != 0;
     p->antialias = epctx_node_int(c->node, "antialias", 0) != 0;
@@ -8860,8 +9100,8 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     }
     for (i = 0; i < count; i++) {
         scales[i] = scale;
-        sizes[i] = (int64_t)epctx_npu__floor(epctx_npu__f_add(
-            epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]), 0.5f));
+        sizes[i] = (int64_t)epctx_npu__floor(
+            epctx_npu__f_add(epctx_npu__f_mul(scale, (float)shape->dims[axes[i]]), 0.5f));
     }
     return EPCTX_OK;
 }
@@ -8884,13 +9124,13 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
     } else {
-        EPCTX_NPU__TRY(epctx_npu__const_floats(c, 1, "roi", 2 * EPCTX_NPU_MAX_RANK, roi,
-                                               &roi_count));
+        EPCTX_NPU__TRY(
+            epctx_npu__const_floats(c, 1, "roi", 2 * EPCTX_NPU_MAX_RANK, roi, &roi_count));
         EPCTX_NPU__TRY(epctx_npu__const_floats(c, 2, "scales", EPCTX_NPU_MAX_RANK, scales, &count));
         EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &id));
         if (id != EPCTX_NPU__NONE) {
-            EPCTX_NPU__TRY(epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes,
-                                                 &size_count));
+            EPCTX_NPU__TRY(
+                epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
         }
         if (c->node->version >= 18) {
             const epctx_attr *attr = epctx_node_attr(c->node, "axes");
@@ -8927,11 +9167,11 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
         if (!(p.scale > 0.0f && p.scale < 1e6f)) {
             return epctx_fail(c->error, EPCTX_ERR_GRAPH, "a scale is not above 0");
         }
-        p.out = by_size ? sizes[i]
-                        : (int64_t)epctx_npu__floor(
-                              epctx_npu__f_mul(epctx_npu__f_mul((float)p.in,
-                                                                epctx_npu__f_add(p.end, -p.start)),
-                                               p.scale));
+        p.out =
+            by_size
+                ? sizes[i]
+                : (int64_t)epctx_npu__floor(epctx_npu__f_mul(
+                      epctx_npu__f_mul((float)p.in, epctx_npu__f_add(p.end, -p.start)), p.scale));
         if (p.out == p.in && (p.scale == 1.0f && p.start == 0.0f && p.end == 1.0f)) {
             continue;
         }
@@ -10102,8 +10342,7 @@ static bool epctx_npu__read_value(epctx_npu__build *b, uint32_t word, epctx_valu
 }
 
 static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
-                                     const epctx_value **outputs, size_t *count,
-                                     epctx_error *error)
+                                     const epctx_value **outputs, size_t *count, epctx_error *error)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
     size_t at;
@@ -10212,8 +10451,7 @@ static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out
 }
 
 static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
-                                     const epctx_value **outputs, size_t *count,
-                                     epctx_error *error)
+                                     const epctx_value **outputs, size_t *count, epctx_error *error)
 {
     (void)self;
     (void)build;

@@ -106,12 +106,65 @@ static int shapes(const char *folder)
     return save(&b, folder, "shapes");
 }
 
+static int indices(const char *folder)
+{
+    static const int64_t x[2] = {3, 4}, i2[2] = {2, 1}, u[2] = {2, 4}, one[1] = {1};
+    static const int8_t zero[1] = {3};
+    graph_builder b;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 2, x);
+    gb_input(&b, "i", EPCTX_ONNX_INT64, 2, i2);
+    gb_input(&b, "u", EPCTX_ONNX_FLOAT, 2, u);
+    gb_floats(&b, "s", 0, one, numbers);
+    gb_constant(&b, "z", EPCTX_ONNX_INT8, 0, one, zero);
+    gb_node(&b, "GatherElements", 13, "x,i", "a");
+    gb_node(&b, "ScatterElements", 16, "x,i,a", "b");
+    gb_attr_text(&b, "reduction", "add");
+    gb_node(&b, "GatherND", 13, "b,i", "c");
+    gb_node(&b, "ScatterND", 16, "b,i,u", "d");
+    gb_node(&b, "QuantizeLinear", 13, "d,s,z", "q");
+    gb_node(&b, "DequantizeLinear", 13, "q,s,z", "e");
+    gb_node(&b, "Less", 13, "e,x", "l");
+    gb_node(&b, "Where", 16, "l,e,x", "w");
+    gb_node(&b, "ArgMax", 13, "w", "m");
+    gb_attr_int(&b, "axis", 1);
+    gb_node(&b, "Div", 14, "m,m", "y");
+    gb_output(&b, "y");
+    gb_output(&b, "c");
+    return save(&b, folder, "indices");
+}
+
+static int sequence(const char *folder)
+{
+    static const int64_t x[3] = {3, 1, 4}, w[3] = {1, 12, 4}, r[3] = {1, 12, 3}, s[1] = {3};
+    static const int64_t one[1] = {1};
+    static const float scales[3] = {2, 1, 1.5f};
+    graph_builder b;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 3, x);
+    gb_input(&b, "l", EPCTX_ONNX_INT32, 1, one);
+    gb_floats(&b, "w", 3, w, numbers);
+    gb_floats(&b, "r", 3, r, numbers + 50);
+    gb_floats(&b, "n", 1, s, numbers);
+    gb_floats(&b, "f", 1, s, scales);
+    gb_node(&b, "LSTM", 14, "x,w,r,,l", "h,k");
+    gb_attr_int(&b, "hidden_size", 3);
+    gb_node(&b, "LayerNormalization", 17, "k,n", "o");
+    gb_node(&b, "Resize", 13, "o,,f", "y");
+    gb_attr_text(&b, "mode", "linear");
+    gb_output(&b, "y");
+    gb_output(&b, "h");
+    return save(&b, folder, "sequence");
+}
+
 int main(int argc, char **argv)
 {
     size_t i;
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         numbers[i] = (float)(i % 7) * 0.25f + 0.125f;
-    if (argc != 2 || cnn(argv[1]) || mlp(argv[1]) || shapes(argv[1])) return 1;
+    if (argc != 2 || cnn(argv[1]) || mlp(argv[1]) || shapes(argv[1]) || indices(argv[1]) ||
+        sequence(argv[1]))
+        return 1;
     printf("%d seeds\n", written);
     return 0;
 }

@@ -88,7 +88,7 @@ GB_FN void gb_output(graph_builder *b, const char *name)
     v->rank = -1;
 }
 
-/* Little-endian bytes from native numbers of 4 or 8 bytes, one byte off alignment: as in a file. */
+/* Little-endian bytes from native numbers of 1, 4 or 8 bytes, one byte off alignment: as in a file. */
 GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int rank,
                        const int64_t *dims, const void *data)
 {
@@ -98,7 +98,9 @@ GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int ran
     for (i = 0; i < count; i++) {
         uint64_t v = 0;
         uint32_t v4;
-        if (size == 4) {
+        if (size == 1) {
+            v = ((const uint8_t *)data)[i];
+        } else if (size == 4) {
             memcpy(&v4, (const uint8_t *)data + i * 4, 4);
             v = v4;
         } else {

@@ -1099,6 +1099,351 @@ TEST(cast)
     gb_free(&b);
 }
 
+/* -- elementary functions against libm -- */
+
+static double selu_of(double v)
+{
+    return 1.0507009873554805 * (v < 0 ? 1.6732632423543772 * (exp(v) - 1) : v);
+}
+
+static double gelu_of(double v)
+{
+    return 0.5 * v * (1 + erf(v / sqrt(2.0)));
+}
+
+static double mish_of(double v)
+{
+    return v * tanh(log1p(exp(v)));
+}
+
+static double softplus_of(double v)
+{
+    return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v));
+}
+
+static double reciprocal_of(double v)
+{
+    return 1 / v;
+}
+
+TEST(elementary)
+{
+    static const struct {
+        const char *op;
+        int64_t version;
+        double low, high;
+        double (*want)(double);
+    } list[] = {
+        {"Erf", 13, -5, 5, erf},
+        {"Sin", 7, -50, 50, sin},
+        {"Cos", 7, -50, 50, cos},
+        {"Tan", 7, -1.5, 1.5, tan},
+        {"Asin", 7, -1, 1, asin},
+        {"Acos", 7, -1, 1, acos},
+        {"Atan", 7, -40, 40, atan},
+        {"Sinh", 9, -8, 8, sinh},
+        {"Cosh", 9, -8, 8, cosh},
+        {"Asinh", 9, -30, 30, asinh},
+        {"Acosh", 9, 1, 30, acosh},
+        {"Atanh", 9, -0.99, 0.99, atanh},
+        {"Floor", 13, -9, 9, floor},
+        {"Ceil", 13, -9, 9, ceil},
+        {"Round", 11, -9, 9, rint},
+        {"Gelu", 20, -2, 6, gelu_of},
+        {"Selu", 6, -6, 6, selu_of},
+        {"Mish", 18, -6, 6, mish_of},
+        {"Softplus", 1, -9, 9, softplus_of},
+        {"Reciprocal", 13, 0.1, 9, reciprocal_of},
+    };
+    enum { COUNT = 1001 };
+    const int64_t dims[1] = {COUNT};
+    float x[COUNT], y[COUNT];
+    size_t i, j;
+    for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+        graph_builder b;
+        epctx_error error;
+        double worst = 0;
+        for (j = 0; j < COUNT; j++)
+            x[j] = (float)(list[i].low + (list[i].high - list[i].low) * (double)j / (COUNT - 1));
+        gb_init(&b);
+        gb_input(&b, "x", 1, 1, dims);
+        gb_node(&b, list[i].op, list[i].version, "x", "y");
+        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s: %s", list[i].op, error.message);
+        for (j = 0; j < COUNT; j++) {
+            const double want = list[i].want((double)x[j]);
+            const double d = fabs((double)y[j] - want) / (fabs(want) > 0.01 ? fabs(want) : 0.01);
+            if (!(d <= worst)) worst = d;
+        }
+        CHECK(worst < 2e-5, "%s differs by %g of its value", list[i].op, worst);
+        gb_free(&b);
+    }
+}
+
+TEST(power)
+{
+    const int64_t dims[1] = {9};
+    const float x[9] = {2, -2, 0, 0, 9, 1e-30f, -8, 1.5f, 10};
+    const float e[9] = {10, 3, 0, -1, 0.5f, -1, 0.5f, -7.25f, 38};
+    const void *in[2];
+    float y[9];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    int i;
+    in[0] = x;
+    in[1] = e;
+    out[0] = y;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_input(&b, "e", 1, 1, dims);
+    gb_node(&b, "Pow", 15, "x,e", "y");
+    gb_output(&b, "y");
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    for (i = 0; i < 9; i++) {
+        const double want = pow((double)x[i], (double)e[i]);
+        CHECK(y[i] == want || (isnan(y[i]) && isnan(want)) ||
+                  fabs(y[i] - want) <= 3e-7 * fabs(want),
+              "%g ^ %g is %g, expected %g", (double)x[i], (double)e[i], (double)y[i], want);
+    }
+    gb_free(&b);
+}
+
+/* -- normalisation -- */
+
+TEST(norm)
+{
+    const int64_t dims[3] = {2, 3, 20}, last[1] = {20}, three[1] = {3};
+    int kind;
+    for (kind = 0; kind < 3; kind++) { /* layer, root mean square, instance */
+        const char *const ops[3] = {"LayerNormalization", "RMSNormalization",
+                                    "InstanceNormalization"};
+        const int64_t versions[3] = {17, 23, 6};
+        graph_builder b;
+        epctx_error error;
+        float *x, *scale, *shift, y[120];
+        double want[120], d;
+        int r, i;
+        seed = 40;
+        gb_init(&b);
+        x = floats(&b, 120);
+        scale = floats(&b, 20);
+        shift = floats(&b, 20);
+        gb_input(&b, "x", 1, 3, dims);
+        gb_floats(&b, "s", 1, kind == 2 ? three : last, scale);
+        gb_floats(&b, "t", 1, kind == 2 ? three : last, shift);
+        gb_node(&b, ops[kind], versions[kind], kind == 1 ? "x,s" : "x,s,t", "y");
+        for (r = 0; r < 6; r++) {
+            double mean = 0, square = 0;
+            for (i = 0; i < 20; i++)
+                mean += x[r * 20 + i] / 20.0;
+            if (kind == 1) mean = 0;
+            for (i = 0; i < 20; i++)
+                square += (x[r * 20 + i] - mean) * (x[r * 20 + i] - mean) / 20.0;
+            for (i = 0; i < 20; i++) {
+                const int at = kind == 2 ? r % 3 : i;
+                want[r * 20 + i] = (x[r * 20 + i] - mean) / sqrt(square + 1e-5) * scale[at] +
+                                   (kind == 1 ? 0.0 : (double)shift[at]);
+            }
+        }
+        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+        d = difference(y, want, 120);
+        CHECK(d < 1e-6, "%s differs by %g", ops[kind], d);
+        gb_free(&b);
+    }
+}
+
+/* -- integers -- */
+
+/* Runs op(a, b) on int64. */
+static epctx_status run_ints(const char *op, const int64_t *a, const int64_t *c, void *y,
+                             epctx_error *error)
+{
+    const int64_t dims[1] = {4};
+    const void *in[2];
+    void *out[1];
+    graph_builder b;
+    epctx_status status;
+    in[0] = a;
+    in[1] = c;
+    out[0] = y;
+    gb_init(&b);
+    gb_input(&b, "a", EPCTX_ONNX_INT64, 1, dims);
+    gb_input(&b, "c", EPCTX_ONNX_INT64, 1, dims);
+    gb_node(&b, op, 14, "a,c", "y");
+    gb_output(&b, "y");
+    status = gb_run(&b, in, out, error);
+    gb_free(&b);
+    return status;
+}
+
+TEST(integers)
+{
+    const int64_t a[4] = {7, -7, INT64_MIN, 5}, c[4] = {2, 2, -1, -3};
+    const int64_t div[4] = {3, -3, INT64_MIN, -1}, mod[4] = {1, 1, 0, -1};
+    const int64_t add[4] = {9, -5, INT64_MAX, 2}, zero[4] = {1, 1, 0, 1};
+    const uint8_t less[4] = {0, 1, 1, 0};
+    int64_t y[4];
+    uint8_t bits[4];
+    epctx_error error;
+    CHECK(run_ints("Div", a, c, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, div, sizeof div);
+    CHECK(run_ints("Mod", a, c, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, mod, sizeof mod);
+    CHECK(run_ints("Add", a, c, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(y, sizeof y, add, sizeof add);
+    CHECK(run_ints("Less", a, c, bits, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(bits, sizeof bits, less, sizeof less);
+    CHECK_INT(run_ints("Div", a, zero, y, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "divided by 0");
+}
+
+/* -- indices from data: checked while running -- */
+
+static epctx_status run_indexed(const char *op, int64_t version, const int64_t *index, float *y,
+                                epctx_error *error)
+{
+    static const int64_t data[2] = {2, 3}, rows[2] = {2, 1};
+    static const float x[6] = {0, 1, 2, 3, 4, 5}, u[6] = {10, 20, 30, 40, 50, 60};
+    const bool nd = strstr(op, "ND") != NULL, scatter = strstr(op, "Scatter") != NULL;
+    const void *in[3];
+    void *out[1];
+    graph_builder b;
+    epctx_status status;
+    in[0] = x;
+    in[1] = index;
+    in[2] = u;
+    out[0] = y;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, data);
+    gb_input(&b, "i", EPCTX_ONNX_INT64, 2, rows);
+    if (scatter) gb_input(&b, "u", 1, 2, nd ? data : rows);
+    gb_node(&b, op, version, scatter ? "x,i,u" : "x,i", "y");
+    if (!nd) gb_attr_int(&b, "axis", 1);
+    gb_output(&b, "y");
+    status = gb_run(&b, in, out, error);
+    gb_free(&b);
+    return status;
+}
+
+TEST(indices)
+{
+    static const char *const ops[4] = {"GatherElements", "ScatterElements", "GatherND",
+                                       "ScatterND"};
+    static const int64_t versions[4] = {13, 16, 13, 16};
+    static const int64_t good[2] = {1, -1}, bad[3][2] = {{3, 0}, {0, -4}, {INT64_MIN, 0}};
+    static const float want[4][6] = {
+        {1, 5}, {0, 10, 2, 3, 4, 20}, {3, 4, 5, 3, 4, 5}, {0, 1, 2, 40, 50, 60}};
+    static const size_t counts[4] = {2, 6, 6, 6};
+    int i, j;
+    for (i = 0; i < 4; i++) {
+        float y[6] = {0};
+        epctx_error error;
+        CHECK(run_indexed(ops[i], versions[i], good, y, &error) == EPCTX_OK, "%s: %s", ops[i],
+              error.message);
+        CHECK(memcmp(y, want[i], counts[i] * sizeof *y) == 0, "%s: %g %g %g %g %g %g", ops[i],
+              (double)y[0], (double)y[1], (double)y[2], (double)y[3], (double)y[4], (double)y[5]);
+        for (j = 0; j < 3; j++) {
+            CHECK(run_indexed(ops[i], versions[i], bad[j], y, &error) == EPCTX_ERR_ARG,
+                  "%s takes the indices %d and %d", ops[i], (int)bad[j][0], (int)bad[j][1]);
+            CHECK_HAS(error.message, "index");
+        }
+    }
+}
+
+/* -- quantisation -- */
+
+TEST(quantize)
+{
+    const int64_t dims[1] = {8}, one[1] = {1};
+    const float x[8] = {0, 0.25f, 0.75f, -0.25f, 1000, -1000, NAN, 1.25f}, scale[1] = {0.5f};
+    const int8_t zero[1] = {3};
+    const int8_t want[8] = {3, 3, 5, 3, 127, -128, -128, 5}; /* ties go to the even number */
+    const float back[8] = {0, 0, 1, 0, 62, -65.5f, -65.5f, 1};
+    int8_t q[8];
+    float y[8];
+    const void *in[1];
+    void *out[2];
+    graph_builder b;
+    epctx_error error;
+    in[0] = x;
+    out[0] = q;
+    out[1] = y;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_floats(&b, "s", 0, one, scale);
+    gb_constant(&b, "z", EPCTX_ONNX_INT8, 0, one, zero);
+    gb_node(&b, "QuantizeLinear", 13, "x,s,z", "q");
+    gb_node(&b, "DequantizeLinear", 13, "q,s,z", "y");
+    gb_output(&b, "q");
+    gb_output(&b, "y");
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(q, sizeof q, want, sizeof want);
+    CHECK_MEM(y, sizeof y, back, sizeof back);
+    gb_free(&b);
+}
+
+/* -- recurrent networks -- */
+
+TEST(lstm)
+{
+    enum { T = 4, B = 2, I = 3, H = 5 };
+    const int64_t xs[3] = {T, B, I}, ws[3] = {1, 4 * H, I}, rs[3] = {1, 4 * H, H};
+    const int64_t bs[2] = {1, 8 * H}, two[1] = {B};
+    const int32_t bad[B] = {4, 5};
+    int32_t lengths[B] = {4, 2};
+    double want[T * B * H], h[B][H], c[B][H];
+    float *x, *w, *r, *bias, y[T * B * H];
+    const void *in[2];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    int t, n, j, k;
+    seed = 9;
+    gb_init(&b);
+    x = floats(&b, T * B * I);
+    w = floats(&b, 4 * H * I);
+    r = floats(&b, 4 * H * H);
+    bias = floats(&b, 8 * H);
+    memset(want, 0, sizeof want);
+    memset(h, 0, sizeof h);
+    memset(c, 0, sizeof c);
+    for (t = 0; t < T; t++)
+        for (n = 0; n < B; n++) {
+            double gate[4 * H];
+            if (t >= lengths[n]) continue;
+            for (j = 0; j < 4 * H; j++) {
+                gate[j] = (double)bias[j] + bias[4 * H + j];
+                for (k = 0; k < I; k++)
+                    gate[j] += (double)x[(t * B + n) * I + k] * w[j * I + k];
+                for (k = 0; k < H; k++)
+                    gate[j] += h[n][k] * r[j * H + k];
+            }
+            for (j = 0; j < H; j++) { /* in the order input, output, forget, cell */
+                c[n][j] = c[n][j] / (1 + exp(-gate[2 * H + j])) +
+                          tanh(gate[3 * H + j]) / (1 + exp(-gate[j]));
+                h[n][j] = tanh(c[n][j]) / (1 + exp(-gate[H + j]));
+                want[(t * B + n) * H + j] = h[n][j];
+            }
+        }
+    gb_input(&b, "x", 1, 3, xs);
+    gb_input(&b, "l", EPCTX_ONNX_INT32, 1, two);
+    gb_floats(&b, "w", 3, ws, w);
+    gb_floats(&b, "r", 3, rs, r);
+    gb_floats(&b, "b", 2, bs, bias);
+    gb_node(&b, "LSTM", 14, "x,w,r,b,l", "y");
+    gb_attr_int(&b, "hidden_size", H);
+    gb_output(&b, "y");
+    in[0] = x;
+    in[1] = lengths;
+    out[0] = y;
+    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(difference(y, want, T * B * H) < 1e-6, "differs by %g", difference(y, want, T * B * H));
+    memcpy(lengths, bad, sizeof bad);
+    CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "length 5");
+    gb_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(conv);
@@ -1118,5 +1463,12 @@ int main(int argc, char **argv)
     RUN(batch_normalization);
     RUN(gather);
     RUN(cast);
+    RUN(elementary);
+    RUN(power);
+    RUN(norm);
+    RUN(integers);
+    RUN(indices);
+    RUN(quantize);
+    RUN(lstm);
     return test_end();
 }
