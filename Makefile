@@ -72,7 +72,7 @@ ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
+.PHONY: all test demo fuzz plugin matrix size programs deps-build deps-demo deps-plugin deps-matrix \
         deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
@@ -97,6 +97,10 @@ matrix: deps-plugin deps-matrix build/epctx build/tests/test_plugin $(PLUGINS:%=
         $(call programs_of,$(MORE_PLATFORMS))
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
+
+## size     what the firmware of examples/firmware needs: code, RAM, stack, instructions
+size: deps-test build/epctx
+	@tests/run tests/test_firmware.sh
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)

@@ -2011,6 +2011,7 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     const uint8_t *h = blob.data;
     epctx_npu_blob info;
     epctx_status status = epctx_npu__peek(blob, &info, error);
+    memset(out, 0, sizeof *out);
     if (status != EPCTX_OK) {
         return status;
     }
