@@ -74,8 +74,8 @@ TSAN_TESTS := build/tsan/tests/test_share
 FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo bench mutate fuzz plugin matrix programs deps-build deps-demo deps-plugin \
-        deps-matrix deps-test clean help
+.PHONY: all test demo bench mutate size fuzz plugin matrix programs deps-build deps-demo \
+        deps-plugin deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -109,6 +109,10 @@ bench: build/tests/bench_weights
 ## mutate   break rules one at a time: does a test notice?
 mutate: deps-test
 	@tests/mutate.sh
+
+## size     what the firmware of examples/firmware needs: code, RAM, stack, instructions
+size: deps-test build/epctx
+	@tests/run tests/test_firmware.sh
 
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)

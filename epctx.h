@@ -7826,7 +7826,7 @@ EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 #undef EPCTX__RULE_INFO
         {"", "unknown", "", "", EPCTX_SEVERITY_HINT},
     };
-    return rules[rule >= 0 && rule < EPCTX_RULE_COUNT ? (int)rule : (int)EPCTX_RULE_COUNT];
+    return rules[(unsigned)rule < (unsigned)EPCTX_RULE_COUNT ? (int)rule : (int)EPCTX_RULE_COUNT];
 }
 
 #ifndef EPCTX_NO_WIRE

@@ -43,6 +43,11 @@
  *                                 backend is EPCTX_ERR_UNSUPPORTED          implementation file
  *   EPCTX_NPU_NO_SIMD             portable kernels only; else x86-64 uses
  *                                 AVX2 or AVX-512 where it has them         implementation file
+ *   EPCTX_NPU_SELECT              the executor has only these kernels, e.g.
+ *                                 EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(GEMM)   implementation file
+ *   EPCTX_NPU_FEW_ACTIVATIONS     and of all functions of one value, alone
+ *                                 or behind another kernel, only Relu,
+ *                                 Clip and LeakyRelu                        implementation file
  *   EPCTX_STATIC, EPCTX_NO_MALLOC, EPCTX_NO_WIRE: as in epctx.h.
  *
  * WHAT IS COMPILED
@@ -926,6 +931,13 @@ typedef enum epctx_npu__act_kind {
         EPCTX_NPU__ACT_COUNT
 } epctx_npu__act_kind;
 
+/* The last one that this build has. */
+#ifdef EPCTX_NPU_FEW_ACTIVATIONS
+#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_LEAKY
+#else
+#define EPCTX_NPU__ACT_LAST EPCTX_NPU__ACT_ATANH
+#endif
+
 typedef struct epctx_npu__act {
     uint32_t kind;
     float a, b;
@@ -946,7 +958,9 @@ static void epctx_npu__activate(float *y, size_t count, const epctx_npu__act *ac
         break;
 #define EPCTX_NPU__ACT_CASE(name, value)                                                           \
     case EPCTX_NPU__ACT_##name:                                                                    \
-        EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;);                            \
+        if (EPCTX_NPU__ACT_##name <= EPCTX_NPU__ACT_LAST) {                                        \
+            EPCTX_NPU__EACH(i, count, const float v = y[i]; y[i] = value;);                        \
+        }                                                                                          \
         break;
         EPCTX_NPU_ACT_LIST(EPCTX_NPU__ACT_CASE)
 #undef EPCTX_NPU__ACT_CASE
@@ -1076,7 +1090,7 @@ static void epctx_npu__store_int(uint8_t *data, size_t i, uint32_t type, int64_t
 
 static bool epctx_npu__act_ok(const epctx_npu__act *act)
 {
-    return act->kind < EPCTX_NPU__ACT_COUNT;
+    return act->kind <= EPCTX_NPU__ACT_LAST;
 }
 
 /* -- Move: strided copy; Transpose, Slice, Concat, Expand, Pad ... -- */
@@ -3337,6 +3351,11 @@ typedef enum epctx_npu__opcode {
         EPCTX_NPU__OP_COUNT
 } epctx_npu__opcode;
 
+#define EPCTX_NPU_OP(id) (1u << EPCTX_NPU__OP_##id)
+#ifndef EPCTX_NPU_SELECT
+#define EPCTX_NPU_SELECT UINT32_MAX
+#endif
+
 /* Room for any parameter struct, and for turning words into one without aliasing games. */
 typedef union epctx_npu__params {
 #define EPCTX_NPU__OP_MEMBER(id, text, ins, outs, required, type, name) type name;
@@ -3364,7 +3383,9 @@ static epctx_npu__level epctx_npu__level_here(void)
 
 static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name)                               \
-    {text, ins, outs, required, sizeof(type) / 4, epctx_npu__check_##name, epctx_npu__run_##name},
+    {text, ins, outs, required, sizeof(type) / 4,                                                  \
+     (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL,                  \
+     (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_ROW)
 #undef EPCTX_NPU__OP_ROW
 };
@@ -3403,6 +3424,7 @@ static epctx_status epctx_npu__layout_of(epctx_span blob, epctx_npu__layout *out
     const uint8_t *h = blob.data;
     epctx_npu_blob info;
     epctx_status status = epctx_npu__peek(blob, &info, error);
+    memset(out, 0, sizeof *out);
     if (status != EPCTX_OK) {
         return status;
     }
@@ -3721,6 +3743,12 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
         status = epctx_npu__load_str(l, w + 2, &name);
         if (status != EPCTX_OK) {
             return status;
+        }
+        if (op->check_fn == NULL) {
+            return epctx_fail(l->error, EPCTX_ERR_UNSUPPORTED,
+                              "context binary: node '%S' of graph '%S' needs %s, which "
+                              "EPCTX_NPU_SELECT leaves out",
+                              &name, &graph->info.name, op->name);
         }
         if (w[1] != EPCTX_NPU__COMMAND_WORDS +
                         (op->in_count + op->out_count) * EPCTX_NPU__OPERAND_WORDS +

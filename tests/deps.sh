@@ -178,6 +178,12 @@ want_cross() {
     have "$3" || need qemu-user
 }
 
+want_firmware() {
+    have arm-none-eabi-gcc || need gcc-arm-none-eabi
+    [ -d /usr/lib/picolibc/arm-none-eabi ] || need picolibc-arm-none-eabi
+    have qemu-system-arm || need qemu-system-arm
+}
+
 # Debian's nanopb has no .c files in its binary package. The source package comes by way of a
 # package list of our own: the system's is not changed.
 fetch_nanopb() {
@@ -352,7 +358,8 @@ test)
     want_build
     want_node
     want_test
-    for p in i386 s390x; do want_platform $p; done ;;
+    for p in i386 s390x; do want_platform $p; done
+    want_firmware ;;
 where)
     case ${2:-} in
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;

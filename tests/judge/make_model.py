@@ -9,6 +9,7 @@
     partly     as extras, with a node of an unknown domain between Conv and Relu
     dynamic    a batch dimension without a value
     double     float64 throughout
+    digits     a small network for pictures of digits: convolutions, pooling, a matrix
 """
 import os
 import sys
@@ -98,14 +99,40 @@ def make(kind):
     return model
 
 
-KINDS = ("plain", "extras", "partly", "dynamic", "double")
+def make_digits():
+    model = ModelProto(ir_version=8, producer_name="epctx tests")
+    model.opset_import.add(domain="", version=13)
+    graph = model.graph
+    graph.name = "digits"
+    value(graph.input, "picture", FLOAT, (1, 1, 28, 28))
+    value(graph.output, "scores", FLOAT, (1, 10))
+    last, channels = "picture", 1
+    for i, (more, pool) in enumerate(((8, 2), (16, 3))):
+        weights(graph, f"w{i}", FLOAT, (more, channels, 5, 5))
+        weights(graph, f"b{i}", FLOAT, (more,))
+        conv = node(graph, "Conv", f"conv{i}", (last, f"w{i}", f"b{i}"), (f"c{i}",))
+        conv.attribute.add(name="pads", type=INTS, ints=(2, 2, 2, 2))
+        node(graph, "Relu", f"relu{i}", (f"c{i}",), (f"r{i}",))
+        maxpool = node(graph, "MaxPool", f"pool{i}", (f"r{i}",), (f"p{i}",))
+        maxpool.attribute.add(name="kernel_shape", type=INTS, ints=(pool, pool))
+        maxpool.attribute.add(name="strides", type=INTS, ints=(pool, pool))
+        last, channels = f"p{i}", more
+    node(graph, "Flatten", "flatten", (last,), ("flat",))
+    weights(graph, "w", FLOAT, (256, 10))
+    weights(graph, "b", FLOAT, (10,))
+    node(graph, "Gemm", "gemm", ("flat", "w", "b"), ("scores",))
+    return model
+
+
+KINDS = ("plain", "extras", "partly", "dynamic", "double", "digits")
 
 
 def main():
     if len(sys.argv) != 3 or sys.argv[1] not in KINDS:
         sys.exit(__doc__)
     with open(sys.argv[2], "wb") as out:
-        out.write(make(sys.argv[1]).SerializeToString())
+        model = make_digits() if sys.argv[1] == "digits" else make(sys.argv[1])
+        out.write(model.SerializeToString())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+/* A firmware that finds the context binary in an EPContext model. No heap, no files, no printf: the
+ * model stands in flash, and the payload is used in place. */
+#define EPCTX_IMPLEMENTATION
+#define EPCTX_STATIC
+#define EPCTX_NO_MALLOC
+#define EPCTX_NO_STDIO
+#define EPCTX_SCAN_DEPTH 12
+#define EPCTX_SCAN_TEXT  112
+#include "epctx.h"
+
+#include "board.h"
+
+extern const uint8_t flash_file[], flash_file_end[];
+
+static bool read_flash(void *user, uint64_t offset, void *out, size_t size)
+{
+    (void)user;
+    memcpy(out, flash_file + offset, size);
+    return true;
+}
+
+int main(void)
+{
+    static epctx_scan scan;
+    epctx_source source = {NULL, read_flash, 0};
+    epctx_scan_event event;
+    source.size = (uint64_t)(flash_file_end - flash_file);
+    epctx_scan_begin(&scan, &source);
+    while ((event = epctx_scan_next(&scan, NULL)) != EPCTX_SCAN_END) {
+        if (event == EPCTX_SCAN_FAILED) {
+            board_print("not a model\n");
+            return 1;
+        }
+        if (event == EPCTX_SCAN_EPNODE && scan.node.embed_mode == 1) {
+            epctx_range payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT];
+            const uint8_t *binary = flash_file + payload.offset;
+            board_print("context binary at ");
+            board_number(payload.offset);
+            board_print(", ");
+            board_number(payload.length);
+            board_print(" bytes, begins with ");
+            board_write((const char *)binary, 8);
+            board_print(", source ");
+            board_write(scan.node.source.data, scan.node.source.size);
+            board_print("\n");
+        }
+    }
+    return 0;
+}

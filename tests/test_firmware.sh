@@ -1,0 +1,105 @@
+#!/bin/sh
+# The firmware of examples/firmware on an emulated Cortex-M4: what it prints, and what it needs.
+# Code is everything in the image but model and input: board, libc and nanopb count, too. RAM is
+# data, zeroed data and the stack at its deepest.
+set -u
+cd "$(dirname "$0")/.."
+epctx=$PWD/build/epctx
+work=$PWD/build/firmware
+status=0
+rm -rf "$work"
+mkdir -p "$work"
+
+fail() { echo "FAIL $1: $2"; status=1; }
+
+# size_of ELF SECTION: bytes
+size_of() { arm-none-eabi-size -A "$1" | awk -v name="$2" '$1 == name { print $2 }'; }
+
+# try NAME CODE RAM PROGRAM FILE INPUT FLAGS...: builds, runs, and compares with $work/NAME.expected
+# and with the most that code and RAM may be
+try() {
+    name=$1 most_code=$2 most_ram=$3 elf=$work/$1.elf
+    shift 3
+    program=$1
+    shift
+    if ! sh examples/firmware/build.sh "$program" "$elf" "$@" >"$work/log" 2>&1; then
+        cat "$work/log"
+        fail "$name" "expected to compile: $(grep -m 1 -E 'error|undefined' "$work/log")"
+        return
+    fi
+    timeout 60 qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none \
+        -serial none -semihosting-config enable=on,target=native -kernel "$elf" \
+        </dev/null >"$work/$name.said" 2>&1
+    code=$?
+    grep -v -E '^(stack|instructions) ' "$work/$name.said" >"$work/$name.found"
+    if [ "$program" = executor ]; then # within rounding: what is left is what was expected
+        awk -v file="$work/$name.expected" -v limit=64 'BEGIN { getline line < file
+            split(line, want, " ") }
+            { for (i = 2; i <= NF; i++) { d = $i - want[i]; if (d > limit || d < -limit) exit }
+              if (NF == 11) print line }' "$work/$name.found" >"$work/$name.near"
+        mv "$work/$name.near" "$work/$name.found"
+    fi
+    stack=$(awk '$1 == "stack" { print $2 }' "$work/$name.said")
+    instructions=$(awk '$1 == "instructions" { print $2 }' "$work/$name.said")
+    if [ $code -ne 0 ] || ! cmp -s "$work/$name.expected" "$work/$name.found"; then
+        fail "$name" "exit code $code, expected '$(cat "$work/$name.expected")', found \
+'$(cat "$work/$name.found")'"
+        return
+    fi
+    echo "ok $name"
+    flash=$(($(size_of "$elf" .text) + $(size_of "$elf" .data)))
+    static=$(($(size_of "$elf" .data) + $(size_of "$elf" .bss)))
+    echo "note $name: $flash bytes of code, $((static + stack)) of RAM ($stack of it stack)," \
+        "$instructions instructions"
+    if [ "$flash" -gt "$most_code" ] || [ $((static + stack)) -gt "$most_ram" ]; then
+        fail "$name size" "expected at most $most_code bytes of code and $most_ram of RAM"
+    else
+        echo "ok $name size"
+    fi
+}
+
+# ---------------------------------------------------------------- models
+
+"${PYTHON:-/usr/bin/python3}" tests/judge/make_model.py digits "$work/digits.onnx" || exit 1
+(cd "$work" && "$epctx" compile --embed -o embedded_ctx.onnx digits.onnx &&
+ "$epctx" compile digits.onnx && "$epctx" run --seed 1 --dump host digits_ctx.onnx) \
+    >"$work/log" 2>&1 || { fail models "$(tail -n 1 "$work/log")"; exit 1; }
+
+# ---------------------------------------------------------------- firmware
+
+size=$(wc -c <"$work/digits_npu.bin")
+offset=$(grep -a -b -o EPCTXNPU "$work/embedded_ctx.onnx" | head -n 1 | cut -d : -f 1)
+echo "context binary at $offset, $size bytes, begins with EPCTXNPU," \
+    "source EpctxNpuExecutionProvider" >"$work/reader.expected"
+try reader 10240 1024 reader "$work/embedded_ctx.onnx"
+
+total=$(wc -c <"$work/embedded_ctx.onnx")
+sum=$(od -An -v -t u1 "$work/digits_npu.bin" | awk '{ for (i = 1; i <= NF; i++) s += $i }
+    END { print s }')
+echo "read $total of $total bytes; context binary at $offset, sum of its bytes $sum" \
+    >"$work/stream.expected"
+try stream 10240 1664 stream "$work/embedded_ctx.onnx"
+
+kernels='(EPCTX_NPU_OP(CONV)|EPCTX_NPU_OP(POOL)|EPCTX_NPU_OP(GEMM))'
+# The bits of ten floats: the host adds in another order, so the last of 24 bits may differ.
+echo "scores$(od -An -v -t u4 "$work/host/output_0.bin" | tr -s ' \n' ' ' | sed 's/ $//')" \
+    >"$work/executor.expected"
+try executor 16384 98304 executor "$work/digits_npu.bin" "$work/host/input_0.bin" \
+    -DMEMORY_SIZE=2048 -DSCRATCH_SIZE=91136 "-DEPCTX_NPU_SELECT=$kernels" \
+    -DEPCTX_NPU_FEW_ACTIVATIONS
+
+# A damaged binary is refused, not run.
+cp "$work/digits_npu.bin" "$work/damaged.bin"
+printf '\377' | dd of="$work/damaged.bin" bs=1 seek=200 conv=notrunc 2>/dev/null
+sh examples/firmware/build.sh executor "$work/damaged.elf" "$work/damaged.bin" \
+    "$work/host/input_0.bin" -DMEMORY_SIZE=2048 -DSCRATCH_SIZE=91136 || exit 1
+timeout 60 qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none \
+    -semihosting-config enable=on,target=native -kernel "$work/damaged.elf" \
+    </dev/null >"$work/damaged.said" 2>&1
+code=$?
+if [ $code -eq 0 ] || ! grep -q '^status ' "$work/damaged.said"; then
+    fail "damaged binary" "expected a status, found exit code $code, '$(cat "$work/damaged.said")'"
+else
+    echo "ok damaged binary"
+fi
+exit $status
