@@ -16815,24 +16815,48 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     return true;
 }
 
+/* The whole sentence, however many names are in it; NULL without memory. */
+static epctx_str epctx__combine_text(epctx__combine *m, const char *format, va_list args)
+{
+    size_t capacity = 256;
+    epctx__text text;
+    epctx_str none = {NULL, 0};
+    do {
+        va_list again;
+        capacity *= 2;
+        text = epctx__text_of((char *)epctx_arena_alloc(m->c.arena, capacity), capacity);
+        if (text.data == NULL) {
+            epctx__convert_nomem(&m->c);
+            return none;
+        }
+        va_copy(again, args);
+        epctx__text_format(&text, format, again);
+        va_end(again);
+    } while (text.size + 1 >= capacity);
+    text.data[text.size] = '\0';
+    return epctx__str((const uint8_t *)text.data, text.size);
+}
+
 static bool epctx__combine_say(epctx__combine *m, size_t part, epctx_str name, const char *format,
                                ...)
 {
-    char line[640];
-    epctx__text text = epctx__text_of(line, sizeof line);
     epctx_step *step;
+    epctx_str text;
     va_list args;
     va_start(args, format);
-    epctx__text_format(&text, format, args);
+    text = epctx__combine_text(m, format, args);
     va_end(args);
+    if (text.data == NULL) {
+        return false;
+    }
     if (!epctx__list_room(m->c.arena, &m->steps, m->step_count, &m->step_room, sizeof *step)) {
         return epctx__convert_nomem(&m->c);
     }
     step = (epctx_step *)m->steps + m->step_count++;
     step->part = part;
     step->name = name;
-    step->text = epctx_arena_copy(m->c.arena, epctx__str((const uint8_t *)line, text.size));
-    return step->text != NULL || epctx__convert_nomem(&m->c);
+    step->text = text.data;
+    return true;
 }
 
 static void epctx__combine_end(const epctx__combine *m, epctx_combined *out)
@@ -19539,21 +19563,22 @@ typedef struct epctx__repair {
 static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name, const char *format,
                               ...)
 {
-    char line[640];
-    epctx__text text = epctx__text_of(line, sizeof line);
     epctx_repair_note note;
+    epctx_str text;
     va_list args;
     va_start(args, format);
-    epctx__text_format(&text, format, args);
+    text = epctx__combine_text(&r->m, format, args);
     va_end(args);
-    line[text.size] = '\0';
+    if (text.data == NULL) {
+        return false;
+    }
     r->done++;
     memset(&note, 0, sizeof note);
     note.rule = rule;
     note.info = epctx_rule_of(rule);
     note.done = true;
     note.name = name;
-    note.text = line;
+    note.text = text.data;
     if (r->note_fn != NULL) {
         r->note_fn(r->user, &note);
     }
@@ -19856,8 +19881,11 @@ static bool epctx__repair_doubled_attributes(epctx__repair *r)
                 if (!epctx__views_add(&r->m.c, &gone, attr.view)) {
                     return false;
                 }
-                epctx__repair_say(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.name,
-                                  "attribute '%S' stands once: the two were equal", &attr.name);
+                if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.name,
+                                       "attribute '%S' stands once: the two were equal",
+                                       &attr.name)) {
+                    return false;
+                }
             } else if (at == EPCTX_MAP_NONE &&
                        (!epctx__combine_put(&r->m, &names, attr.name, (uint32_t)all.count) ||
                         !epctx__views_add(&r->m.c, &all, attr.view))) {
@@ -20023,8 +20051,8 @@ static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view ow
                 return false;
             }
         } else if (epctx__same_bytes(((const epctx_view *)all.list)[at], view)) {
-            epctx__repair_say(r, rule, name, "'%S' stands once: the two were equal", &name);
-            if (!epctx__views_add(&r->m.c, &gone, view)) {
+            if (!epctx__views_add(&r->m.c, &gone, view) ||
+                !epctx__repair_say(r, rule, name, "'%S' stands once: the two were equal", &name)) {
                 return false;
             }
         }
@@ -20574,9 +20602,10 @@ static bool epctx__repair_unused(epctx__repair *r)
         return false;
     }
     for (i = 0; i < changes.count; i++) {
-        if (changes.items[i].kind == EPCTX_CHANGE_PRUNED) {
-            epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
-                              "the initializer goes, %u bytes", changes.items[i].size);
+        if (changes.items[i].kind == EPCTX_CHANGE_PRUNED &&
+            !epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
+                               "the initializer goes, %u bytes", changes.items[i].size)) {
+            return false;
         }
     }
     return true;
@@ -20665,8 +20694,8 @@ static void epctx__repair_count(void *user, const epctx_finding *finding)
 static void epctx__repair_left(void *user, const epctx_finding *finding)
 {
     epctx__repair *r = (epctx__repair *)user;
-    char line[640];
-    epctx__text text = epctx__text_of(line, sizeof line);
+    char line[1024];
+    epctx_str parts[4];
     const char *why = finding->info.fix;
     epctx_repair_note note;
     size_t i;
@@ -20679,11 +20708,13 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
             why = "only the model before compilation knows: give it as the source";
         }
     }
-    epctx__text_str(&text, finding->message, strlen(finding->message));
-    epctx__text_str(&text, " (", 2);
-    epctx__text_str(&text, why, strlen(why));
-    epctx__text_char(&text, ')');
-    line[text.size] = '\0';
+    parts[0] = epctx_str_of(finding->message);
+    parts[1] = epctx_str_of(" (");
+    parts[2] = epctx_str_of(why);
+    parts[3] = epctx_str_of(")");
+    if (epctx__join(line, sizeof line, parts, 4, "a message", NULL) != EPCTX_OK) {
+        line[0] = '\0';
+    }
     r->left++;
     memset(&note, 0, sizeof note);
     note.rule = finding->rule;

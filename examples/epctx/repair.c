@@ -102,13 +102,13 @@ const cli_command cli_repair = {
     "repair",
     "[--rules LIST] [--source MODEL] [--ep NAME]\n                   " OUTPUT_USAGE " FILE",
     "put right what lint finds",
-    "Repairs what has one right answer, in the model, in the files beside it, or in the model that\n"
-    "it was compiled from; tells what was repaired and what is left, and why. Exit code 3: written,\n"
-    "but findings are left.\n\n"
-    "  --rules LIST         only these, by id or name, e.g. E003,stale-compatibility; hints are\n"
-    "                       repaired only when they are named\n"
+    "Repairs what has one right answer, in the model, in the files beside it, or in the model\n"
+    "that it was compiled from; tells what was repaired and what is left, and why.\n"
+    "Exit code 3: written, but findings are left.\n\n"
+    "  --rules LIST         only these, by id or name, e.g. E003,compatibility-stale; hints only\n"
+    "                       when they are named\n"
     "  --source MODEL       the model before compilation: types and weights that are lost\n"
-    "  --ep NAME            judge by the rules of this EP, and name it as the source where none is\n"
+    "  --ep NAME            judge by the rules of this EP, and make it the source where none is\n"
     OUTPUT_HELP,
     run,
 };

@@ -170,7 +170,7 @@ static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs)
     if (chosen != NULL && (w->graph != NULL || children(graphs) == 1))
         return read_binary_graph(w, root, chosen);
     fprintf(stderr, "epctx: %s: %s:", w->io,
-            w->graph != NULL ? "no graph of that name; it has" : "several graphs, choose by --graph");
+            w->graph != NULL ? "no graph of that name; it has" : "several graphs: --graph");
     for (graph = graphs->first; graph != NULL; graph = graph->next) {
         const json *name = json_find(graph, "info.graphName");
         if (name != NULL) fprintf(stderr, " %.*s", (int)name->text.size, name->text.data);
@@ -381,8 +381,8 @@ const cli_command cli_wrap = {
     "  --ep NAME            whose binary it is: qnn, openvino, tensorrt ... (epctx lint --help)\n"
     "  --inputs LIST        its inputs, in order\n"
     "  --outputs LIST       its outputs, in order\n"
-    "  --io FILE.json       both from a QNN description: what qnn-context-binary-utility prints, or\n"
-    "                       the converter's model_net.json\n"
+    "  --io FILE.json       both from a QNN description: of qnn-context-binary-utility, or the\n"
+    "                       converter's model_net.json\n"
     "  --graph NAME         which of several graphs in that description\n"
     "  --quantized-io       leave quantized values as they are in the binary\n"
     "  --name GRAPH         name of the graph in the binary; becomes the node's name\n"

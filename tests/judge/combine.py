@@ -94,8 +94,24 @@ def rename(graph, names, nodes):
 
 
 def renames(report, number, kind):
-    """new -> old, from the plan."""
-    out = {}
+    """new -> old, from the plan; it cuts names of more than 200 letters, they lose their prefix."""
+    class Names(dict):
+        def __contains__(self, name):
+            return dict.__contains__(self, name) or len(name) > 197
+
+        def __missing__(self, name):
+            return self.get(name, name)
+
+        def get(self, name, other=None):
+            if not dict.__contains__(self, name) and len(name) > 197:
+                return name.removeprefix(f"m{number}_")
+            return dict.get(self, name, other)
+
+        def __or__(self, more):
+            both = Names(self)
+            both.update(more)
+            return both
+    out = Names()
     start = f"model {number}: {kind} '"
     for line in report["changes"]:
         if line.startswith(start) and "' is now '" in line:
