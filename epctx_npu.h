@@ -340,6 +340,11 @@ extern "C" {
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
+#ifdef __OPTIMIZE__
+#define EPCTX_NPU__INLINE inline __attribute__((always_inline))
+#else
+#define EPCTX_NPU__INLINE
+#endif
 #endif
 
 /* ================================================================================================
@@ -1561,9 +1566,9 @@ EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, c
 }
 
 /* Eight rows, each every `step` elements, by one or two blocks of columns. */
-EPCTX_NPU__WIDE __attribute__((always_inline)) static inline void
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const float *b1,
-                      size_t depth, float *tile0, float *tile1)
+                      size_t depth, float *tile0, float *tile1, bool two)
 {
     const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
     const float *a4 = a[4], *a5 = a[5], *a6 = a[6], *a7 = a[7];
@@ -1576,12 +1581,12 @@ epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const
     for (k = 0; k < depth; k++, at += step) {
         const float row[8] = {a0[at], a1[at], a2[at], a3[at], a4[at], a5[at], a6[at], a7[at]};
         const __m512 y = _mm512_loadu_ps(b0 + k * EPCTX_NPU__COLUMNS);
-        const __m512 z = b1 != NULL ? _mm512_loadu_ps(b1 + k * EPCTX_NPU__COLUMNS) : y;
+        const __m512 z = two ? _mm512_loadu_ps(b1 + k * EPCTX_NPU__COLUMNS) : y;
         EPCTX_NPU__UNROLL
         for (r = 0; r < 8; r++) {
             const __m512 x = _mm512_set1_ps(row[r]);
             c[r] = _mm512_fmadd_ps(x, y, c[r]);
-            if (b1 != NULL) {
+            if (two) {
                 d[r] = _mm512_fmadd_ps(x, z, d[r]);
             }
         }
@@ -1589,7 +1594,7 @@ epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const
     EPCTX_NPU__UNROLL
     for (r = 0; r < 8; r++) {
         _mm512_storeu_ps(tile0 + r * EPCTX_NPU__COLUMNS, c[r]);
-        if (b1 != NULL) {
+        if (two) {
             _mm512_storeu_ps(tile1 + r * EPCTX_NPU__COLUMNS, d[r]);
         }
     }
@@ -1598,13 +1603,13 @@ epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const
 EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const float *const *a, size_t step, const float *b,
                                                  size_t depth, float *tile)
 {
-    epctx_npu__tiles_wide(a, step, b, NULL, depth, tile, NULL);
+    epctx_npu__tiles_wide(a, step, b, NULL, depth, tile, NULL, false);
 }
 
 EPCTX_NPU__WIDE static void epctx_npu__pair_wide(const float *const *a, size_t step, const float *b,
                                                  size_t depth, float *tile0, float *tile1)
 {
-    epctx_npu__tiles_wide(a, step, b, b + depth * EPCTX_NPU__COLUMNS, depth, tile0, tile1);
+    epctx_npu__tiles_wide(a, step, b, b + depth * EPCTX_NPU__COLUMNS, depth, tile0, tile1, true);
 }
 
 #endif /* EPCTX_NPU__AVX2 */

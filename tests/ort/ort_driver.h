@@ -391,7 +391,8 @@ static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
  * much from itself between optimization levels. */
 static double ort_relative;
 
-/* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5). */
+/* Same shapes, same types, same numbers (floats within rtol 1e-3 and atol 1e-5, and 1e-5 of the
+ * largest number: sums are ordered differently). */
 static bool ort_same(const ort_values *a, const ort_values *b)
 {
     size_t i, k;
@@ -448,7 +449,8 @@ static bool ort_same(const ort_values *a, const ort_values *b)
         for (k = 0; k < size_a / sizeof(float); k++) {
             const double got = (double)((const float *)data_a)[k];
             const double want = (double)((const float *)data_b)[k];
-            if (fabs(got - want) <= 1e-5 + 1e-3 * fabs(want) + ort_relative * largest ||
+            if (fabs(got - want) <=
+                    1e-5 * (1 + largest) + 1e-3 * fabs(want) + ort_relative * largest ||
                 (isnan(got) && isnan(want)) || !(got < want || got > want)) {
                 continue;
             }
