@@ -42,7 +42,7 @@ CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
 ORT_TESTS    := tests/test_plugin.c
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
-FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c)
+FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
 # The fuzzers take longest, so they start first.
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
 TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
@@ -69,7 +69,7 @@ programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
-FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
+FUZZERS    := $(addprefix build/,$(basename $(FUZZ_SOURCES)))
 
 .DELETE_ON_ERROR:
 .PHONY: all test demo fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
@@ -189,6 +189,15 @@ build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
 
 build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx.a
 	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
+
+# libprotobuf is C++, so is what compares it with us.
+build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.desc epctx.h
+	clang++ -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -O1 -g \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< \
+	    build/fuzz/libepctx.a $(LIBS) -lprotobuf -o $@
+build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
+	@mkdir -p $(@D)
+	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its name
