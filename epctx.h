@@ -57,6 +57,7 @@
  *   epctx_str / epctx_span borrow from the source bytes or from that arena; they live until the
  *   model is closed, and views of a message until that message is edited. Nothing is copied while
  *   reading. A path given to an open function is copied. A source buffer must outlive its model.
+ *   Edits copy names and borrow payloads: tensor data, attribute values, parts of other models.
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
@@ -76,8 +77,8 @@
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
- *   only what it says; unknown fields, field order, odd varints, functions and producer survive.
- *   epctx_undo() restores the former bytes exactly.
+ *   only what it says, at any depth; unknown fields, field order, odd varints, functions and
+ *   producer survive. epctx_undo() restores the former bytes exactly.
  *
  * NANOPB
  *   Used at tag, varint and stream level, never through message descriptors. pb.h must see the
@@ -87,7 +88,7 @@
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>check >>scan
- *   >>edit >>partition >>ep >>gen >>load >>implementation
+ *   >>edit >>convert >>partition >>ep >>gen >>load >>implementation
  */
 
 #ifndef EPCTX_H
@@ -345,6 +346,9 @@ typedef struct epctx_io {
      * when a part of `name` has become a link since. */
     epctx_status (*map_inside_fn)(void *user, const char *root, const char *name,
                                   epctx_mapping *out, epctx_error *error);
+    /* May be NULL. Makes `to` a second name of the file `from`: EPCTX_ERR_EXISTS when there is a
+     * `to`, EPCTX_ERR_UNSUPPORTED where files have one name only. */
+    epctx_status (*link_fn)(void *user, const char *from, const char *to, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
@@ -364,7 +368,9 @@ typedef enum epctx_wire {
     EPCTX_WIRE_FIXED32 = 5
 } epctx_wire;
 
-/* A message: source bytes, or (slot != NULL) a message of the model's tree that may be edited. */
+/* The payload of a field, mostly a message. `slot` is its place in the model's tree: the field
+ * itself or, while nothing around it was edited, the nearest field outside; NULL for bytes of no
+ * model. */
 typedef struct epctx_view {
     const struct epctx_slot *slot;
     const uint8_t *data;
@@ -381,6 +387,7 @@ typedef struct epctx_field {
 
 /* Position in a message, optionally only the fields of one number. Copy it to keep a place. */
 typedef struct epctx_cursor {
+    const struct epctx_slot *owner; /* of the views it gives */
     const struct epctx_slot *slot;
     const uint8_t *next;
     const uint8_t *end;
@@ -838,6 +845,8 @@ typedef enum epctx_confidence {
 #define EPCTX_NO_DOTS           0x100u /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u /* embedded works with one partition only */
 #define EPCTX_ONLY_EMBEDDED     0x400u /* reads no file */
+#define EPCTX_IO_NAMES          0x800u /* finds inputs and outputs in the binary by value name */
+#define EPCTX_ALL_NAME          0x1000u /* external: every node is primary and names the binary */
 
 struct epctx_profile;
 struct epctx_epnode;
@@ -1355,28 +1364,144 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
 
-/* The edits below take views of the main graph's direct children (nodes, initializers, values) or
- * of the model's (opset imports, metadata). They are visible at once in every new view. */
+/* -- edits --
+ *
+ * They take views at any depth, of any message of the model, and are visible at once in every view
+ * that is made afterwards. What was read before stays readable, and a view from before still leads
+ * an edit to its field while that exists. When an edit fails, the model is as before.
+ *
+ * Names and other text are copied into the model's arena. Payloads are borrowed and must stay valid
+ * until the model is closed: the values of STRING and STRINGS attributes, the data of tensors,
+ * epctx_set_data, and everything that is copied from a view.
+ *
+ * `after` says where a new field goes: behind that field; an empty view: behind the last of its
+ * kind; the view of the message it goes into: in front of the first of its kind. Whoever adds many
+ * saves a search when `after` is what was placed before. `placed` (may be NULL) gets the view of
+ * the new field.
+ * Errors: ARG for a view that is not of this model or that was removed, and for the wrong kind of
+ * message; GRAPH when the model has singular messages twice, which can be read but not edited;
+ * LIMIT when messages would be nested too deep; NOMEM. */
+
+/* An empty model: an empty graph and the IR version. */
+EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
+                                       const epctx_open_opts *opts, epctx_error *error);
 
 /* Number to hand to epctx_undo; undo takes back every edit made since, to the byte. */
 EPCTX_API size_t epctx_edit_mark(const epctx_model *model);
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark);
+
 /* Removes the field that holds `view`. */
 EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error);
-/* Inserts a node after `after` (an empty view: after the last node). Attributes of type INT, FLOAT,
- * STRING, INTS, FLOATS and STRINGS. Strings are not copied: they must stay valid until the model is
- * closed. `placed` (may be NULL) gets the view of the new node. */
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view after,
-                                      epctx_view *placed, epctx_error *error);
-/* Adds value_info to the main graph. Names are not copied here and below, as in epctx_put_node. */
-EPCTX_API epctx_status epctx_put_value(epctx_model *model, const epctx_value *value,
-                                       epctx_error *error);
+/* Moves a field to another place in its message: nodes, graph inputs and outputs ... */
+EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
+                                  epctx_view *placed, epctx_error *error);
+/* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
+ * another model, which must stay open as long as this one; it is copied as it is now. */
+EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
+                                      epctx_view other, epctx_view after, epctx_view *placed,
+                                      epctx_error *error);
+
+/* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
+ * stands there, one is left, in the place of the last; one that says the same stays as it is. An
+ * over-long length keeps its width when the new one fits. */
+EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error);
+EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
+                                     int64_t value, epctx_error *error);
+/* epctx_set_str that borrows. */
+EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_span data, epctx_error *error);
+/* Removes every field of that number. */
+EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
+                                         epctx_error *error);
+/* Adds one string to a repeated field, e.g. an input to a node. */
+EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error);
+/* Replaces one string, given by the body of its field, e.g. one input of a node. */
+EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                         epctx_error *error);
+
+/* Sets an attribute of a node. One that is there keeps its place, its doc string and its unknown
+ * fields; its type may change. All types that a record holds: numbers, strings and lists of them,
+ * a tensor with its data (not of strings), a graph. Others are ERR_UNSUPPORTED: copy them. */
+EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                      epctx_error *error);
+/* The same from an attribute of any node of any model. */
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error);
+/* Removes an attribute; no error when there is none. */
+EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
+                                        epctx_error *error);
+
+/* Adds a node to a graph or function; an empty view is the main graph, here and below. Attributes
+ * as in epctx_set_attr. */
+EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
+                                      epctx_view after, epctx_view *placed, epctx_error *error);
+/* Adds a graph input, graph output, value_info, initializer (raw data). elem_type 0: no type. */
+EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
+                                        const epctx_value *value, epctx_view after,
+                                        epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error);
+EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
+                                        const epctx_tensor *tensor, epctx_view after,
+                                        epctx_view *placed, epctx_error *error);
+
 /* Adds an opset import, or does nothing when the domain is already imported. */
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error);
-/* Sets a metadata_props entry; an entry with that key keeps its place. */
+/* Adds an opset import, or changes the version of the one that is there. */
+EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                       epctx_error *error);
+EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error);
+/* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
+ * epctx_owner), external_data of a tensor (13). An entry with that key keeps its place. */
+EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_str key, epctx_str value, epctx_error *error);
+EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                        epctx_str key, epctx_error *error);
+/* The same for the metadata_props of the model. */
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error);
+EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
+
+/* How values and nodes get other names. NULL stands for all defaults. */
+typedef struct epctx_name_opts {
+    const epctx_profile *profile; /* default: of each node's source */
+    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
+    bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
+} epctx_name_opts;
+
+/* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
+ * the name stands: nodes, graph inputs and outputs, initializers, value_info, quantization
+ * annotations, sharding, training, and subgraphs that do not define the name themselves. Takes one
+ * walk for any number of names; names may be swapped; names that do not occur are passed over.
+ * `uses` (may be NULL) gets how many places changed. EPCTX_ERR_EXISTS when a new name is in use,
+ * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
+ * by name (EPCTX_IO_NAMES). */
+EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
+                                           const epctx_str *from, const epctx_str *to, size_t count,
+                                           const epctx_name_opts *opts, size_t *uses,
+                                           epctx_error *error);
+
+/* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
+ * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
+ * no secondary nodes, or opts->one_graph says so. EPCTX_ERR_EXISTS when another node has the
+ * name. */
+EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+                                         const epctx_name_opts *opts, epctx_error *error);
+/* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
+ * training graphs included) that have a name. Refused as above; then no name changes.
+ * partition_name stays: where it is a key, it is one into the binary. `count` (may be NULL) gets
+ * the number of nodes. */
+EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
+                                    const epctx_name_opts *opts, size_t *count, epctx_error *error);
+
 /* Expands every message of the model, so that writing re-emits each one from its parts. The bytes
  * stay the same; tests use it. */
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error);
@@ -1386,9 +1511,187 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 /* Writes the model to a nanopb stream. */
 EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
                                                 epctx_error *error);
-/* Writes to a file through the model's io: temp file, fsync, rename. */
+
+/* What happens to a file that an output would replace. */
+typedef enum epctx_overwrite {
+    EPCTX_OVERWRITE_REPLACE = 0,
+    EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
+    EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
+} epctx_overwrite;
+
+/* Longest model that protobuf readers take, ONNX Runtime among them. */
+#define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
+
+typedef struct epctx_write_opts {
+    epctx_overwrite overwrite;
+    bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
+    char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
+    size_t backup_capacity;
+} epctx_write_opts;
+
+/* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, a
+ * link stays a link. `opts` NULL means defaults. Windows does not replace a file that is mapped:
+ * not the model's own source, then. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
-                                              epctx_error *error);
+                                              const epctx_write_opts *opts, epctx_error *error);
+/* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
+ * or device (PATH), and `overwrite` allows it (EXISTS). */
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error);
+/* Gives an existing file its backup name, as a second name or, where there is none, as a copy.
+ * `backup` gets it. Call it last before the file is replaced. */
+EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
+                                           size_t capacity, epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>convert: contexts and weights, in the model or in files
+ *
+ * A conversion edits an open model and tells in epctx_changes what it did and which files must
+ * stand beside the result; nothing is written. epctx_write_group then writes model and files so
+ * that no crash can mix generations. Payloads are not copied: they stay in the mapped files until
+ * they are written, so that a conversion of gigabytes needs no memory. epctx_undo takes back a
+ * conversion as any other edit; one that fails leaves the model as it was.
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* A file that is written together with a model. */
+typedef struct epctx_output_file {
+    const char *path;        /* terminated */
+    const char *name;        /* as the model names it: relative to the model's folder */
+    const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
+    size_t part_count;
+    uint64_t size; /* of all parts */
+    bool kept;     /* set by epctx_write_group: it stood there already, with the same bytes */
+} epctx_output_file;
+
+typedef enum epctx_change_kind {
+    EPCTX_CHANGE_EMBEDDED = 0, /* a context came into its node */
+    EPCTX_CHANGE_EXTRACTED,    /* a context went into a file */
+    EPCTX_CHANGE_FOLLOWED,     /* a secondary node has the embed mode of its primary one */
+    EPCTX_CHANGE_INLINED,      /* an initializer came into the model */
+    EPCTX_CHANGE_EXTERNAL,     /* an initializer went into a file, or refers to another one */
+    EPCTX_CHANGE_PRUNED,       /* an initializer that nothing reads is gone */
+    EPCTX_CHANGE_SOURCE,       /* a node names the source model `file`, or no longer does */
+    EPCTX_CHANGE_SKIPPED,      /* left as it is; `reason` says why */
+    EPCTX_CHANGE_COUNT
+} epctx_change_kind;
+
+/* "embedded", "extracted" ... */
+EPCTX_API const char *epctx_change_name(epctx_change_kind kind);
+
+typedef struct epctx_change {
+    epctx_change_kind kind;
+    epctx_str name;     /* of the node or of the initializer */
+    epctx_str file;     /* the file it comes from or goes to; empty: none */
+    uint64_t size;      /* bytes of the context or of the tensor */
+    const char *reason; /* SKIPPED: why; otherwise NULL */
+} epctx_change;
+
+/* What a conversion did. Everything lives until the model is closed. */
+typedef struct epctx_changes {
+    const epctx_change *items; /* in the order of the model */
+    size_t count;
+    size_t done; /* items that are not SKIPPED */
+    epctx_output_file *files;
+    size_t file_count;
+} epctx_changes;
+
+typedef struct epctx_convert_opts {
+    const char *node;              /* only nodes of this name; default every EPContext node */
+    const epctx_profile *profile;  /* the rules of this EP; default: each node by its source */
+    const char *context_file_path; /* ep.context_file_path: its folder has the binaries; default the
+                                      model's folder */
+    const char *output_path;       /* where the model will be written: names and folder of new files
+                                      come from it; default the path it was opened from */
+    const char *name;              /* file name of a context or of the weights, relative to the
+                                      model, with {stem} {model} {file} as in epctx_profile.binary
+                                      and {node}; default the EP's own, for weights {file}.data */
+    uint64_t threshold;            /* initializers of fewer bytes stay; epctx_init_external */
+    uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
+    const char *source;            /* model with the weights, relative to the model's folder;
+                                      default onnx_model_filename; epctx_weightless */
+} epctx_convert_opts;
+
+/* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
+ * secondary nodes follow where the EP stores the mode in them; where all nodes name one binary
+ * (OpenVINO) the first one takes it. EPCTX_ERR_UNSUPPORTED where the EP could not load the result,
+ * EPCTX_ERR_LIMIT where the model would have 2 GiB or more, EPCTX_ERR_NO_NODES without an EPContext
+ * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file. `opts` may be NULL, here and below. */
+EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                   epctx_changes *changes, epctx_error *error);
+/* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. */
+EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                     epctx_changes *changes, epctx_error *error);
+
+/* External initializers of the main graph and of its bodies come into the model. */
+EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error);
+/* Initializers of `threshold` bytes and more go into one file. Strings, sparse initializers and
+ * attribute tensors stay, because ORT does not look for them in files. */
+EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
+                                           epctx_changes *changes, epctx_error *error);
+/* Initializers that nothing reads go. One that makes an input optional, that a body captures or
+ * that a quantization annotation or training names is read. */
+EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error);
+
+/* A weightless model has EPContext nodes that take their weights as inputs (ORT's
+ * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
+ * each of them a reference into the source model (or into its data file) where the bytes are equal,
+ * and stores onnx_model_filename where it is missing. EPCTX_ERR_UNSUPPORTED when no EPContext node
+ * takes weights: they are in its binary, out of reach for everyone but the EP. */
+EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error);
+/* The way back: the weights that EPContext nodes take come into the model, and a node that took
+ * weights forgets onnx_model_filename. EPCTX_ERR_UNSUPPORTED for binaries without weights. */
+EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
+                                            epctx_changes *changes, epctx_error *error);
+
+/* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
+ * durable under a temporary name before the first one is replaced. After a crash at any point there
+ * is the old set, the new set, or files without a model; never a model with a file of another
+ * generation. `opts` are those of epctx_model_write_file, for the model; `overwrite` says what
+ * happens to files: one that stands there with the same bytes is kept in any case. A failure puts
+ * back what was there. A file is one call of write_fn where it is one part. */
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error);
+/* Whether epctx_write_group could write, as far as can be known beforehand. Changes nothing. */
+EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error);
+
+typedef struct epctx_move_opts {
+    const epctx_profile *profile;     /* default: each node by its source */
+    const epctx_io *io;               /* default epctx_io_files() */
+    const epctx_allocator *allocator; /* default malloc */
+    bool dry_run;                     /* judge only */
+} epctx_move_opts;
+
+typedef struct epctx_move_report {
+    size_t model_count; /* models that named the file, */
+    size_t node_count;  /* with how many nodes */
+    uint64_t size;      /* of the file */
+    bool linked;        /* nothing had to be copied */
+} epctx_move_report;
+
+/* Renames a context binary, also into another folder, together with every node of `models` that
+ * names it. The new name is made first, then each model is replaced, then the old name goes: every
+ * state in between loads, and the same call again completes what a crash interrupted. Models that
+ * do not name the file are left alone; EPCTX_ERR_NOT_FOUND when none does. `moved_fn` (may be NULL)
+ * hears the path of each model with its number of nodes. `report` may be NULL. */
+EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
+                                         const char *const *models, size_t count,
+                                         const epctx_move_opts *opts,
+                                         void (*moved_fn)(void *user, const char *model,
+                                                          size_t nodes),
+                                         void *user, epctx_move_report *report,
+                                         epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2629,6 +2932,33 @@ static epctx_status epctx__file_remove(void *user, const char *path, epctx_error
     return status;
 }
 
+static epctx_status epctx__file_link(void *user, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    DWORD code;
+    epctx_status status = epctx__wide(from, wide_from, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        status = epctx__wide(to, wide_to, error);
+    }
+    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
+        return status;
+    }
+    code = GetLastError();
+    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
+        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+        epctx_blame(error, to, NULL, NULL);
+        return EPCTX_ERR_EXISTS;
+    }
+    if (code == ERROR_NOT_SUPPORTED || code == ERROR_INVALID_FUNCTION ||
+        code == ERROR_TOO_MANY_LINKS || code == ERROR_NOT_SAME_DEVICE) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
+    }
+    return epctx__io_error(error, "link", to);
+}
+
 /* MOVEFILE_WRITE_THROUGH has done it. */
 static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
 {
@@ -2891,6 +3221,25 @@ static epctx_status epctx__file_remove(void *user, const char *path, epctx_error
     return unlink(path) == 0 ? EPCTX_OK : epctx__io_error(error, "remove", path);
 }
 
+static epctx_status epctx__file_link(void *user, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    (void)user;
+    if (link(from, to) == 0) {
+        return EPCTX_OK;
+    }
+    if (errno == EEXIST) {
+        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+        epctx_blame(error, to, NULL, NULL);
+        return EPCTX_ERR_EXISTS;
+    }
+    if (errno == EPERM || errno == EMLINK || errno == EXDEV || errno == ENOSYS ||
+        errno == EOPNOTSUPP) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
+    }
+    return epctx__io_error(error, "link", to);
+}
+
 static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
 {
     char folder[EPCTX_PATH_MAX];
@@ -2937,6 +3286,7 @@ EPCTX_API const epctx_io *epctx_io_files(void)
         epctx__file_remove,
         epctx__file_sync_folder,
         epctx__file_map_inside,
+        epctx__file_link,
     };
     return &files;
 }
@@ -3294,6 +3644,7 @@ static bool epctx__check_message(epctx__check *check, epctx__type type, const ui
 typedef struct epctx__message {
     struct epctx_slot *first;
     struct epctx_slot *last;
+    struct epctx_slot *hint; /* last one that epctx__child_at found */
     uint32_t edits; /* live edits in this message and below; 0: the source bytes are still right */
     uint64_t size;  /* of the payload, set by epctx__measure */
 } epctx__message;
@@ -3306,8 +3657,8 @@ struct epctx_slot {
     epctx__message *message; /* opened payload, or NULL */
     uint32_t number;
     uint8_t wire;
-    uint8_t head; /* bytes of tag and length in front of the payload */
-    bool split;
+    uint8_t head;  /* bytes of tag and length in front of the payload */
+    uint8_t split; /* not 0: `data` is the payload alone, its length takes at least so many bytes */
     bool removed;
 };
 typedef struct epctx_slot epctx_slot;
@@ -3335,13 +3686,21 @@ static epctx_view epctx__no_view(void)
     return view;
 }
 
-static epctx_view epctx__bytes_view(const uint8_t *data, size_t size)
+/* Bytes inside the payload of `owner`, which may be NULL. */
+static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data, size_t size)
 {
     epctx_view view;
-    view.slot = NULL;
+    view.slot = owner;
     view.data = data;
     view.size = size;
     return view;
+}
+
+/* Whether a view is the payload of its slot, not something inside. */
+static bool epctx__is_whole(epctx_view view)
+{
+    epctx_view whole = epctx__slot_view(view.slot);
+    return view.data == whole.data && view.size == whole.size;
 }
 
 static bool epctx__has_view(epctx_view view)
@@ -3351,9 +3710,10 @@ static bool epctx__has_view(epctx_view view)
 
 EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number)
 {
-    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, 0};
+    epctx_cursor cursor = {NULL, NULL, NULL, NULL, NULL, NULL, 0};
     cursor.number = number;
-    if (message.slot != NULL && message.slot->message != NULL) {
+    cursor.owner = message.slot;
+    if (message.slot != NULL && message.slot->message != NULL && epctx__is_whole(message)) {
         cursor.slot = message.slot->message->first;
     } else if (message.data != NULL) {
         cursor.next = message.data;
@@ -3362,13 +3722,15 @@ EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number)
     return cursor;
 }
 
-static void epctx__field_of(const epctx__token *t, const uint8_t *after, epctx_field *field)
+static void epctx__field_of(const epctx__token *t, const uint8_t *after, const epctx_slot *owner,
+                            epctx_field *field)
 {
     field->number = t->number;
     field->wire = t->wire;
     field->value = t->value;
-    field->body = t->wire == EPCTX_WIRE_LEN ? epctx__bytes_view(t->body, (size_t)(after - t->body))
-                                            : epctx__no_view();
+    field->body = t->wire == EPCTX_WIRE_LEN
+                      ? epctx__bytes_view(owner, t->body, (size_t)(after - t->body))
+                      : epctx__no_view();
 }
 
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
@@ -3381,7 +3743,7 @@ static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
         field->body = epctx__slot_view(slot);
         return;
     }
-    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), field);
+    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), slot, field);
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
@@ -3399,7 +3761,7 @@ EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
         const uint8_t *after = epctx__next(cursor->next, cursor->end, 100, &t);
         cursor->next = after; /* NULL ends the walk: bytes that open did not check */
         if (after != NULL && (cursor->number == 0 || t.number == cursor->number)) {
-            epctx__field_of(&t, after, field);
+            epctx__field_of(&t, after, cursor->owner, field);
             return true;
         }
     }
@@ -3592,7 +3954,8 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     slot->number = t->number;
     slot->wire = (uint8_t)t->wire;
     slot->head = (uint8_t)(t->wire == EPCTX_WIRE_LEN ? t->body - t->start : 0);
-    slot->split = slot->removed = false;
+    slot->split = 0;
+    slot->removed = false;
     if (parent->message->last != NULL) {
         parent->message->last->next = slot;
     } else {
@@ -4895,44 +5258,51 @@ static const epctx_profile epctx__profiles[] = {
     /* ORT qnn/builder/onnx_ctx_model_helper.cc and qnn_execution_provider.cc: sources lower-cased;
      * the graph is found by the node's name; one binary, node 0 is main; file name since PR 24461;
      * no dynamic shapes (EP page); embedded with several partitions cannot be loaded (issue 31977);
-     * load failures are INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
+     * inputs and outputs are matched by name (qnn/builder/qnn_model.cc); load failures are
+     * INVALID_GRAPH (PR 18485). Genuine: test data qnn_ctx. */
     {"qnn", "ORT 1.30-dev, files of ORT 1.18", EPCTX_FROM_FILES,
      {"QNNExecutionProvider", "QNN", NULL, NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE, EPCTX_KEY_NODE_NAME,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES, EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", NULL, NULL}, 10, NULL},
     /* QNNP onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport (Olive's wrapper); any ".."
      * in a path is refused; a DLC may take the place of the binary, with tmp*.json beside it. */
     {"qnn_plugin", "onnxruntime-qnn 2026-03 to EP 2.3.0", EPCTX_FROM_SOURCE,
      {"QNNExecutionProvider", "QNN", "QAIRTExport", NULL},
-     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS, EPCTX_KEY_NODE_NAME,
+     EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_NO_DOTS | EPCTX_IO_NAMES,
+     EPCTX_KEY_NODE_NAME,
      EPCTX_PAYLOAD_SHARED, 0, 0, "{stem}_qnn.bin",
      {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json", NULL}, 10, epctx__check_qnn_plugin},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
-     * rest store an empty string. Genuine: mul_1_ep_ctx_ovir.onnx. */
+     * rest store an empty string. Inputs and outputs are matched by name (openvino/backends/
+     * basic_backend.h). Genuine: mul_1_ep_ctx_ovir.onnx. */
     {"openvino", "ORT 1.30-dev, files of OpenVINO 2025.2", EPCTX_FROM_FILES,
-     {"OpenVINOExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_MIX, EPCTX_KEY_PARTITION,
-     EPCTX_PAYLOAD_SHARED, EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
+     {"OpenVINOExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME, EPCTX_KEY_PARTITION, EPCTX_PAYLOAD_SHARED,
+     EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(EP_CACHE_CONTEXT), 0,
      "{stem}_OpenVINOExecutionProvider.bin", {NULL, NULL, NULL, NULL}, 11, epctx__check_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
-     * is taken; embed mode and path come from provider options of its own. */
+     * is taken; embed mode and path come from provider options of its own. The engine's tensors are
+     * matched by name; one that is not found gets input 0 (tensorrt_execution_provider.cc). */
     {"tensorrt", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
-     {"TensorrtExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_ONE_NODE,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.engine", {NULL, NULL, NULL, NULL}, 11,
-     epctx__check_tensorrt},
+     {"TensorrtExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0,
+     "*.engine", {NULL, NULL, NULL, NULL}, 11, epctx__check_tensorrt},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
-     * every node although each has its own engine; embedded unless told otherwise; failures come
-     * out as FAIL. */
+     * every node although each has its own engine; embedded unless told otherwise; tensors are
+     * matched as in tensorrt; failures come out as FAIL. */
     {"nv_tensorrt_rtx", "ORT 1.30-dev", EPCTX_FROM_SOURCE,
      {"NvTensorRTRTXExecutionProvider", NULL, NULL, NULL},
-     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 1,
-     "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
+     EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES, EPCTX_KEY_NONE,
+     EPCTX_PAYLOAD_EACH, 0, 1, "*.engine", {NULL, NULL, NULL, NULL}, 1, NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu src/migraphx/mgx_ep_ctx.cc: one .mxr for each node; the
-     * first node without source is taken; dynamic shapes and contexts exclude each other. */
+     * first node without source is taken; dynamic shapes and contexts exclude each other; the
+     * program's parameters are matched by name. */
     {"migraphx", "onnxruntime-ep-amdgpu 2026-08", EPCTX_FROM_SOURCE,
-     {"MIGraphXExecutionProvider", NULL, NULL, NULL}, EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES,
-     EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0, 0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
+     {"MIGraphXExecutionProvider", NULL, NULL, NULL},
+     EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES, EPCTX_KEY_NONE, EPCTX_PAYLOAD_EACH, 0,
+     0, "*.mxr", {NULL, NULL, NULL, NULL}, 11, NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep): one main node, embedded unless told otherwise. */
     {"vitisai", "ORT 1.18 (PR 20926), MorphiZen 2026-08", EPCTX_FROM_RELATIVE,
@@ -8851,7 +9221,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     return EPCTX_OK;
 }
 
-/* -- edits -- */
+/* -- edits: the journal -- */
 
 static void epctx__touch(epctx_slot *slot, bool made)
 {
@@ -8895,6 +9265,15 @@ static void epctx__unlink(epctx_slot *slot, epctx_slot *previous)
     if (message->last == slot) {
         message->last = previous;
     }
+    message->hint = NULL;
+}
+
+/* The main graph came or went. */
+static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
+{
+    if (slot->parent == model->root && slot->number == 7) {
+        model->graph = model->shown_graph = epctx__find_graph(model->root);
+    }
 }
 
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
@@ -8904,38 +9283,20 @@ EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
         epctx__touch(edit->slot->parent, false);
         if (edit->inserted) {
             epctx__unlink(edit->slot, edit->previous);
-        } else {
-            edit->slot->removed = false;
         }
+        edit->slot->removed = edit->inserted;
+        epctx__graph_moved(model, edit->slot);
         model->edits = edit->before;
         model->edit_count--;
     }
 }
 
-/* The tree belongs to the model, which the caller gave us to edit; views only show it as const. */
-static epctx_slot *epctx__view_slot(epctx_model *model, epctx_view view)
+static epctx_status epctx__remove_slot(epctx_model *model, epctx_slot *slot, epctx_error *error)
 {
-    epctx_slot *parent = view.slot != NULL ? view.slot->parent : NULL;
-    epctx_slot *slot;
-    if (parent != model->root && (parent == NULL || parent != model->graph)) {
-        return NULL;
-    }
-    slot = (epctx_slot *)(uintptr_t)view.slot;
-    return slot->removed ? NULL : slot;
-}
-
-EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
-{
-    epctx_slot *slot = epctx__view_slot(model, view);
-    epctx_status status;
-    epctx_error_clear(error);
-    if (slot == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG,
-                          "the view is not a field of this model or of its main graph");
-    }
-    status = epctx__record(model, slot, NULL, false, error);
+    epctx_status status = epctx__record(model, slot, NULL, false, error);
     if (status == EPCTX_OK) {
         slot->removed = true;
+        epctx__graph_moved(model, slot);
     }
     return status;
 }
@@ -8959,20 +9320,207 @@ static epctx_status epctx__insert(epctx_model *model, epctx_slot *parent, epctx_
     if (parent->message->last == previous) {
         parent->message->last = slot;
     }
+    epctx__graph_moved(model, slot);
     return EPCTX_OK;
+}
+
+/* -- edits: from a view to its slot -- */
+
+/* The slot is part of what will be written. */
+static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
+{
+    while (slot->parent != NULL && !slot->removed) {
+        slot = slot->parent;
+    }
+    return slot == model->root;
+}
+
+static epctx__type epctx__slot_type(const epctx_slot *slot)
+{
+    uint32_t kind;
+    if (slot->parent == NULL) {
+        return EPCTX__T_MODEL;
+    }
+    kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
+    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_type(kind)
+                                                                   : EPCTX__T_NONE;
+}
+
+/* How many more levels of messages may stand below a slot. */
+static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
+{
+    uint32_t left = model->limits.max_depth;
+    for (; slot->parent != NULL && left > 0; slot = slot->parent) {
+        left--;
+    }
+    return left;
+}
+
+/* The field around a place in the source. Fields that were read keep the order of their addresses,
+ * so the search goes on where the last one ended: a pass over all of them is linear. */
+static epctx_slot *epctx__child_at(const epctx__message *message, const uint8_t *place)
+{
+    uintptr_t at = (uintptr_t)place;
+    epctx_slot *start = message->hint;
+    epctx_slot *slot = start != NULL ? start : message->first;
+    while (slot != NULL) {
+        uintptr_t data = (uintptr_t)slot->data;
+        if (!slot->split && !slot->removed && at > data && at - data <= slot->size) {
+            return slot;
+        }
+        slot = slot->next;
+        if (slot == NULL && start != NULL) {
+            slot = message->first;
+            start = NULL; /* once around; what was seen is seen again at most once */
+        }
+    }
+    return NULL;
+}
+
+/* Opens a message that has no slots yet. */
+static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, epctx_error *error)
+{
+    if (slot->message == NULL &&
+        !epctx__open_slot(&model->arena, slot, epctx__slot_type(slot), NULL, 100)) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    return EPCTX_OK;
+}
+
+static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
+{
+    return slot != NULL && slot->wire == EPCTX_WIRE_LEN && slot->data != NULL &&
+           slot->data + slot->head == view.data && slot->size - slot->head == view.size;
+}
+
+static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
+{
+    return !model->duplicate
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH,
+                            "a field that must be single stands twice: it can be read, not edited");
+}
+
+/* The slot of a view, which may lie in messages that nobody opened yet. The tree belongs to the
+ * model, which the caller gave us to edit; views only show it as const. */
+static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slot **out,
+                                  epctx_error *error)
+{
+    epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
+    bool found;
+    epctx_status status = epctx__editable(model, error);
+    *out = NULL;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    found = slot != NULL && epctx__is_live(model, slot);
+    if (found && !epctx__is_whole(view)) {
+        while (found && !epctx__is_slot_of(slot, view)) {
+            found = epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL;
+            if (found && epctx__open_message(model, slot, error) != EPCTX_OK) {
+                return EPCTX_ERR_NOMEM;
+            }
+            if (found) {
+                epctx_slot *child = epctx__child_at(slot->message, view.data);
+                slot->message->hint = child;
+                slot = child;
+                found = slot != NULL;
+            }
+        }
+    }
+    if (!found) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the view is not a field of this model, or it was removed");
+    }
+    *out = slot;
+    return EPCTX_OK;
+}
+
+/* The slot of a message, opened. */
+static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, epctx_slot **out,
+                                          epctx_error *error)
+{
+    epctx_status status = epctx__locate(model, view, out, error);
+    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX__T_NONE) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
+    }
+    return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
+}
+
+/* The same for a graph or function; an empty view is the main graph. */
+static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epctx_slot **out,
+                                        epctx_error *error)
+{
+    epctx_status status;
+    epctx__type type;
+    if (!epctx__has_view(view)) {
+        if (model->graph == NULL) {
+            return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
+        }
+        view = epctx__slot_view(model->graph);
+    }
+    status = epctx__locate_message(model, view, out, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    type = epctx__slot_type(*out);
+    return type == EPCTX__T_GRAPH || type == EPCTX__T_FUNCTION
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
 }
 
 /* The last field with this number, else the last field at all. */
 static epctx_slot *epctx__last_of(const epctx_slot *parent, uint32_t number)
 {
     epctx_slot *slot;
-    epctx_slot *found = NULL;
+    epctx_slot *found = parent->message->last;
+    if (found != NULL && found->number == number && !found->removed) {
+        return found;
+    }
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
         if (slot->number == number && !slot->removed) {
             found = slot;
         }
     }
-    return found != NULL ? found : parent->message->last;
+    return found;
+}
+
+/* The slot in front of the first field with this number, NULL when there is none in front; without
+ * such a field the last field at all. */
+static epctx_slot *epctx__before_first(const epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot;
+    epctx_slot *before = NULL;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            break;
+        }
+        before = slot;
+    }
+    return before;
+}
+
+/* The slot behind which a new field goes: `after`; for an empty view the last of its kind; for the
+ * parent itself in front of the first of its kind. */
+static epctx_status epctx__place_of(epctx_model *model, epctx_slot *parent, uint32_t number,
+                                    epctx_view after, epctx_slot **previous, epctx_error *error)
+{
+    epctx_status status;
+    epctx_slot *slot;
+    if (!epctx__has_view(after)) {
+        *previous = epctx__last_of(parent, number);
+        return EPCTX_OK;
+    }
+    status = epctx__locate(model, after, &slot, error);
+    if (status == EPCTX_OK && slot == parent) {
+        *previous = epctx__before_first(parent, number);
+        return EPCTX_OK;
+    }
+    if (status == EPCTX_OK && slot->parent != parent) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "`after` is a field of another message");
+    }
+    *previous = slot;
+    return status;
 }
 
 /* -- new messages: appended to a slot that is not linked into the tree yet -- */
@@ -8981,6 +9529,14 @@ typedef struct epctx__builder {
     epctx_arena *arena;
     bool failed; /* out of memory */
 } epctx__builder;
+
+static epctx__builder epctx__builder_of(epctx_model *model)
+{
+    epctx__builder b;
+    b.arena = &model->arena;
+    b.failed = false;
+    return b;
+}
 
 static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32_t number,
                                    epctx_wire wire)
@@ -9004,25 +9560,34 @@ static epctx_slot *epctx__new_slot(epctx__builder *b, epctx_slot *parent, uint32
     return slot;
 }
 
-static void epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                             const void *data, size_t size)
+/* Borrows the bytes. */
+static epctx_slot *epctx__add_bytes(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                    const void *data, size_t size)
 {
     epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, EPCTX_WIRE_LEN);
     if (slot != NULL) {
-        slot->data = (const uint8_t *)data;
+        slot->data = (const uint8_t *)(data != NULL ? data : "");
         slot->size = size;
-        slot->split = true;
+        slot->split = 1;
     }
+    return slot;
 }
 
-static void epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number, epctx_str text)
+/* Copies the text. */
+static epctx_slot *epctx__add_str(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                  epctx_str text)
 {
-    epctx__add_bytes(b, parent, number, text.data, text.size);
+    const char *copy = "";
+    if (!b->failed && text.size > 0) {
+        copy = epctx_arena_copy(b->arena, text);
+        b->failed = copy == NULL;
+    }
+    return epctx__add_bytes(b, parent, number, copy, text.size);
 }
 
 /* Tag and value of a scalar field in arena memory. */
-static void epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
-                              epctx_wire wire, uint64_t value)
+static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                     epctx_wire wire, uint64_t value)
 {
     uint8_t bytes[16];
     pb_ostream_t stream = pb_ostream_from_buffer(bytes, sizeof bytes);
@@ -9030,28 +9595,30 @@ static void epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint32_t nu
     epctx_slot *slot = b->failed ? NULL : epctx__new_slot(b, parent, number, wire);
     uint8_t *copy;
     if (slot == NULL) {
-        return;
+        return NULL;
     }
     if (wire == EPCTX_WIRE_VARINT) {
-        b->failed = !pb_encode_tag(&stream, PB_WT_VARINT, number) ||
-                    !pb_encode_varint(&stream, value);
+        b->failed =
+            !pb_encode_tag(&stream, PB_WT_VARINT, number) || !pb_encode_varint(&stream, value);
     } else {
-        b->failed = !pb_encode_tag(&stream, PB_WT_32BIT, number) ||
-                    !pb_encode_fixed32(&stream, &word);
+        b->failed =
+            !pb_encode_tag(&stream, PB_WT_32BIT, number) || !pb_encode_fixed32(&stream, &word);
     }
     copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
     if (copy == NULL) {
         b->failed = true;
-        return;
+        return slot;
     }
     memcpy(copy, bytes, stream.bytes_written);
     slot->data = copy;
     slot->size = stream.bytes_written;
+    return slot;
 }
 
-static void epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number, int64_t value)
+static epctx_slot *epctx__add_varint(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                     int64_t value)
 {
-    epctx__add_scalar(b, parent, number, EPCTX_WIRE_VARINT, (uint64_t)value);
+    return epctx__add_scalar(b, parent, number, EPCTX_WIRE_VARINT, (uint64_t)value);
 }
 
 static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t number, float value)
@@ -9061,6 +9628,17 @@ static void epctx__add_float(epctx__builder *b, epctx_slot *parent, uint32_t num
     epctx__add_scalar(b, parent, number, EPCTX_WIRE_FIXED32, bits);
 }
 
+/* An empty list of slots for a payload without source bytes. */
+static void epctx__make_message(epctx__builder *b, epctx_slot *slot)
+{
+    slot->message = (epctx__message *)epctx_arena_alloc(b->arena, sizeof *slot->message);
+    if (slot->message == NULL) {
+        b->failed = true;
+        return;
+    }
+    slot->message->edits = 1; /* it has no source bytes to fall back to */
+}
+
 /* A message to be filled; NULL after a failure. */
 static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uint32_t number)
 {
@@ -9068,203 +9646,1710 @@ static epctx_slot *epctx__add_message(epctx__builder *b, epctx_slot *parent, uin
     if (slot == NULL) {
         return NULL;
     }
-    slot->split = true;
-    slot->message = (epctx__message *)epctx_arena_alloc(b->arena, sizeof *slot->message);
-    if (slot->message == NULL) {
-        b->failed = true;
-        return NULL;
+    slot->split = 1;
+    epctx__make_message(b, slot);
+    return b->failed ? NULL : slot;
+}
+
+static void epctx__build_dims(epctx__builder *b, epctx_slot *tensor, const epctx_value *value)
+{
+    epctx_slot *shape = epctx__add_message(b, tensor, 2);
+    int32_t i;
+    for (i = 0; i < value->rank && !b->failed; i++) {
+        epctx_slot *dim = epctx__add_message(b, shape, 1);
+        if (value->dims[i] >= 0) {
+            epctx__add_varint(b, dim, 1, value->dims[i]);
+        }
     }
-    slot->message->edits = 1; /* it has no source bytes to fall back to */
+}
+
+/* ValueInfoProto. */
+static epctx_slot *epctx__build_value(epctx__builder *b, epctx_slot *graph, uint32_t number,
+                                      const epctx_value *value)
+{
+    epctx_slot *slot = epctx__add_message(b, graph, number);
+    epctx__add_str(b, slot, 1, value->name);
+    if (value->elem_type != 0) {
+        epctx_slot *tensor = epctx__add_message(b, epctx__add_message(b, slot, 2), 1);
+        epctx__add_varint(b, tensor, 1, value->elem_type);
+        if (value->rank >= 0) {
+            epctx__build_dims(b, tensor, value);
+        }
+    }
     return slot;
 }
 
-static void epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
+/* TensorProto; borrows the data. */
+static epctx_slot *epctx__build_tensor(epctx__builder *b, epctx_slot *parent, uint32_t number,
+                                       const epctx_tensor *tensor)
 {
-    epctx_slot *slot = epctx__add_message(b, node, 5);
-    size_t i;
-    if (slot == NULL) {
-        return;
+    epctx_slot *slot = epctx__add_message(b, parent, number);
+    int32_t i;
+    for (i = 0; i < tensor->rank; i++) {
+        epctx__add_varint(b, slot, 1, tensor->dims[i]);
     }
-    epctx__add_str(b, slot, 1, attr->name);
+    epctx__add_varint(b, slot, 2, tensor->elem_type);
+    if (tensor->name.size > 0) {
+        epctx__add_str(b, slot, 8, tensor->name);
+    }
+    epctx__add_bytes(b, slot, 9, tensor->data, tensor->size);
+    return slot;
+}
+
+static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node);
+
+/* GraphProto. */
+static void epctx__build_graph(epctx__builder *b, epctx_slot *attr, const epctx_graph *graph)
+{
+    epctx_slot *slot = epctx__add_message(b, attr, 6);
+    size_t i;
+    for (i = 0; i < graph->node_count && !b->failed; i++) {
+        epctx__build_node_fields(b, epctx__add_message(b, slot, 1), &graph->nodes[i]);
+    }
+    epctx__add_str(b, slot, 2, graph->name);
+    for (i = 0; i < graph->initializer_count && !b->failed; i++) {
+        epctx__build_tensor(b, slot, 5, &graph->initializers[i]);
+    }
+    for (i = 0; i < graph->input_count && !b->failed; i++) {
+        epctx__build_value(b, slot, 11, &graph->inputs[i]);
+    }
+    for (i = 0; i < graph->output_count && !b->failed; i++) {
+        epctx__build_value(b, slot, 12, &graph->outputs[i]);
+    }
+    for (i = 0; i < graph->value_count && !b->failed; i++) {
+        epctx__build_value(b, slot, 13, &graph->values[i]);
+    }
+}
+
+/* The fields of an AttributeProto that hold its value. */
+static void epctx__build_payload(epctx__builder *b, epctx_slot *slot, const epctx_attr *attr)
+{
+    size_t i;
     if (attr->type == EPCTX_ATTR_INT) {
         epctx__add_varint(b, slot, 3, attr->i);
     } else if (attr->type == EPCTX_ATTR_FLOAT) {
         epctx__add_float(b, slot, 2, attr->f);
     } else if (attr->type == EPCTX_ATTR_STRING) {
-        epctx__add_str(b, slot, 4, attr->s);
+        epctx__add_bytes(b, slot, 4, attr->s.data, attr->s.size);
+    } else if (attr->type == EPCTX_ATTR_TENSOR) {
+        epctx__build_tensor(b, slot, 5, attr->t);
+    } else if (attr->type == EPCTX_ATTR_GRAPH) {
+        epctx__build_graph(b, slot, attr->g);
     }
-    for (i = 0; i < attr->count; i++) {
+    for (i = 0; i < attr->count && !b->failed; i++) {
         if (attr->type == EPCTX_ATTR_INTS) {
             epctx__add_varint(b, slot, 8, attr->ints[i]);
         } else if (attr->type == EPCTX_ATTR_FLOATS) {
             epctx__add_float(b, slot, 7, attr->floats[i]);
         } else if (attr->type == EPCTX_ATTR_STRINGS) {
-            epctx__add_str(b, slot, 9, attr->strings[i]);
+            epctx__add_bytes(b, slot, 9, attr->strings[i].data, attr->strings[i].size);
         }
     }
-    epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+}
+
+static epctx_slot *epctx__build_attr(epctx__builder *b, epctx_slot *node, const epctx_attr *attr)
+{
+    epctx_slot *slot = epctx__add_message(b, node, 5);
+    if (slot != NULL) {
+        epctx__add_str(b, slot, 1, attr->name);
+        epctx__build_payload(b, slot, attr);
+        epctx__add_varint(b, slot, 20, (int64_t)attr->type);
+    }
+    return slot;
+}
+
+static void epctx__build_node_fields(epctx__builder *b, epctx_slot *slot, const epctx_node *node)
+{
+    size_t i;
+    for (i = 0; i < node->input_count && !b->failed; i++) {
+        epctx__add_str(b, slot, 1, node->inputs[i]);
+    }
+    for (i = 0; i < node->output_count && !b->failed; i++) {
+        epctx__add_str(b, slot, 2, node->outputs[i]);
+    }
+    epctx__add_str(b, slot, 3, node->name);
+    epctx__add_str(b, slot, 4, node->op_type);
+    for (i = 0; i < node->attr_count && !b->failed; i++) {
+        epctx__build_attr(b, slot, &node->attrs[i]);
+    }
+    if (node->domain.size > 0) {
+        epctx__add_str(b, slot, 7, node->domain);
+    }
 }
 
 /* An unlinked NodeProto. */
 static epctx_slot *epctx__build_node(epctx__builder *b, const epctx_node *node)
 {
     epctx_slot *slot = epctx__add_message(b, NULL, 1);
-    size_t i;
-    if (slot == NULL) {
+    epctx__build_node_fields(b, slot, node);
+    return slot;
+}
+
+/* -- copies of fields -- */
+
+static bool epctx__is_changed(const epctx_slot *slot)
+{
+    return slot->message != NULL && slot->message->edits != 0;
+}
+
+static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from);
+
+/* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
+static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
+{
+    epctx_slot *copy =
+        b->failed ? NULL : epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
+    if (copy == NULL) {
         return NULL;
     }
-    for (i = 0; i < node->input_count; i++) {
-        epctx__add_str(b, slot, 1, node->inputs[i]);
+    copy->data = slot->data;
+    copy->size = slot->size;
+    copy->head = slot->head;
+    copy->split = slot->split;
+    if (epctx__is_changed(slot)) {
+        epctx__clone_children(b, copy, slot);
     }
-    for (i = 0; i < node->output_count; i++) {
-        epctx__add_str(b, slot, 2, node->outputs[i]);
+    return copy;
+}
+
+static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx_slot *from)
+{
+    const epctx_slot *child;
+    epctx__make_message(b, to);
+    for (child = from->message->first; child != NULL && !b->failed; child = child->next) {
+        if (!child->removed) {
+            epctx__clone(b, to, child);
+        }
     }
-    epctx__add_str(b, slot, 3, node->name);
-    epctx__add_str(b, slot, 4, node->op_type);
-    for (i = 0; i < node->attr_count; i++) {
-        epctx__build_attr(b, slot, &node->attrs[i]);
+}
+
+/* The slot of a view without opening anything: NULL when its bytes are what they were. */
+static const epctx_slot *epctx__seen_slot(epctx_view view)
+{
+    const epctx_slot *slot = view.slot;
+    if (slot == NULL || epctx__is_whole(view)) {
+        return slot;
     }
-    if (node->domain.size > 0) {
-        epctx__add_str(b, slot, 7, node->domain);
+    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
+        slot = slot->message != NULL && view.data != NULL
+                   ? epctx__child_at(slot->message, view.data)
+                   : NULL;
     }
     return slot;
 }
 
-static epctx__builder epctx__builder_of(epctx_model *model)
+/* The payload of a view, of whatever model, as an unlinked field. */
+static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_view view)
 {
-    epctx__builder b;
-    b.arena = &model->arena;
-    b.failed = false;
-    return b;
+    const epctx_slot *from = epctx__seen_slot(view);
+    epctx_slot *slot;
+    if (from == NULL || !epctx__is_changed(from)) {
+        return epctx__add_bytes(b, NULL, number, view.data, view.size);
+    }
+    slot = epctx__add_message(b, NULL, number);
+    if (slot != NULL) {
+        epctx__clone_children(b, slot, from);
+    }
+    return slot;
 }
 
+/* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
+static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx_slot *slot,
+                              uint32_t depth)
+{
+    const epctx_slot *child;
+    epctx_view body = epctx__slot_view(slot);
+    uint32_t kind = slot->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, slot->number) : 0;
+    if (!epctx__is_message(kind) && epctx__is_changed(slot)) {
+        return epctx__refuse(check, EPCTX_ERR_GRAPH, NULL, "it is a message, the field holds none");
+    }
+    if (!epctx__is_message(kind)) {
+        return kind == 0 || body.size == 0 ||
+               epctx__check_packed(check, kind, body.data, body.data + body.size);
+    }
+    if (depth == 0) {
+        return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
+    }
+    if (!epctx__is_changed(slot)) {
+        return body.size == 0 || epctx__check_message(check, epctx__message_type(kind), body.data,
+                                                      body.data + body.size, depth - 1);
+    }
+    for (child = slot->message->first; child != NULL; child = child->next) {
+        if (!child->removed &&
+            !epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Links what was built into the tree. */
 static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
+    epctx__check check;
+    memset(&check, 0, sizeof check);
+    check.fields = UINT64_MAX;
     if (b->failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    if (!epctx__check_slot(&check, epctx__slot_type(parent), slot,
+                           epctx__depth_left(model, parent))) {
+        return epctx_fail(error,
+                          check.status == EPCTX_ERR_LIMIT ? EPCTX_ERR_LIMIT : EPCTX_ERR_GRAPH,
+                          "this cannot become field %u: %s", (uint64_t)slot->number, check.reason);
+    }
+    if (check.duplicate) {
+        return epctx_fail(error, EPCTX_ERR_GRAPH,
+                          "in this message a field that must be single stands twice");
+    }
+    if (parent == model->root && slot->number == 7 && slot->message == NULL &&
+        !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
     return epctx__insert(model, parent, previous, slot, error);
 }
 
-static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
+/* -- edits: fields -- */
+
+EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_error *error)
 {
+    epctx_slot *slot;
+    epctx_status status;
     epctx_error_clear(error);
-    if (model->graph == NULL) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
+    status = epctx__locate(model, view, &slot, error);
+    if (status == EPCTX_OK && slot->parent == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be removed");
     }
-    if (model->duplicate) {
-        return epctx_fail(error, EPCTX_ERR_GRAPH,
-                          "a field that must be single stands twice: it can be read, not edited");
-    }
-    return EPCTX_OK;
+    return status == EPCTX_OK ? epctx__remove_slot(model, slot, error) : status;
 }
 
-EPCTX_API epctx_status epctx_put_node(epctx_model *model, const epctx_node *node, epctx_view after,
-                                      epctx_view *placed, epctx_error *error)
+/* Bytes that a length prefix needs. */
+static unsigned epctx__varint_size(uint64_t value)
+{
+    unsigned size = 1;
+    for (; value >= 0x80; value >>= 7) {
+        size++;
+    }
+    return size;
+}
+
+/* Bytes of the tag, which are in front of the length in a field that was read. */
+static unsigned epctx__tag_size(const epctx_slot *slot)
+{
+    unsigned size = 1;
+    if (slot->split) {
+        return epctx__varint_size((uint64_t)slot->number << 3);
+    }
+    while (slot->data[size - 1] >= 0x80) {
+        size++;
+    }
+    return size;
+}
+
+/* The least width of a field's length: one that was longer than it had to be stays so. */
+static unsigned epctx__length_width(const epctx_slot *slot)
+{
+    unsigned had = slot->split;
+    if (slot->split == 0) {
+        had = (unsigned)slot->head - epctx__tag_size(slot);
+        had = had > epctx__varint_size(slot->size - slot->head) ? had : 1;
+    }
+    return had;
+}
+
+/* Text of which it may be asked whether it is the same; what is longer is not read. */
+#define EPCTX__COMPARE_MAX 65536u
+
+static bool epctx__same_bytes(epctx_view a, epctx_view b)
+{
+    return a.size == b.size &&
+           (a.data == b.data || a.size == 0 ||
+            (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
+}
+
+static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
+{
+    epctx_field x, y;
+    if (a->wire != b->wire || a->number != b->number || epctx__is_changed(a) ||
+        epctx__is_changed(b)) {
+        return false;
+    }
+    if (a->wire == EPCTX_WIRE_LEN) {
+        return epctx__same_bytes(epctx__slot_view(a), epctx__slot_view(b));
+    }
+    epctx__slot_field(a, &x);
+    epctx__slot_field(b, &y);
+    return x.value == y.value;
+}
+
+/* Makes `fresh` (NULL: nothing) the only field of its number, in the place of the last one. A field
+ * that says the same already keeps its bytes. */
+static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
+                                     uint32_t number, epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status = EPCTX_OK;
+    epctx_slot *last = NULL;
+    epctx_slot *slot;
+    size_t count = 0;
+    if (b->failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            last = slot;
+            count++;
+        }
+    }
+    if (fresh != NULL && count == 1 && epctx__same_field(last, fresh)) {
+        return EPCTX_OK;
+    }
+    if (fresh != NULL && last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
+        fresh->split = (uint8_t)epctx__length_width(last);
+    }
+    if (fresh != NULL) {
+        status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                              error);
+    }
+    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
+         slot = slot->next) {
+        if (slot->number == number && !slot->removed && slot != fresh) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* The message whose plain field is to be set. */
+static epctx_status epctx__plain_field(epctx_model *model, epctx_view message, uint32_t number,
+                                       epctx_slot **slot, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, message, slot, error);
+    if (status == EPCTX_OK &&
+        (number == 0 || epctx__field_kind(epctx__slot_type(*slot), number) != 0)) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message is no string or number",
+                            (uint64_t)number);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_status status = epctx__editable(model, error);
-    epctx_slot *previous;
     epctx_slot *slot;
-    size_t i;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+                                                 epctx__add_str(&b, NULL, number, text), error)
+                              : status;
+}
+
+EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_span data, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK
+               ? epctx__set_field(model, &b, slot, number,
+                                  epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
+               : status;
+}
+
+EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uint32_t number,
+                                     int64_t value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+                                                 epctx__add_varint(&b, NULL, number, value), error)
+                              : status;
+}
+
+EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
+                                         epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, message, &slot, error);
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number, NULL, error) : status;
+}
+
+EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
+                                     epctx_str text, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__plain_field(model, message, number, &slot, error);
+    return status == EPCTX_OK ? epctx__place(model, &b, slot, epctx__last_of(slot, number),
+                                             epctx__add_str(&b, NULL, number, text), error)
+                              : status;
+}
+
+/* `fresh` takes the place of `old`. */
+static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
+                                   epctx_slot *fresh, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
+    if (!b->failed && old->wire == EPCTX_WIRE_LEN && fresh->split) {
+        fresh->split = (uint8_t)epctx__length_width(old);
+    }
+    status = epctx__place(model, b, old->parent, old, fresh, error);
+    if (status == EPCTX_OK) {
+        status = epctx__remove_slot(model, old, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* For text that was located already. */
+static epctx_status epctx__replace_text(epctx_model *model, epctx_view field, epctx_str text,
+                                        epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *slot;
+    epctx_status status = epctx__locate(model, field, &slot, error);
+    if (status == EPCTX_OK &&
+        (slot->parent == NULL ||
+         epctx__field_kind(epctx__slot_type(slot->parent), slot->number) != 0)) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no string");
+    }
+    if (status != EPCTX_OK || epctx_str_eq(epctx__view_str(epctx__slot_view(slot)), text)) {
+        return status;
+    }
+    return epctx__replace(model, &b, slot, epctx__add_str(&b, NULL, slot->number, text), error);
+}
+
+EPCTX_API epctx_status epctx_replace_str(epctx_model *model, epctx_view field, epctx_str text,
+                                         epctx_error *error)
+{
+    epctx_error_clear(error);
+    return epctx__replace_text(model, field, text, error);
+}
+
+EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
+                                      epctx_view other, epctx_view after, epctx_view *placed,
+                                      epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *previous, *slot;
+    epctx_status status;
+    uint32_t kind;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, parent, &owner, error);
+    if (status == EPCTX_OK) {
+        status = epctx__place_of(model, owner, number, after, &previous, error);
+    }
     if (status != EPCTX_OK) {
         return status;
     }
-    for (i = 0; i < node->attr_count; i++) {
-        epctx_attr_type type = node->attrs[i].type;
-        if (type != EPCTX_ATTR_INT && type != EPCTX_ATTR_FLOAT && type != EPCTX_ATTR_STRING &&
-            type != EPCTX_ATTR_INTS && type != EPCTX_ATTR_FLOATS && type != EPCTX_ATTR_STRINGS) {
-            return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                              "attribute '%S' has type %d: only numbers and strings can be written",
-                              &node->attrs[i].name, (int64_t)type);
+    if (number == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
+    }
+    kind = epctx__field_kind(epctx__slot_type(owner), number);
+    if (epctx__is_message(kind) && (kind & EPCTX__ONE) != 0) {
+        slot = epctx__last_of(owner, number);
+        if (slot != NULL && slot->number == number && !slot->removed) {
+            return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
+                              (uint64_t)number);
         }
     }
-    previous = epctx__has_view(after) ? epctx__view_slot(model, after)
-                                      : epctx__last_of(model->graph, 1);
-    if (epctx__has_view(after) && (previous == NULL || previous->parent != model->graph)) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "`after` is not a field of the main graph");
-    }
-    slot = epctx__build_node(&b, node);
-    status = epctx__place(model, &b, model->graph, previous, slot, error);
+    slot = epctx__copy_view(&b, number, other);
+    status = epctx__place(model, &b, owner, previous, slot, error);
     if (status == EPCTX_OK && placed != NULL) {
         *placed = epctx__slot_view(slot);
     }
     return status;
 }
 
-EPCTX_API epctx_status epctx_put_value(epctx_model *model, const epctx_value *value,
-                                       epctx_error *error)
+EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
+                                  epctx_view *placed, epctx_error *error)
 {
     epctx__builder b = epctx__builder_of(model);
-    epctx_status status = epctx__editable(model, error);
-    epctx_slot *slot;
-    epctx_slot *tensor;
-    epctx_slot *shape = NULL;
-    int32_t i;
+    epctx_slot *slot, *previous, *next;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate(model, view, &slot, error);
+    if (status == EPCTX_OK && slot->parent == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the model itself cannot be moved");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__place_of(model, slot->parent, slot->number, after, &previous, error);
+    }
     if (status != EPCTX_OK) {
         return status;
     }
-    slot = epctx__add_message(&b, NULL, 13);
-    epctx__add_str(&b, slot, 1, value->name);
-    tensor = epctx__add_message(&b, epctx__add_message(&b, slot, 2), 1);
-    epctx__add_varint(&b, tensor, 1, value->elem_type);
-    if (value->rank >= 0) {
-        shape = epctx__add_message(&b, tensor, 2);
+    next = previous == NULL ? slot->parent->message->first : previous->next;
+    if (previous != slot && next != slot) { /* it stands somewhere else */
+        epctx_slot *copy = epctx__clone(&b, NULL, slot);
+        size_t mark = epctx_edit_mark(model);
+        status = epctx__place(model, &b, slot->parent, previous, copy, error);
+        if (status == EPCTX_OK) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_undo(model, mark);
+            return status;
+        }
+        slot = copy;
     }
-    for (i = 0; i < value->rank && !b.failed; i++) {
-        epctx_slot *dim = epctx__add_message(&b, shape, 1);
-        if (value->dims[i] >= 0) {
-            epctx__add_varint(&b, dim, 1, value->dims[i]);
+    if (placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return EPCTX_OK;
+}
+
+/* -- edits: attributes -- */
+
+static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
+                                             epctx_error *error);
+
+static epctx_status epctx__check_tensor_record(const epctx_tensor *tensor, epctx_error *error)
+{
+    uint64_t count;
+    size_t width = tensor != NULL ? epctx_elem_size(tensor->elem_type) : 0;
+    if (tensor == NULL || tensor->elem_type == EPCTX_ONNX_STRING ||
+        (tensor->data == NULL && tensor->size > 0)) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "a tensor of strings or without data cannot be written from a record");
+    }
+    if (!epctx__elements(tensor->dims, tensor->rank, &count) ||
+        (width > 0 &&
+         (count > (uint64_t)(SIZE_MAX / 2) / width || count * width != tensor->size))) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "tensor '%S': %u bytes do not fit its dimensions",
+                          &tensor->name, (uint64_t)tensor->size);
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__check_graph_record(const epctx_graph *graph, uint32_t depth,
+                                              epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    if (graph == NULL) {
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "a graph attribute has no record");
+    }
+    if (depth == 0) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "graphs are nested too deep");
+    }
+    for (i = 0; i < graph->node_count && status == EPCTX_OK; i++) {
+        status = epctx__check_node_record(&graph->nodes[i], depth - 1, error);
+    }
+    for (i = 0; i < graph->initializer_count && status == EPCTX_OK; i++) {
+        status = epctx__check_tensor_record(&graph->initializers[i], error);
+    }
+    return status;
+}
+
+static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t depth,
+                                             epctx_error *error)
+{
+    switch (attr->type) {
+    case EPCTX_ATTR_INT:
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_STRING:
+    case EPCTX_ATTR_INTS:
+    case EPCTX_ATTR_FLOATS:
+    case EPCTX_ATTR_STRINGS:
+        return EPCTX_OK;
+    case EPCTX_ATTR_TENSOR:
+        return epctx__check_tensor_record(attr->t, error);
+    case EPCTX_ATTR_GRAPH:
+        return epctx__check_graph_record(attr->g, depth, error);
+    default:
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "attribute '%S' has type %d: a record cannot hold it, copy it from a "
+                          "view",
+                          &attr->name, (int64_t)attr->type);
+    }
+}
+
+static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t depth,
+                                             epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < node->attr_count && status == EPCTX_OK; i++) {
+        status = epctx__check_attr_record(&node->attrs[i], depth, error);
+    }
+    return status;
+}
+
+/* Graphs in a record: each takes three levels of messages. */
+#define EPCTX__RECORD_DEPTH 33u
+
+/* Fields of an AttributeProto that hold a value. */
+static bool epctx__is_value_field(uint32_t number)
+{
+    return (number >= 2 && number <= 11) || number == 14 || number == 15 ||
+           (number >= 21 && number <= 23);
+}
+
+/* The first attribute of that name, or NULL. */
+static epctx_slot *epctx__find_attr(const epctx_slot *node, epctx_str name)
+{
+    epctx_slot *slot;
+    for (slot = node->message->first; slot != NULL; slot = slot->next) {
+        if (slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
+            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
+            return slot;
         }
     }
-    return epctx__place(model, &b, model->graph, epctx__last_of(model->graph, 13), slot, error);
+    return NULL;
+}
+
+/* Whether the values of an attribute are what `fresh` would make them. */
+static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
+{
+    const epctx_slot *a = attr->message->first;
+    const epctx_slot *b = fresh->message->first;
+    for (;;) {
+        while (a != NULL && (a->removed || !epctx__is_value_field(a->number))) {
+            a = a->next;
+        }
+        if (a == NULL || b == NULL) {
+            return a == NULL && b == NULL;
+        }
+        if (!epctx__same_field(a, b)) {
+            return false;
+        }
+        a = a->next;
+        b = b->next;
+    }
+}
+
+/* The values in `fresh` (a list that is taken apart) replace those of an attribute. */
+static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epctx_slot *attr,
+                                      epctx_slot *fresh, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_slot *previous = attr->message->last;
+    epctx_slot *old = NULL;
+    epctx_slot *slot, *next;
+    size_t mark = epctx_edit_mark(model);
+    for (slot = attr->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_value_field(slot->number)) {
+            old = previous = slot;
+        }
+    }
+    /* Old ones go first: what they look like is needed until then. */
+    slot = fresh->message->first;
+    if (slot != NULL && slot->next == NULL && old != NULL && old->wire == EPCTX_WIRE_LEN &&
+        slot->split && slot->number == old->number) {
+        slot->split = (uint8_t)epctx__length_width(old);
+    }
+    for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
+        if (!old->removed && epctx__is_value_field(old->number)) {
+            status = epctx__remove_slot(model, old, error);
+        }
+    }
+    for (; slot != NULL && status == EPCTX_OK; slot = next) {
+        next = slot->next;
+        status = epctx__place(model, b, attr, previous, slot, error);
+        previous = slot;
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* Removes the attributes of that name but for `keep`. */
+static epctx_status epctx__drop_attrs(epctx_model *model, epctx_slot *node, epctx_str name,
+                                      const epctx_slot *keep, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_slot *slot;
+    for (slot = node->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        if (slot != keep && slot->number == 5 && slot->wire == EPCTX_WIRE_LEN && !slot->removed &&
+            epctx_str_eq(epctx_attr_of(epctx__slot_view(slot)).name, name)) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epctx_slot **node,
+                                       epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, view, node, error);
+    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX__T_NODE) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
+    }
+    return status;
+}
+
+static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, const epctx_attr *attr,
+                                       epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *fresh = epctx__add_message(&b, NULL, 5);
+    epctx_status status = epctx__open_message(model, slot, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (fresh != NULL) {
+        epctx__build_payload(&b, fresh, attr);
+    }
+    if (b.failed) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    if (!epctx__same_values(slot, fresh)) {
+        status = epctx__set_values(model, &b, slot, fresh, error);
+    }
+    return status == EPCTX_OK
+               ? epctx__set_field(model, &b, slot, 20,
+                                  epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
+               : status;
+}
+
+EPCTX_API epctx_status epctx_set_attr(epctx_model *model, epctx_view node, const epctx_attr *attr,
+                                      epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *slot;
+    epctx_status status = epctx__locate_node(model, node, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__check_attr_record(attr, EPCTX__RECORD_DEPTH, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__find_attr(owner, attr->name);
+    if (slot == NULL) {
+        return epctx__place(model, &b, owner, epctx__last_of(owner, 5),
+                            epctx__build_attr(&b, NULL, attr), error);
+    }
+    status = epctx__change_attr(model, slot, attr, error);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_attrs(model, owner, attr->name, slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_set_attr_copy(epctx_model *model, epctx_view node, epctx_view attr,
+                                           epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_str name = epctx_attr_of(attr).name;
+    epctx_slot *owner, *old, *fresh;
+    epctx_status status = epctx__locate_node(model, node, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    old = epctx__find_attr(owner, name);
+    fresh = epctx__copy_view(&b, 5, attr);
+    status = old != NULL ? epctx__replace(model, &b, old, fresh, error)
+                         : epctx__place(model, &b, owner, epctx__last_of(owner, 5), fresh, error);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_attrs(model, owner, name, fresh, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_unset_attr(epctx_model *model, epctx_view node, epctx_str name,
+                                        epctx_error *error)
+{
+    epctx_slot *owner;
+    epctx_status status = epctx__locate_node(model, node, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_attrs(model, owner, name, NULL, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+/* -- edits: nodes, values, initializers -- */
+
+static epctx_status epctx__put_slot(epctx_model *model, epctx__builder *b, epctx_slot *graph,
+                                    epctx_slot *slot, epctx_view after, epctx_view *placed,
+                                    epctx_error *error)
+{
+    epctx_slot *previous = NULL;
+    epctx_status status = EPCTX_OK;
+    if (!b->failed) {
+        status = epctx__place_of(model, graph, slot->number, after, &previous, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__place(model, b, graph, previous, slot, error);
+    }
+    if (status == EPCTX_OK && placed != NULL) {
+        *placed = epctx__slot_view(slot);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, const epctx_node *node,
+                                      epctx_view after, epctx_view *placed, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_graph(model, graph, &owner, error);
+    if (status == EPCTX_OK) {
+        status = epctx__check_node_record(node, EPCTX__RECORD_DEPTH, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__build_node(&b, node);
+    if (slot != NULL && epctx__slot_type(owner) == EPCTX__T_FUNCTION) {
+        slot->number = 7;
+    }
+    return epctx__put_slot(model, &b, owner, slot, after, placed, error);
+}
+
+/* A graph, not a function. */
+static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx_slot **graph,
+                                      epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_graph(model, view, graph, error);
+    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
+    }
+    return status;
+}
+
+static epctx_status epctx__put_typed(epctx_model *model, epctx_view graph, uint32_t number,
+                                     const epctx_value *value, epctx_view after, epctx_view *placed,
+                                     epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner;
+    epctx_status status = epctx__graph_only(model, graph, &owner, error);
+    return status == EPCTX_OK
+               ? epctx__put_slot(model, &b, owner, epctx__build_value(&b, NULL, number, value),
+                                 after, placed, error)
+               : status;
+}
+
+EPCTX_API epctx_status epctx_put_input(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error)
+{
+    return epctx__put_typed(model, graph, 11, value, after, placed, error);
+}
+
+EPCTX_API epctx_status epctx_put_output(epctx_model *model, epctx_view graph,
+                                        const epctx_value *value, epctx_view after,
+                                        epctx_view *placed, epctx_error *error)
+{
+    return epctx__put_typed(model, graph, 12, value, after, placed, error);
+}
+
+EPCTX_API epctx_status epctx_put_value(epctx_model *model, epctx_view graph,
+                                       const epctx_value *value, epctx_view after,
+                                       epctx_view *placed, epctx_error *error)
+{
+    return epctx__put_typed(model, graph, 13, value, after, placed, error);
+}
+
+EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
+                                        const epctx_tensor *tensor, epctx_view after,
+                                        epctx_view *placed, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner;
+    epctx_status status = epctx__graph_only(model, graph, &owner, error);
+    if (status == EPCTX_OK) {
+        status = epctx__check_tensor_record(tensor, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    return epctx__put_slot(model, &b, owner, epctx__build_tensor(&b, NULL, 5, tensor), after,
+                           placed, error);
+}
+
+/* -- edits: opset imports, key/value pairs -- */
+
+/* The last opset import of a domain, or NULL. */
+static epctx_slot *epctx__find_opset(const epctx_slot *owner, uint32_t number, epctx_str domain)
+{
+    epctx_slot *slot;
+    epctx_slot *found = NULL;
+    for (slot = owner->message->first; slot != NULL; slot = slot->next) {
+        epctx_str name = epctx_str_of(NULL);
+        epctx_cursor it;
+        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        it = epctx_fields(epctx__slot_view(slot), 1);
+        while (epctx_next_str(&it, &name)) {
+            continue;
+        }
+        found = epctx__same_domain(name, domain) ? slot : found;
+    }
+    return found;
 }
 
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
                                        epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
     epctx_error_clear(error);
-    if (epctx_model_opset(model, domain) != 0) {
-        return EPCTX_OK;
+    return epctx_model_opset(model, domain) != 0 ? EPCTX_OK
+                                                 : epctx_set_opset(model, domain, version, error);
+}
+
+EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int64_t version,
+                                       epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *root, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    slot = epctx__find_opset(root, 8, domain);
+    if (slot != NULL) {
+        return epctx_set_int(model, epctx__slot_view(slot), 2, version, error);
     }
     slot = epctx__add_message(&b, NULL, 8);
     epctx__add_str(&b, slot, 1, domain);
     epctx__add_varint(&b, slot, 2, version);
-    return epctx__place(model, &b, model->root, epctx__last_of(model->root, 8), slot, error);
+    return epctx__place(model, &b, root, epctx__last_of(root, 8), slot, error);
+}
+
+EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
+{
+    epctx_slot *root, *slot;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
+    while (status == EPCTX_OK && (slot = epctx__find_opset(root, 8, domain)) != NULL) {
+        status = epctx__remove_slot(model, slot, error);
+    }
+    return status;
+}
+
+/* Pairs with a key: all but the last one go, or that one, too. Returns it. */
+static epctx_status epctx__one_pair(epctx_model *model, epctx_slot *owner, uint32_t number,
+                                    epctx_str key, bool keep, epctx_slot **found,
+                                    epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_slot *slot;
+    *found = NULL;
+    for (slot = owner->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        epctx_str name, text;
+        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+            continue;
+        }
+        epctx__pair(epctx__slot_view(slot), &name, &text);
+        if (!epctx_str_eq(name, key)) {
+            continue;
+        }
+        if (*found != NULL || !keep) {
+            status = epctx__remove_slot(model, *found != NULL ? *found : slot, error);
+        }
+        *found = keep ? slot : NULL;
+    }
+    return status;
+}
+
+static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_slot **owner, epctx_error *error)
+{
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__locate_message(model, message, owner, error);
+    if (status == EPCTX_OK &&
+        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX__T_LEAF) {
+        status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
+                            (uint64_t)number);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                      epctx_str key, epctx_str value, epctx_error *error)
+{
+    epctx__builder b = epctx__builder_of(model);
+    epctx_slot *owner, *slot;
+    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__one_pair(model, owner, number, key, true, &slot, error);
+    }
+    if (status == EPCTX_OK && slot != NULL) {
+        status = epctx_set_str(model, epctx__slot_view(slot), 2, value, error);
+    } else if (status == EPCTX_OK) {
+        slot = epctx__add_message(&b, NULL, number);
+        epctx__add_str(&b, slot, 1, key);
+        epctx__add_str(&b, slot, 2, value);
+        status = epctx__place(model, &b, owner, epctx__last_of(owner, number), slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
+                                        epctx_str key, epctx_error *error)
+{
+    epctx_slot *owner, *slot;
+    epctx_status status = epctx__pair_owner(model, message, number, &owner, error);
+    size_t mark = epctx_edit_mark(model);
+    if (status == EPCTX_OK) {
+        status = epctx__one_pair(model, owner, number, key, false, &slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *previous = epctx__last_of(model->root, 14);
-    epctx_slot *old = NULL;
-    epctx_slot *slot;
-    size_t mark = epctx_edit_mark(model);
+    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, value, error);
+}
+
+EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
+{
+    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, error);
+}
+
+/* -- edits: names of values -- */
+
+static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
+{
+    epctx_name_opts out = {NULL, false, false, false};
+    return opts != NULL ? *opts : out;
+}
+
+static const epctx_profile *epctx__profile_for(const epctx_name_opts *opts,
+                                               const epctx_epnode *node)
+{
+    return opts->profile != NULL ? opts->profile : epctx_profile_of(node->source);
+}
+
+typedef struct epctx__renaming {
+    epctx_model *model;
+    epctx_error *error;
+    epctx_map from;         /* old name -> index */
+    epctx_map taken;        /* new name -> index */
+    const epctx_str *names; /* the old and new ones */
+    const epctx_str *to;
+    uint32_t *hidden; /* graphs around the place that define the old name themselves */
+    epctx_name_opts opts;
+    bool apply; /* else only look for clashes */
     epctx_status status;
-    epctx_error_clear(error);
-    for (slot = model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name, text;
-        if (slot->number != 14 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
+    size_t uses;
+} epctx__renaming;
+
+/* A place where the name of a value stands; false ends the walk. */
+static bool epctx__rename_at(epctx__renaming *r, epctx_view field)
+{
+    epctx_str name = epctx__view_str(field);
+    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
+    if (i != EPCTX_MAP_NONE && r->hidden[i] == 0) {
+        r->uses++;
+        if (r->apply) {
+            r->status = epctx__replace_text(r->model, field, r->to[i], r->error);
         }
-        epctx__pair(epctx__slot_view(slot), &name, &text);
-        if (epctx_str_eq(name, key)) {
-            old = previous = slot;
+    } else if (!r->apply && name.size > 0) {
+        i = epctx_map_get(&r->taken, name);
+        if (i != EPCTX_MAP_NONE) {
+            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
+                                   "value '%S' cannot be called '%S': that name is in use",
+                                   &r->names[i], &name);
         }
     }
-    slot = epctx__add_message(&b, NULL, 14);
-    epctx__add_str(&b, slot, 1, key);
-    epctx__add_str(&b, slot, 2, value);
-    status = epctx__place(model, &b, model->root, previous, slot, error);
-    if (status == EPCTX_OK && old != NULL) {
-        status = epctx_remove(model, epctx__slot_view(old), error);
+    return r->status == EPCTX_OK;
+}
+
+/* Every string field with this number. */
+static bool epctx__rename_strs(epctx__renaming *r, epctx_view message, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view text;
+    while (epctx__next_body(&it, &text)) {
+        if (!epctx__rename_at(r, text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The same one level down: field `inner` of every field `number`. */
+static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t number,
+                                uint32_t inner)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view body;
+    while (epctx__next_body(&it, &body)) {
+        if (!epctx__rename_strs(r, body, inner)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A name that a graph defines. In a subgraph it hides the outer one; around the scope it must not
+ * be one of the new names. */
+typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
+
+static bool epctx__rename_defined(epctx__renaming *r, epctx_view field, epctx__defined what)
+{
+    epctx_str name = epctx__view_str(field);
+    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
+    if (what == EPCTX__OUTSIDE) {
+        i = epctx_map_get(&r->taken, name);
+        if (i != EPCTX_MAP_NONE) {
+            r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
+                                   "value '%S' cannot be called '%S': a graph around it has that "
+                                   "name",
+                                   &r->names[i], &name);
+        }
+    } else if (i != EPCTX_MAP_NONE) {
+        r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
+    }
+    return r->status == EPCTX_OK;
+}
+
+static bool epctx__rename_names(epctx__renaming *r, epctx_view message, uint32_t number,
+                                epctx__defined what)
+{
+    epctx_cursor it = epctx_fields(message, number);
+    epctx_view text;
+    while (epctx__next_body(&it, &text)) {
+        if (!epctx__rename_defined(r, text, what)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All names that a graph defines: inputs, initializers, outputs of nodes. */
+static bool epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field f;
+    while (epctx_next_field(&it, &f)) {
+        bool ok = true;
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        if (f.number == 1) {
+            ok = epctx__rename_names(r, f.body, 2, what);
+        } else if (f.number == 5) {
+            ok = epctx__rename_names(r, f.body, 8, what);
+        } else if (f.number == 11) {
+            ok = epctx__rename_names(r, f.body, 1, what);
+        } else if (f.number == 15) {
+            epctx_cursor values = epctx_fields(f.body, 1);
+            epctx_view tensor;
+            while (ok && epctx__next_body(&values, &tensor)) {
+                ok = epctx__rename_names(r, tensor, 8, what);
+            }
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth);
+
+/* A graph inside the scope: what it defines itself is not what is renamed. */
+static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph, uint32_t depth)
+{
+    return epctx__rename_scope(r, graph, EPCTX__HIDE) && epctx__rename_graph(r, graph, depth) &&
+           epctx__rename_scope(r, graph, EPCTX__SHOW);
+}
+
+static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(attr, 0);
+    epctx_field f;
+    while (depth > 0 && epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
+            !epctx__rename_nested(r, f.body, depth - 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A value at a node has a new name: may it, if this is an EPContext node? */
+static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str value)
+{
+    epctx_node_view view = epctx_node_of(node);
+    epctx_epnode ep;
+    if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
+        (epctx__profile_for(&r->opts, &ep)->traits & EPCTX_IO_NAMES) == 0) {
+        return true;
+    }
+    r->status = epctx_fail(r->error, EPCTX_ERR_UNSUPPORTED,
+                           "value '%S' cannot have another name: %s finds it in its binary by name",
+                           &value, epctx__profile_for(&r->opts, &ep)->name);
+    epctx_blame(r->error, r->model->path, &view.name, NULL);
+    return false;
+}
+
+static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(node, 0);
+    epctx_field f;
+    while (epctx_next_field(&it, &f)) {
+        bool ok = true;
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        if (f.number == 1 || f.number == 2) {
+            size_t uses = r->uses;
+            ok = epctx__rename_at(r, f.body);
+            if (ok && r->uses > uses && !r->apply && !r->opts.any_io) {
+                ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+            }
+        } else if (f.number == 5) {
+            ok = epctx__rename_attr(r, f.body, depth);
+        } else if (f.number == 10) {
+            ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth)
+{
+    epctx_cursor it = epctx_fields(graph, 0);
+    epctx_field f;
+    while (epctx_next_field(&it, &f)) {
+        bool ok = true;
+        if (f.wire != EPCTX_WIRE_LEN) {
+            continue;
+        }
+        switch (f.number) {
+        case 1:
+            ok = epctx__rename_node(r, f.body, depth);
+            break;
+        case 5:
+            ok = epctx__rename_strs(r, f.body, 8);
+            break;
+        case 11:
+        case 12:
+        case 13:
+            ok = epctx__rename_strs(r, f.body, 1);
+            break;
+        case 14: /* tensor_name, quant_parameter_tensor_names */
+            ok = epctx__rename_strs(r, f.body, 1) && epctx__rename_below(r, f.body, 2, 2);
+            break;
+        case 15: /* the name of a sparse initializer is that of its values */
+            ok = epctx__rename_below(r, f.body, 1, 8);
+            break;
+        default:
+            break;
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
+{
+    epctx_cursor it = epctx_fields(function, 7);
+    epctx_view node;
+    if (!epctx__rename_strs(r, function, 4) || !epctx__rename_strs(r, function, 5) ||
+        !epctx__rename_below(r, function, 12, 1)) {
+        return false;
+    }
+    while (epctx__next_body(&it, &node)) {
+        if (!epctx__rename_node(r, node, 100)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* TrainingInfoProto: its graphs see the main graph's values. The key of a binding is an initializer
+ * of the algorithm or of the main graph, its value an output of the graph in question. */
+static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
+{
+    uint32_t number;
+    for (number = 1; number <= 2; number++) { /* initialization, algorithm */
+        epctx_cursor it = epctx_fields(training, number);
+        epctx_view graph = epctx__no_view();
+        while (epctx__next_body(&it, &graph)) {
+            if (!epctx__rename_nested(r, graph, 100)) {
+                return false;
+            }
+        }
+        if (!epctx__rename_scope(r, graph, EPCTX__HIDE) ||
+            !epctx__rename_below(r, training, number + 2, 2) ||
+            (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
+                             !epctx__rename_below(r, training, 4, 1))) ||
+            !epctx__rename_scope(r, graph, EPCTX__SHOW)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Everything that sees the values of `scope`. */
+static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
+{
+    epctx_cursor it;
+    epctx_view training;
+    epctx_view view = epctx__slot_view(scope);
+    if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
+        return epctx__rename_function(r, view);
+    }
+    if (!epctx__rename_graph(r, view, 100)) {
+        return false;
+    }
+    it = epctx_fields(epctx__slot_view(r->model->root), 20);
+    while (scope == r->model->graph && epctx__next_body(&it, &training)) {
+        if (!epctx__rename_training(r, training)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The names of the graphs around `scope` are not free. */
+static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
+{
+    const epctx_slot *slot;
+    for (slot = scope->parent; slot != NULL; slot = slot->parent) {
+        if (epctx__slot_type(slot) == EPCTX__T_GRAPH &&
+            !epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
+                                       const epctx_str *to, size_t count)
+{
+    size_t i;
+    epctx_map_init(&r->from, &r->model->arena);
+    epctx_map_init(&r->taken, &r->model->arena);
+    r->names = from;
+    r->to = to;
+    r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
+    if (count >= EPCTX_MAP_NONE || r->hidden == NULL) {
+        return epctx__nomem(r->error, r->model->arena.missing);
+    }
+    for (i = 0; i < count; i++) {
+        if (from[i].size == 0 || to[i].size == 0) {
+            return epctx_fail(r->error, EPCTX_ERR_ARG, "the name of a value must not be empty");
+        }
+        if (epctx_str_eq(from[i], to[i])) {
+            continue;
+        }
+        if (epctx_map_get(&r->from, from[i]) != EPCTX_MAP_NONE) {
+            return epctx_fail(r->error, EPCTX_ERR_ARG, "value '%S' has two new names", &from[i]);
+        }
+        if (epctx_map_get(&r->taken, to[i]) != EPCTX_MAP_NONE) {
+            return epctx_fail(r->error, EPCTX_ERR_EXISTS, "two values are to be called '%S'",
+                              &to[i]);
+        }
+        if (epctx_map_put(&r->from, from[i], (uint32_t)i) != EPCTX_OK ||
+            epctx_map_put(&r->taken, to[i], (uint32_t)i) != EPCTX_OK) {
+            return epctx__nomem(r->error, r->model->arena.missing);
+        }
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
+                                           const epctx_str *from, const epctx_str *to, size_t count,
+                                           const epctx_name_opts *opts, size_t *uses,
+                                           epctx_error *error)
+{
+    epctx__renaming r;
+    epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error_clear(error);
+    memset(&r, 0, sizeof r);
+    r.model = model;
+    r.error = error;
+    r.opts = epctx__name_opts(opts);
+    r.status = epctx__locate_graph(model, scope, &slot, error);
+    if (r.status == EPCTX_OK) {
+        r.status = epctx__rename_plan(&r, from, to, count);
+    }
+    if (r.status == EPCTX_OK && epctx__rename_around(&r, slot) && epctx__rename_walk(&r, slot)) {
+        r.apply = true;
+        r.uses = 0;
+        epctx__rename_walk(&r, slot);
+    }
+    if (r.status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    if (uses != NULL) {
+        *uses = r.status == EPCTX_OK ? r.uses : 0;
+    }
+    return r.status;
+}
+
+/* -- edits: names of nodes -- */
+
+/* What the EPContext nodes of a model say about each other: needed to know whether a binary holds
+ * one graph. */
+typedef struct epctx__contexts {
+    epctx_map files;       /* path of a binary -> primary nodes that name it */
+    epctx_map secondaries; /* name of a profile -> its secondary nodes */
+} epctx__contexts;
+
+static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
+{
+    uint32_t count = epctx_map_get(map, key);
+    return epctx_map_put(map, key, count == EPCTX_MAP_NONE ? 1 : count + 1) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx__nomem(error, map->arena->missing);
+}
+
+static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_opts *opts,
+                                         epctx__contexts *out, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_map_init(&out->files, &model->arena);
+    epctx_map_init(&out->secondaries, &model->arena);
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+        epctx_epnode node;
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
+            continue;
+        }
+        if (node.main_context == 0) {
+            status = epctx__count_up(&out->secondaries,
+                                     epctx_str_of(epctx__profile_for(opts, &node)->name), error);
+        } else if (node.embed_mode == 0) {
+            status = epctx__count_up(&out->files, node.ep_cache_context, error);
+        }
+    }
+    return status;
+}
+
+/* Why the name of an EPContext node must stay, or NULL. */
+static const char *epctx__name_is_key(const epctx__contexts *contexts, const epctx_name_opts *opts,
+                                      const epctx_epnode *node)
+{
+    const epctx_profile *profile = epctx__profile_for(opts, node);
+    if (profile->key != EPCTX_KEY_NODE_NAME) {
+        return NULL;
+    }
+    if (node->main_context == 0 ||
+        epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
+        return "several nodes share a context, and the EP finds the graph in it by the node's name";
+    }
+    if (node->embed_mode == 1) {
+        return NULL; /* the only node of its context, and nobody else can reach that */
+    }
+    if (epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
+        return "several nodes name this binary, and the EP finds the graph in it by the node's "
+               "name";
+    }
+    return opts->one_graph ? NULL
+                           : "the EP finds the graph in the binary by the node's name, unless the "
+                             "binary holds this graph alone (then say so: one_graph)";
+}
+
+static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
+                                      const epctx_name_opts *opts, const epctx_node_view *view,
+                                      epctx_error *error)
+{
+    epctx_epnode node;
+    const char *why;
+    epctx_status status;
+    if (!epctx_is_epnode(view)) {
+        return EPCTX_OK;
+    }
+    status = epctx_epnode_read(view, &node, error);
+    why = status == EPCTX_OK ? epctx__name_is_key(contexts, opts, &node) : NULL;
+    if (why != NULL) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
+                            epctx__profile_for(opts, &node)->name, why);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, model->path, &view->name, NULL);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
+                                         const epctx_name_opts *opts, epctx_error *error)
+{
+    epctx_name_opts o = epctx__name_opts(opts);
+    epctx__contexts contexts;
+    epctx_node_view view, other;
+    epctx_walk walk;
+    epctx_slot *slot;
+    epctx_status status = epctx__locate_node(model, node, &slot, error);
+    if (status == EPCTX_OK) {
+        view = epctx_node_of(epctx__slot_view(slot));
+        if (epctx_str_eq(view.name, name)) {
+            return EPCTX_OK;
+        }
+        status = epctx__find_contexts(model, &o, &contexts, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__check_name(model, &contexts, &o, &view, error);
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && name.size > 0 && epctx_walk_next(&walk, &other)) {
+        if (epctx_str_eq(other.name, name)) {
+            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                                &name);
+            epctx_blame(error, model->path, &view.name, NULL);
+        }
+    }
+    return status == EPCTX_OK ? epctx_set_str(model, epctx__slot_view(slot), 3, name, error)
+                              : status;
+}
+
+/* Nodes that epctx_prefix renames. */
+static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_view *node)
+{
+    return node->name.size > 0 && (opts->all_nodes || epctx_is_epnode(node));
+}
+
+/* What a name becomes, in the arena. */
+static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
+                                    epctx_str *out, epctx_error *error)
+{
+    char *text = name.size <= SIZE_MAX - prefix.size
+                     ? (char *)epctx__arena_raw(&model->arena, prefix.size + name.size)
+                     : NULL;
+    if (text == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    memcpy(text, prefix.data, prefix.size);
+    memcpy(text + prefix.size, name.data, name.size);
+    out->data = text;
+    out->size = prefix.size + name.size;
+    return EPCTX_OK;
+}
+
+/* Checks every node and that no new name meets one that stays. */
+static epctx_status epctx__check_prefix(epctx_model *model, epctx_str prefix,
+                                        const epctx_name_opts *opts, epctx_error *error)
+{
+    epctx__contexts contexts;
+    epctx_node_view node;
+    epctx_map staying;
+    epctx_walk walk;
+    epctx_status status = epctx__find_contexts(model, opts, &contexts, error);
+    epctx_map_init(&staying, &model->arena);
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        if (epctx__takes_prefix(opts, &node)) {
+            status = epctx__check_name(model, &contexts, opts, &node, error);
+        } else if (epctx_map_put(&staying, node.name, 1) != EPCTX_OK) {
+            status = epctx__nomem(error, model->arena.missing);
+        }
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        epctx_str name = node.name;
+        if (epctx__takes_prefix(opts, &node)) {
+            status = epctx__prefixed(model, prefix, node.name, &name, error);
+        }
+        if (status == EPCTX_OK && epctx__takes_prefix(opts, &node) &&
+            epctx_map_get(&staying, name) != EPCTX_MAP_NONE) {
+            status = epctx_fail(error, EPCTX_ERR_EXISTS, "cannot be called '%S': another node is",
+                                &name);
+            epctx_blame(error, model->path, &node.name, NULL);
+        }
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
+                                    const epctx_name_opts *opts, size_t *count, epctx_error *error)
+{
+    epctx_name_opts o = epctx__name_opts(opts);
+    epctx_node_view node;
+    epctx_walk walk;
+    size_t mark = epctx_edit_mark(model);
+    size_t done = 0;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = prefix.size > 0 ? epctx__editable(model, error)
+                             : epctx_fail(error, EPCTX_ERR_ARG, "the prefix is empty");
+    if (status == EPCTX_OK) {
+        status = epctx__check_prefix(model, prefix, &o, error);
+    }
+    epctx_walk_begin(&walk, model);
+    while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
+        epctx_str name;
+        if (!epctx__takes_prefix(&o, &node)) {
+            continue;
+        }
+        status = epctx__prefixed(model, prefix, node.name, &name, error);
+        if (status == EPCTX_OK) {
+            epctx_span text;
+            text.data = (const uint8_t *)name.data; /* in the arena already */
+            text.size = name.size;
+            status = epctx_set_data(model, node.view, 3, text, error);
+        }
+        done++;
     }
     if (status != EPCTX_OK) {
         epctx_undo(model, mark);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? done : 0;
+    }
+    return status;
+}
+
+/* -- edits: a new model -- */
+
+EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
+                                       const epctx_open_opts *opts, epctx_error *error)
+{
+    static const uint8_t graph[2] = {0x3a, 0x00};
+    epctx_status status = epctx_model_open_memory(model, graph, sizeof graph, opts, error);
+    if (status == EPCTX_OK) {
+        status = epctx_set_int(model, epctx__slot_view(model->root), 1, ir_version, error);
+        if (status != EPCTX_OK) {
+            epctx_model_close(model);
+        }
     }
     return status;
 }
@@ -9298,39 +11383,12 @@ EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 
 /* -- writing -- */
 
-static unsigned epctx__varint_size(uint64_t value)
-{
-    unsigned size = 1;
-    for (; value >= 0x80; value >>= 7) {
-        size++;
-    }
-    return size;
-}
-
-/* Bytes of the tag, which are in front of the length in a field that was read. */
-static unsigned epctx__tag_size(const epctx_slot *slot)
-{
-    unsigned size = 1;
-    if (slot->split) {
-        return epctx__varint_size((uint64_t)slot->number << 3);
-    }
-    while (slot->data[size - 1] >= 0x80) {
-        size++;
-    }
-    return size;
-}
-
 /* Bytes of the length prefix: an over-long one keeps its width while the new value fits. */
 static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size)
 {
     unsigned need = epctx__varint_size(size);
-    unsigned had = slot->split ? 0 : (unsigned)slot->head - epctx__tag_size(slot);
-    return had > need ? had : need;
-}
-
-static bool epctx__is_changed(const epctx_slot *slot)
-{
-    return slot->message != NULL && slot->message->edits != 0;
+    unsigned width = epctx__length_width(slot);
+    return width > need ? width : need;
 }
 
 /* Size of a field as it will be written; also leaves the payload size of changed messages. */
@@ -9397,13 +11455,13 @@ static bool epctx__write_head(epctx__writer *w, const epctx_slot *slot, uint64_t
     uint8_t length[10];
     unsigned count = epctx__length_size(slot, size);
     unsigned i;
-    if (slot->split) {
-        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
-               pb_encode_varint(w->stream, size);
-    }
     for (i = 0; i < count; i++) {
         length[i] = (uint8_t)((size & 0x7f) | (i + 1 < count ? 0x80 : 0));
         size >>= 7;
+    }
+    if (slot->split) {
+        return epctx__flush_run(w) && pb_encode_tag(w->stream, PB_WT_STRING, slot->number) &&
+               pb_write(w->stream, length, count);
     }
     return epctx__write_bytes(w, slot->data, epctx__tag_size(slot)) && epctx__flush_run(w) &&
            pb_write(w->stream, length, count);
@@ -9541,33 +11599,2685 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
     return status;
 }
 
-EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
-                                              epctx_error *error)
+/* -- overwriting -- */
+
+EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
+                                          epctx_overwrite overwrite, epctx_error *error)
 {
-    epctx__output *out;
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(path));
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
     epctx_status status;
     epctx_error_clear(error);
+    part = part.size > 0 ? part : epctx_str_of(".");
+    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, folder, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, path, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && overwrite == EPCTX_OVERWRITE_FAIL) {
+        status =
+            epctx_fail(error, EPCTX_ERR_EXISTS, "exists already: remove it or allow overwriting");
+    } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__copy_file(const epctx_io *io, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    epctx_mapping mapping;
+    epctx_io_file file;
+    epctx_status status = io->map_fn(io->user, from, &mapping, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = io->create_fn(io->user, to, &file, error);
+    if (status == EPCTX_OK) {
+        status = io->write_fn(io->user, &file, mapping.data, mapping.size, error);
+        if (status == EPCTX_OK) {
+            status = io->sync_fn(io->user, &file, error);
+        }
+        if (status == EPCTX_OK) {
+            status = io->commit_fn(io->user, &file, error);
+        } else {
+            io->abort_fn(io->user, &file);
+        }
+    }
+    io->unmap_fn(io->user, &mapping);
+    return status;
+}
+
+/* `path`~ and a number above 1. */
+static epctx_status epctx__backup_name(const char *path, unsigned number, char *out,
+                                       size_t capacity, epctx_error *error)
+{
+    char digits[8];
+    epctx_str parts[3];
+    epctx__text text = epctx__text_of(digits, sizeof digits);
+    if (number > 1) {
+        epctx__text_number(&text, number, 10);
+    }
+    digits[text.size] = '\0';
+    parts[0] = epctx_str_of(path);
+    parts[1] = epctx_str_of("~");
+    parts[2] = epctx_str_of(digits);
+    return epctx__path_join(out, capacity, parts, 3, error);
+}
+
+/* Names one file; a name that is taken is EPCTX_ERR_EXISTS. */
+static epctx_status epctx__backup_as(const epctx_io *io, const char *path, const char *backup,
+                                     epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    epctx_file_kind kind;
+    uint64_t size;
+    if (io->link_fn != NULL) {
+        status = io->link_fn(io->user, path, backup, error);
+    }
+    if (status != EPCTX_ERR_UNSUPPORTED) {
+        return status;
+    }
+    epctx_error_clear(error);
+    status = io->stat_fn(io->user, backup, &kind, &size, error);
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE) {
+        return epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
+    }
+    return status == EPCTX_OK ? epctx__copy_file(io, path, backup, error) : status;
+}
+
+EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
+                                           size_t capacity, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    unsigned number;
+    epctx_status status;
+    epctx_error_clear(error);
+    /* Through a link the file is replaced, so it is the file that is kept. */
+    status = io->canonical_fn(io->user, path, real, sizeof real, error);
+    for (number = 1; status == EPCTX_OK; number++) {
+        status = epctx__backup_name(real, number, backup, capacity, error);
+        if (status == EPCTX_OK) {
+            status = epctx__backup_as(io, real, backup, error);
+        }
+        if (status != EPCTX_ERR_EXISTS || number == 999) {
+            break;
+        }
+        epctx_error_clear(error);
+        status = EPCTX_OK;
+    }
+    if (status == EPCTX_ERR_EXISTS) {
+        epctx_error_clear(error);
+        status = epctx_fail(error, EPCTX_ERR_EXISTS, "has 999 backups already: remove some");
+    }
+    if (status != EPCTX_OK) {
+        backup[0] = '\0';
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+/* The output is complete: the former file gets its backup name, the new one the real name. */
+static epctx_status epctx__output_replace(epctx__output *out, const char *path,
+                                          const epctx_write_opts *opts)
+{
+    const epctx_io *io = out->io;
+    char own[EPCTX_PATH_MAX];
+    char *backup = opts->backup != NULL ? opts->backup : own;
+    size_t capacity = opts->backup != NULL ? opts->backup_capacity : sizeof own;
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status = EPCTX_OK;
+    own[0] = '\0';
+    if (opts->overwrite == EPCTX_OVERWRITE_BACKUP) {
+        status = io->stat_fn(io->user, path, &kind, &size, out->error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        status = epctx_output_backup(io, path, backup, capacity, out->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__output_abort(out);
+        return status;
+    }
+    status = epctx__output_commit(out);
+    if (status != EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        io->remove_fn(io->user, backup, NULL); /* the file itself is still there */
+        backup[0] = '\0';
+    }
+    return status;
+}
+
+static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
+{
+    uint64_t size = epctx_model_size(model);
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
+        return EPCTX_OK;
+    }
+    return epctx_fail(error, EPCTX_ERR_LIMIT,
+                      "the model would have %u bytes, protobuf readers such as ONNX Runtime take "
+                      "at most %u: keep the context in its own file (embed_mode 0) and large "
+                      "initializers in an external file, or allow it",
+                      size, (uint64_t)EPCTX_MODEL_MAX);
+}
+
+EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
+                                              const epctx_write_opts *opts, epctx_error *error)
+{
+    static const epctx_write_opts defaults = {EPCTX_OVERWRITE_REPLACE, false, NULL, 0};
+    const epctx_write_opts *o = opts != NULL ? opts : &defaults;
+    epctx__output *out = NULL;
+    epctx_status status = EPCTX_OK;
+    epctx_error_clear(error);
+    if (o->backup != NULL && o->backup_capacity > 0) {
+        o->backup[0] = '\0';
+    }
     if (model->io == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
-    if (out == NULL) {
-        return epctx__nomem(error, model->arena.missing);
+    if (!o->allow_huge) {
+        status = epctx__check_huge(model, error);
     }
-    status = epctx__output_open(out, model->io, path, error);
+    if (status == EPCTX_OK && o->overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_output_check(model->io, path, o->overwrite, error);
+    }
+    if (status == EPCTX_OK) {
+        out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
+        status = out != NULL ? epctx__output_open(out, model->io, path, error)
+                             : epctx__nomem(error, model->arena.missing);
+    }
     if (status == EPCTX_OK) {
         status = epctx__output_model(out, model);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_commit(out);
-    } else {
-        epctx__output_abort(out);
+        if (status == EPCTX_OK) {
+            status = epctx__output_replace(out, path, o);
+        } else {
+            epctx__output_abort(out);
+        }
     }
     if (status == EPCTX_OK) {
         status = model->io->sync_folder_fn(model->io->user, path, error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* ================================================================================================
+ * >>convert
+ * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
+{
+    switch (kind) {
+    case EPCTX_CHANGE_EMBEDDED:
+        return "embedded";
+    case EPCTX_CHANGE_EXTRACTED:
+        return "extracted";
+    case EPCTX_CHANGE_FOLLOWED:
+        return "followed";
+    case EPCTX_CHANGE_INLINED:
+        return "inlined";
+    case EPCTX_CHANGE_EXTERNAL:
+        return "external";
+    case EPCTX_CHANGE_PRUNED:
+        return "pruned";
+    case EPCTX_CHANGE_SOURCE:
+        return "source";
+    case EPCTX_CHANGE_SKIPPED:
+        return "skipped";
+    default:
+        return "unknown";
+    }
+}
+
+/* -- what conversions share -- */
+
+/* EPContext nodes of one EP: they have their contexts in common. */
+typedef struct epctx__ep_nodes {
+    const epctx_profile *profile;
+    size_t carriers[2]; /* nodes with a context of their own, by embed mode */
+    size_t converted;
+    size_t bare; /* secondary nodes without one */
+    size_t first;            /* embedding: number of the first node that is converted, */
+    const epctx__file *file; /* its binary, */
+    bool several;            /* and whether another node has another one */
+    uint32_t payload;        /* extracting: the first payload, or EPCTX_MAP_NONE */
+} epctx__ep_nodes;
+
+typedef struct epctx__job {
+    epctx_view view;
+    epctx_epnode node;
+    const epctx_profile *profile;
+    uint32_t group;
+    bool chosen;
+    bool carrier; /* has a context of its own */
+    bool bare;    /* takes its graph from another node's context */
+    const epctx__file *file; /* embedding: where the context is */
+    uint32_t payload;        /* extracting: number of the payload, or EPCTX_MAP_NONE */
+} epctx__job;
+
+/* A different embedded context. */
+typedef struct epctx__payload {
+    epctx_span bytes;
+    epctx_str name; /* of its file */
+    uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
+} epctx__payload;
+
+typedef struct epctx__convert {
+    epctx_model *model;
+    epctx_arena *arena;
+    epctx_error *error;
+    epctx_convert_opts opts;
+    epctx_str path;   /* of the result */
+    epctx_str folder; /* of the result, with its separator */
+    epctx__job *jobs;
+    size_t job_count;
+    epctx__ep_nodes *groups;
+    size_t group_count;
+    void *payloads;
+    size_t payload_count, payload_room;
+    void *items;
+    size_t item_count, item_room, done;
+    void *files;
+    size_t file_count, file_room;
+    void *parts; /* of the file with the weights */
+    size_t part_count, part_room;
+    uint64_t data_size;
+    bool name_used; /* by weights that are in a file already */
+    bool inner;     /* past the main graph, in its bodies */
+} epctx__convert;
+
+static bool epctx__convert_nomem(epctx__convert *c)
+{
+    epctx__nomem(c->error, c->arena->missing);
+    return false;
+}
+
+static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
+{
+    void *memory = epctx_arena_array(c->arena, count, size);
+    if (memory == NULL) {
+        epctx__convert_nomem(c);
+    }
+    return memory;
+}
+
+static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
+                                epctx_str file, uint64_t size, const char *reason)
+{
+    epctx_change *item;
+    if (!epctx__list_room(c->arena, &c->items, c->item_count, &c->item_room, sizeof *item)) {
+        return epctx__convert_nomem(c);
+    }
+    item = (epctx_change *)c->items + c->item_count++;
+    item->kind = kind;
+    item->name = name;
+    item->file = file;
+    item->size = size;
+    item->reason = reason;
+    c->done += kind != EPCTX_CHANGE_SKIPPED;
+    return true;
+}
+
+static bool epctx__convert_skip(epctx__convert *c, epctx_str name, uint64_t size,
+                                const char *reason)
+{
+    return epctx__convert_note(c, EPCTX_CHANGE_SKIPPED, name, epctx_str_of(NULL), size, reason);
+}
+
+/* A refusal that names a node; the caller returns it. */
+static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
+                                  const char *attribute)
+{
+    epctx_blame(c->error, NULL, &node->name, attribute);
+    return false;
+}
+
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static const epctx__file *epctx__convert_map(epctx__convert *c, epctx_str folder, epctx_str name)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_mapping mapping;
+    epctx_model *model = c->model;
+    epctx__file *file;
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, c->error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    for (file = model->files; file != NULL; file = file->next) {
+        if (strcmp(file->path, path) == 0) {
+            return file;
+        }
+    }
+    file = (epctx__file *)epctx__convert_array(c, 1, sizeof *file);
+    if (file == NULL) {
+        return NULL;
+    }
+    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
+    if (file->path == NULL) {
+        epctx__convert_nomem(c);
+        return NULL;
+    }
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &mapping, NULL, 0, c->error) !=
+        EPCTX_OK) {
+        return NULL;
+    }
+    file->mapping = mapping;
+    file->next = model->files;
+    model->files = file;
+    return file;
+}
+
+static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = value;
+    return epctx_set_attr(c->model, node, &attr, c->error) == EPCTX_OK;
+}
+
+static bool epctx__convert_str(epctx__convert *c, epctx_view node, const char *name,
+                               epctx_str value)
+{
+    epctx_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(name);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = value;
+    return epctx_set_attr(c->model, node, &attr, c->error) == EPCTX_OK;
+}
+
+/* Consumers read no model of 2 GiB or more. */
+static bool epctx__convert_fits(epctx__convert *c, const char *cure)
+{
+    uint64_t size = epctx_model_size(c->model);
+    if (size <= (uint64_t)EPCTX_MODEL_MAX) {
+        return true;
+    }
+    epctx_fail(c->error, EPCTX_ERR_LIMIT,
+               "the model would have %u bytes, protobuf readers such as ONNX Runtime take at most "
+               "%u: %s",
+               size, (uint64_t)EPCTX_MODEL_MAX, cure);
+    return false;
+}
+
+/* Adds a file of the result. `name` is relative to its folder. */
+static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_span *parts,
+                                size_t part_count, uint64_t size)
+{
+    epctx_output_file *file;
+    epctx_str join[2];
+    char path[EPCTX_PATH_MAX];
+    join[0] = c->folder;
+    join[1] = name;
+    if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
+        return false;
+    }
+    if (!epctx__list_room(c->arena, &c->files, c->file_count, &c->file_room, sizeof *file)) {
+        return epctx__convert_nomem(c);
+    }
+    file = (epctx_output_file *)c->files + c->file_count;
+    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
+    file->name = epctx_arena_copy(c->arena, name);
+    file->parts = parts;
+    file->part_count = part_count;
+    file->size = size;
+    if (file->path == NULL || file->name == NULL) {
+        return epctx__convert_nomem(c);
+    }
+    c->file_count++;
+    return true;
+}
+
+/* -- names of new files -- */
+
+/* What stands for {node}: letters that every file system takes. */
+static void epctx__plain_name(epctx__text *text, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        char ch = name.data[i];
+        bool plain = epctx__is_letter(ch) || (ch >= '0' && ch <= '9') || ch == '_' || ch == '-' ||
+                     (ch == '.' && i > 0 && name.data[i - 1] != '.');
+        epctx__text_char(text, plain ? ch : '_');
+    }
+}
+
+/* What stands for * in the EP's pattern: the short name of the EP where nodes share a binary, else
+ * the node's own key. */
+static void epctx__star_name(epctx__text *text, const epctx__job *job)
+{
+    static const char tail[] = "executionprovider";
+    epctx_str name = job->node.source;
+    size_t i;
+    if (job->profile->payload == EPCTX_PAYLOAD_EACH) {
+        name = job->node.partition_name.size > 0 ? job->node.partition_name : job->node.name;
+        epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"));
+        return;
+    }
+    if (name.size > sizeof tail - 1) {
+        epctx_str end;
+        end.data = name.data + name.size - (sizeof tail - 1);
+        end.size = sizeof tail - 1;
+        name.size -= epctx__same_letters(end, epctx_str_of(tail)) ? end.size : 0;
+    }
+    name = name.size > 0 ? name : epctx_str_of("ctx");
+    for (i = 0; i < name.size; i++) {
+        char lower = epctx__lower(name.data[i]);
+        epctx_str one;
+        one.data = &lower;
+        one.size = 1;
+        epctx__plain_name(text, one);
+    }
+}
+
+/* Fills a pattern in. `job` NULL: there is no node; `star`: a * is to be filled in, too. */
+static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
+                                bool star, char out[EPCTX_PATH_MAX])
+{
+    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX - 1);
+    epctx_str file = epctx_path_file(c->path);
+    epctx_str stem = epctx__path_stem(file);
+    epctx_str model = stem;
+    const char *p = pattern;
+    if (model.size > 4 && memcmp(model.data + model.size - 4, "_ctx", 4) == 0) {
+        model.size -= 4;
+    }
+    while (*p != '\0') {
+        if (strncmp(p, "{stem}", 6) == 0) {
+            epctx__text_str(&text, stem.data, stem.size);
+            p += 6;
+        } else if (strncmp(p, "{model}", 7) == 0) {
+            epctx__text_str(&text, model.data, model.size);
+            p += 7;
+        } else if (strncmp(p, "{file}", 6) == 0) {
+            epctx__text_str(&text, file.data, file.size);
+            p += 6;
+        } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
+            epctx__plain_name(&text, job->node.name);
+            p += 6;
+        } else if (*p == '*' && star) {
+            epctx__star_name(&text, job);
+            p++;
+        } else {
+            epctx__text_char(&text, *p++);
+        }
+    }
+    out[text.size] = '\0';
+    if (text.size >= EPCTX_PATH_MAX - 1) {
+        epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
+        return false;
+    }
+    return true;
+}
+
+/* A new file's name must be one that a model may hold, and not the model's own. */
+static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
+{
+    epctx_error reason;
+    size_t i;
+    if (epctx_path_check(name, &reason) != EPCTX_OK) {
+        epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
+        return false;
+    }
+    for (i = 0; profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
+         i++) {
+        if (name.data[i] == '.' && name.data[i + 1] == '.') {
+            epctx_fail(c->error, EPCTX_ERR_PATH,
+                       "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                       &name, profile->name);
+            return false;
+        }
+    }
+    if (epctx__is_separator(name.data[name.size - 1])) {
+        epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
+                   &name);
+        return false;
+    }
+    if (epctx_str_eq(name, epctx_path_file(c->path))) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "new file '%S' would be the model itself; choose another name", &name);
+        return false;
+    }
+    return true;
+}
+
+static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
+                                 const epctx_convert_opts *opts, epctx_error *error)
+{
+    memset(c, 0, sizeof *c);
+    c->model = model;
+    c->arena = &model->arena;
+    c->error = error;
+    if (opts != NULL) {
+        c->opts = *opts;
+    }
+    c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
+    c->folder = epctx_path_folder(c->path);
+    return epctx__editable(model, error) == EPCTX_OK;
+}
+
+typedef bool (*epctx__convert_step)(epctx__convert *c);
+
+/* Runs a conversion; a failure takes its edits back. */
+static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_opts *opts,
+                                       epctx__convert_step step, epctx_changes *changes,
+                                       epctx_error *error)
+{
+    epctx__convert c;
+    epctx_error local;
+    size_t mark = epctx_edit_mark(model);
+    epctx_error *use = error != NULL ? error : &local;
+    epctx_error_clear(use);
+    if (changes != NULL) {
+        memset(changes, 0, sizeof *changes);
+    }
+    if (!epctx__convert_begin(&c, model, opts, use) || !step(&c)) {
+        epctx_undo(model, mark);
+        epctx_blame(use, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+        return use->status;
+    }
+    if (changes != NULL) {
+        changes->items = (const epctx_change *)c.items;
+        changes->count = c.item_count;
+        changes->done = c.done;
+        changes->files = (epctx_output_file *)c.files;
+        changes->file_count = c.file_count;
+    }
+    return EPCTX_OK;
+}
+
+/* -- contexts -- */
+
+static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epctx__job *job,
+                            epctx_map *groups)
+{
+    epctx_str parts[2];
+    epctx_str key;
+    memset(job, 0, sizeof *job);
+    if (epctx_epnode_read(view, &job->node, c->error) != EPCTX_OK) {
+        return false;
+    }
+    job->view = view->view;
+    job->profile = c->opts.profile != NULL ? c->opts.profile : epctx_profile_of(job->node.source);
+    job->chosen = c->opts.node == NULL || epctx_str_is(job->node.name, c->opts.node);
+    job->payload = EPCTX_MAP_NONE;
+    if (epctx__attr_str(view, "ep_dlc_context").size == 0) {
+        bool own = job->node.main_context == 1 || job->profile->payload == EPCTX_PAYLOAD_EACH ||
+                   (job->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0;
+        job->carrier = own;
+        job->bare = !own && job->node.ep_cache_context.size == 0;
+    }
+    parts[0] = epctx_str_of(job->profile->name);
+    parts[1] = job->node.source;
+    if (!epctx__join_key(c->arena, parts, 2, &key)) {
+        return epctx__convert_nomem(c);
+    }
+    job->group = epctx_map_get(groups, key);
+    if (job->group == EPCTX_MAP_NONE) {
+        job->group = (uint32_t)c->group_count++;
+        c->groups[job->group].profile = job->profile;
+        c->groups[job->group].payload = EPCTX_MAP_NONE;
+        if (epctx_map_put(groups, key, job->group) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    c->groups[job->group].carriers[job->node.embed_mode] += job->carrier;
+    c->groups[job->group].bare += job->bare;
+    return true;
+}
+
+static bool epctx__jobs_missing(epctx__convert *c)
+{
+    if (c->job_count == 0) {
+        epctx_fail(c->error, EPCTX_ERR_NO_NODES,
+                   "there is no EPContext node: compile the model first");
+    } else {
+        epctx_fail(c->error, EPCTX_ERR_NO_NODES,
+                   "there is no EPContext node '%s', but for example '%S'", c->opts.node,
+                   &c->jobs[0].node.name);
+    }
+    return false;
+}
+
+/* Every EPContext node of the model. */
+static bool epctx__jobs_collect(epctx__convert *c)
+{
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_map groups;
+    size_t count = 0;
+    size_t chosen = 0;
+    epctx_walk_begin(&walk, c->model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        count += epctx_is_epnode(&view);
+    }
+    c->jobs = (epctx__job *)epctx__convert_array(c, count, sizeof *c->jobs);
+    c->groups = (epctx__ep_nodes *)epctx__convert_array(c, count, sizeof *c->groups);
+    if (c->jobs == NULL || c->groups == NULL) {
+        return false;
+    }
+    epctx_map_init(&groups, c->arena);
+    epctx_walk_begin(&walk, c->model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        if (!epctx_is_epnode(&view)) {
+            continue;
+        }
+        if (!epctx__job_read(c, &view, &c->jobs[c->job_count], &groups)) {
+            return false;
+        }
+        chosen += c->jobs[c->job_count++].chosen;
+    }
+    return chosen > 0 || epctx__jobs_missing(c);
+}
+
+/* Whether the conversion to `mode` concerns a node; what it leaves alone it notes. */
+static bool epctx__job_due(epctx__convert *c, const epctx__job *job, int64_t mode, bool *due)
+{
+    const epctx_epnode *node = &job->node;
+    *due = job->chosen && job->carrier && node->embed_mode != mode;
+    if (*due || !job->chosen || (job->bare && c->opts.node == NULL)) {
+        return true;
+    }
+    if (job->bare) {
+        return epctx__convert_skip(c, node->name, 0,
+                                   "is secondary: the context is in its primary node");
+    }
+    if (job->carrier) {
+        return epctx__convert_skip(c, node->name, node->ep_cache_context.size,
+                                   mode == 1 ? "is embedded already" : "is in a file already");
+    }
+    return epctx__convert_skip(c, node->name, node->ep_cache_context.size,
+                               node->main_context == 0
+                                   ? "is secondary: its EP does not read this context"
+                                   : "wraps a DLC, not a context");
+}
+
+/* After the contexts: secondary nodes repeat the mode of their primary one, and EPs that take one
+ * mode only must find one. */
+static bool epctx__jobs_settle(epctx__convert *c, int64_t mode)
+{
+    size_t i;
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        const epctx__ep_nodes *group = &c->groups[job->group];
+        bool mixed = group->carriers[!mode] > group->converted;
+        if (group->converted == 0) {
+            continue;
+        }
+        if (mixed && (group->profile->traits & EPCTX_NO_MIX) != 0) {
+            epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                       "the EP %s refuses models with embedded and external contexts: convert all "
+                       "of its nodes",
+                       group->profile->name);
+            return false;
+        }
+        if (job->bare && !mixed && job->node.embed_mode != mode &&
+            (job->node.present & EPCTX__BIT(EMBED_MODE)) != 0) {
+            if (!epctx__convert_int(c, job->view, "embed_mode", mode) ||
+                !epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, job->node.name, epctx_str_of(NULL),
+                                     0, NULL)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* -- embed -- */
+
+static bool epctx__embed_allowed(epctx__convert *c, const epctx__job *job)
+{
+    const epctx_epnode *node = &job->node;
+    const epctx__ep_nodes *group = &c->groups[job->group];
+    if (strcmp(job->profile->name, "openvino") == 0 &&
+        epctx__ends_with(node->ep_cache_context, ".xml")) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "names an OpenVINO IR, whose weights are in a .bin beside it: the two must stay "
+                   "files");
+    } else if (strcmp(job->profile->name, "tensorrt") == 0 &&
+               epctx__ends_with(node->ep_cache_context, ".stripped.engine")) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "names an engine without weights, which TensorRT knows by its file name: it "
+                   "must stay a file");
+    } else if ((job->profile->traits & EPCTX_EMBED_ONE) != 0 && group->bare > 0) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "%u more nodes take their graphs from this context, and the EP %s finds them in "
+                   "a file only (ORT issue 31977): keep the binary",
+                   (uint64_t)group->bare, job->profile->name);
+    } else {
+        return true;
+    }
+    return epctx__convert_refuse(c, node, "ep_cache_context");
+}
+
+static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
+{
+    epctx__job *job = &c->jobs[index];
+    epctx__ep_nodes *group = &c->groups[job->group];
+    job->file = epctx__convert_map(c, folder, job->node.ep_cache_context);
+    if (job->file == NULL) {
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (job->file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
+        epctx_fail(c->error, EPCTX_ERR_LIMIT,
+                   "the context has %u bytes, and an embedded one cannot have more than %u: keep "
+                   "the binary",
+                   (uint64_t)job->file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (group->converted++ == 0) {
+        group->first = index;
+        group->file = job->file;
+    }
+    group->several = group->several || group->file != job->file;
+    return true;
+}
+
+/* Where all nodes name one binary (OpenVINO), the first takes it and the others store nothing. */
+static bool epctx__embed_store(epctx__convert *c, size_t index)
+{
+    epctx__job *job = &c->jobs[index];
+    const epctx__ep_nodes *group = &c->groups[job->group];
+    epctx_str bytes = epctx__str(job->file->mapping.data, job->file->mapping.size);
+    bool emptied = (job->profile->traits & EPCTX_ALL_NAME) != 0 && index != group->first;
+    if (emptied && group->several) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "the EP %s loads one embedded context, and its nodes name several binaries: "
+                   "keep them",
+                   job->profile->name);
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (emptied) {
+        bytes.size = 0;
+        if (!epctx__convert_int(c, job->view, "main_context", 0)) {
+            return false;
+        }
+    }
+    return epctx__convert_str(c, job->view, "ep_cache_context", bytes) &&
+           epctx__convert_int(c, job->view, "embed_mode", 1) &&
+           epctx__convert_note(c, emptied ? EPCTX_CHANGE_FOLLOWED : EPCTX_CHANGE_EMBEDDED,
+                               job->node.name, job->node.ep_cache_context, bytes.size, NULL);
+}
+
+static bool epctx__embed_step(epctx__convert *c)
+{
+    epctx_str folder = epctx_str_of(NULL);
+    size_t i;
+    bool due;
+    if (!epctx__jobs_collect(c)) {
+        return false;
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        if (!epctx__job_due(c, job, 1, &due)) {
+            return false;
+        }
+        if (!due) {
+            continue;
+        }
+        if (epctx_path_base(epctx_str_of(c->model->path),
+                            epctx_str_of(c->opts.context_file_path), &folder,
+                            c->error) != EPCTX_OK ||
+            !epctx__embed_allowed(c, job) || !epctx__embed_map(c, folder, i)) {
+            return false;
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        if (c->jobs[i].file != NULL && !epctx__embed_store(c, i)) {
+            return false;
+        }
+    }
+    return epctx__jobs_settle(c, 1) &&
+           epctx__convert_fits(c, "keep contexts in files, or choose a node");
+}
+
+EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
+                                   epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__embed_step, changes, error);
+}
+
+/* -- extract -- */
+
+/* Equal contexts of one EP get one number. Only contexts of a size that occurs twice are hashed. */
+static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
+                                  epctx_map *seen)
+{
+    epctx__payload *payload;
+    uint64_t *key = (uint64_t *)epctx__convert_array(c, 3, sizeof *key);
+    epctx_str name;
+    uint32_t at;
+    uint32_t tries = 0;
+    if (key == NULL) {
+        return false;
+    }
+    key[0] = job->node.ep_cache_context.size;
+    name = epctx__str((const uint8_t *)key, sizeof *key);
+    key[1] = job->group;
+    if (epctx_map_get(sizes, name) > 1) {
+        key[2] = epctx_hash(job->node.ep_cache_context.data, job->node.ep_cache_context.size, 0);
+    }
+    name.size = 3 * sizeof *key;
+    /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
+    for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
+        payload = (epctx__payload *)c->payloads + at;
+        if (memcmp(payload->bytes.data, job->node.ep_cache_context.data, payload->bytes.size) ==
+            0) {
+            job->payload = at;
+            return true;
+        }
+        at = payload->next;
+    }
+    if (!epctx__list_room(c->arena, &c->payloads, c->payload_count, &c->payload_room,
+                          sizeof *payload)) {
+        return epctx__convert_nomem(c);
+    }
+    payload = (epctx__payload *)c->payloads + c->payload_count;
+    payload->bytes.data = (const uint8_t *)job->node.ep_cache_context.data;
+    payload->bytes.size = job->node.ep_cache_context.size;
+    payload->next = epctx_map_get(seen, name);
+    job->payload = (uint32_t)c->payload_count;
+    if (epctx_map_put(seen, name, job->payload) != EPCTX_OK) {
+        return epctx__convert_nomem(c);
+    }
+    c->payload_count++;
+    return true;
+}
+
+static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
+{
+    const epctx__ep_nodes *group = &c->groups[job->group];
+    if ((job->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "the EP %s reads embedded contexts only: leave the model as it is",
+                   job->profile->name);
+    } else if (job->node.ep_cache_context.size == 0) {
+        epctx_fail(c->error, EPCTX_ERR_GRAPH,
+                   "is empty: there is no context to extract; compile the model again");
+    } else if ((job->profile->traits & EPCTX_ALL_NAME) != 0 && group->bare > 0 &&
+               group->carriers[0] + group->carriers[1] > 1) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "the EP %s wants every node to name its binary, and %u nodes do not tell which "
+                   "of several it is: set it by hand",
+                   job->profile->name, (uint64_t)group->bare);
+    } else {
+        return true;
+    }
+    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+}
+
+/* "name.ext" -> "name_2.ext". */
+static bool epctx__numbered(epctx__convert *c, const char *name, uint64_t number,
+                            char out[EPCTX_PATH_MAX])
+{
+    epctx_str whole = epctx_str_of(name);
+    epctx_str folder = epctx_path_folder(whole);
+    epctx_str stem = epctx__path_stem(epctx_path_file(whole));
+    char digits[24];
+    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_str parts[3];
+    epctx__text_char(&text, '_');
+    epctx__text_number(&text, number, 10);
+    parts[0].data = name;
+    parts[0].size = folder.size + stem.size;
+    parts[1].data = digits;
+    parts[1].size = text.size;
+    parts[2] = epctx_str_of(name + parts[0].size);
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
+}
+
+/* The first name of its kind that no other context of the model has; `taken` maps a name to the
+ * next number to try. */
+static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_map *taken)
+{
+    epctx__payload *payload = (epctx__payload *)c->payloads + job->payload;
+    const char *pattern = c->opts.name != NULL ? c->opts.name : job->profile->binary;
+    char base[EPCTX_PATH_MAX];
+    char name[EPCTX_PATH_MAX];
+    char *kept;
+    uint32_t number;
+    if (!epctx__fill_pattern(c, pattern, job, c->opts.name == NULL, base)) {
+        return false;
+    }
+    memcpy(name, base, strlen(base) + 1);
+    number = epctx_map_get(taken, epctx_str_of(name));
+    if (number != EPCTX_MAP_NONE && c->opts.name != NULL) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "'%s' is the name of another context of this model: choose a node, or a name "
+                   "with {node}",
+                   name);
+        return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
+        if (!epctx__numbered(c, base, number++, name)) {
+            return false;
+        }
+    }
+    if (number != EPCTX_MAP_NONE) { /* the key of `taken` is borrowed, and this one is there */
+        epctx_map_put(taken, epctx_str_of(base), number);
+    }
+    kept = epctx_arena_copy(c->arena, epctx_str_of(name));
+    if (kept == NULL || epctx_map_put(taken, epctx_str_of(kept), 1) != EPCTX_OK) {
+        return epctx__convert_nomem(c);
+    }
+    payload->name = epctx_str_of(kept);
+    return epctx__convert_name(c, payload->name, job->profile) &&
+           epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
+}
+
+static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
+{
+    const epctx__payload *payload = (const epctx__payload *)c->payloads + job->payload;
+    return epctx__convert_str(c, job->view, "ep_cache_context", payload->name) &&
+           epctx__convert_int(c, job->view, "embed_mode", 0) &&
+           epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, job->node.name, payload->name,
+                               payload->bytes.size, NULL);
+}
+
+/* EPs that want every node to name the binary: secondary nodes become primary ones. */
+static bool epctx__extract_bare(epctx__convert *c, epctx__job *job)
+{
+    uint32_t at = c->groups[job->group].payload;
+    epctx_str name;
+    if (at == EPCTX_MAP_NONE) {
+        return true;
+    }
+    job->bare = false;
+    name = ((const epctx__payload *)c->payloads + at)->name;
+    return epctx__convert_int(c, job->view, "main_context", 1) &&
+           epctx__convert_str(c, job->view, "ep_cache_context", name) &&
+           epctx__convert_int(c, job->view, "embed_mode", 0) &&
+           epctx__convert_note(c, EPCTX_CHANGE_FOLLOWED, job->node.name, name, 0, NULL);
+}
+
+/* Contexts to be extracted are numbered, names of files that stay are taken. */
+static bool epctx__extract_plan(epctx__convert *c, epctx_map *taken)
+{
+    epctx_map sizes, seen;
+    size_t i;
+    bool due;
+    epctx_map_init(&sizes, c->arena);
+    epctx_map_init(&seen, c->arena);
+    for (i = 0; i < c->job_count; i++) {
+        epctx_epnode *node = &c->jobs[i].node;
+        epctx_str key;
+        uint64_t *size = (uint64_t *)epctx__convert_array(c, 1, sizeof *size);
+        uint32_t count;
+        if (size == NULL) {
+            return false;
+        }
+        *size = node->ep_cache_context.size;
+        key = epctx__str((const uint8_t *)size, sizeof *size);
+        count = epctx_map_get(&sizes, key);
+        if (node->embed_mode == 1 &&
+            epctx_map_put(&sizes, key, count == EPCTX_MAP_NONE ? 1 : 2) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+        if (node->embed_mode == 0 && epctx_map_put(taken, node->ep_cache_context, 1) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        if (!epctx__job_due(c, job, 0, &due)) {
+            return false;
+        }
+        if (due) {
+            if (!epctx__extract_allowed(c, job) || !epctx__extract_number(c, job, &sizes, &seen)) {
+                return false;
+            }
+            if (c->groups[job->group].converted++ == 0) {
+                c->groups[job->group].payload = job->payload;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__extract_step(epctx__convert *c)
+{
+    epctx_map taken;
+    size_t i;
+    epctx_map_init(&taken, c->arena);
+    if (!epctx__jobs_collect(c)) {
+        return false;
+    }
+    if (epctx_path_file(c->path).size == 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "the model came from memory: say where it will be written (output_path)");
+        return false;
+    }
+    if (!epctx__extract_plan(c, &taken)) {
+        return false;
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        bool named = job->payload != EPCTX_MAP_NONE &&
+                     ((const epctx__payload *)c->payloads + job->payload)->name.size > 0;
+        if (job->payload != EPCTX_MAP_NONE &&
+            ((!named && !epctx__extract_name(c, job, &taken)) || !epctx__extract_store(c, job))) {
+            return false;
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx__job *job = &c->jobs[i];
+        if (job->bare && (job->profile->traits & EPCTX_ALL_NAME) != 0 &&
+            !epctx__extract_bare(c, job)) {
+            return false;
+        }
+    }
+    return epctx__jobs_settle(c, 0);
+}
+
+EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
+                                     epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__extract_step, changes, error);
+}
+
+/* -- initializers: what a tensor stores -- */
+
+/* TensorProto's fields for data: the typed ones, raw_data, external_data, data_location. */
+static bool epctx__is_storage(uint32_t number)
+{
+    return (number >= 4 && number <= 7) || number == 9 || number == 10 || number == 11 ||
+           number == 13 || number == 14;
+}
+
+/* Behind the fields with numbers up to `number`, where a writer in field order puts it. */
+static epctx_slot *epctx__sorted_place(const epctx_slot *parent, uint32_t number)
+{
+    epctx_slot *slot;
+    epctx_slot *previous = NULL;
+    for (slot = parent->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && slot->number > number) {
+            break;
+        }
+        previous = slot;
+    }
+    return previous;
+}
+
+static bool epctx__convert_place(epctx__convert *c, epctx__builder *b, epctx_slot *tensor,
+                                 epctx_slot *fresh)
+{
+    epctx_slot *previous = fresh != NULL ? epctx__sorted_place(tensor, fresh->number) : NULL;
+    return epctx__place(c->model, b, tensor, previous, fresh, c->error) == EPCTX_OK;
+}
+
+/* Takes the data out of a tensor; what else it has stays where it is. */
+static epctx_slot *epctx__tensor_strip(epctx__convert *c, epctx_view view)
+{
+    epctx_slot *tensor;
+    epctx_slot *slot;
+    if (epctx__locate_message(c->model, view, &tensor, c->error) != EPCTX_OK) {
+        return NULL;
+    }
+    for (slot = tensor->message->first; slot != NULL; slot = slot->next) {
+        if (!slot->removed && epctx__is_storage(slot->number) &&
+            epctx__remove_slot(c->model, slot, c->error) != EPCTX_OK) {
+            return NULL;
+        }
+    }
+    return tensor;
+}
+
+static bool epctx__tensor_raw(epctx__convert *c, epctx_view view, const uint8_t *data, size_t size)
+{
+    epctx__builder b = epctx__builder_of(c->model);
+    epctx_slot *tensor = epctx__tensor_strip(c, view);
+    return tensor != NULL &&
+           epctx__convert_place(c, &b, tensor, epctx__add_bytes(&b, NULL, 9, data, size));
+}
+
+static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char *key,
+                               epctx_str value)
+{
+    epctx__builder b = epctx__builder_of(c->model);
+    epctx_slot *entry = epctx__add_message(&b, NULL, 13);
+    if (entry != NULL) {
+        epctx__add_str(&b, entry, 1, epctx_str_of(key));
+        epctx__add_str(&b, entry, 2, value);
+    }
+    return epctx__convert_place(c, &b, tensor, entry);
+}
+
+static epctx_str epctx__convert_decimal(epctx__convert *c, uint64_t number)
+{
+    char digits[24];
+    epctx__text text = epctx__text_of(digits, sizeof digits);
+    epctx_str out;
+    epctx__text_number(&text, number, 10);
+    out.data = digits;
+    out.size = text.size;
+    out.data = epctx_arena_copy(c->arena, out);
+    out.size = out.data != NULL ? out.size : 0;
+    return out;
+}
+
+static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str location,
+                                uint64_t offset, uint64_t length)
+{
+    epctx__builder b = epctx__builder_of(c->model);
+    epctx_str from = epctx__convert_decimal(c, offset);
+    epctx_str size = epctx__convert_decimal(c, length);
+    epctx_slot *tensor;
+    if (from.size == 0 || size.size == 0) {
+        return epctx__convert_nomem(c);
+    }
+    tensor = epctx__tensor_strip(c, view);
+    if (tensor == NULL || !epctx__tensor_pair(c, tensor, "location", location) ||
+        !epctx__tensor_pair(c, tensor, "offset", from) ||
+        !epctx__tensor_pair(c, tensor, "length", size)) {
+        return false;
+    }
+    return epctx__convert_place(c, &b, tensor, epctx__add_varint(&b, NULL, 14, 1)); /* EXTERNAL */
+}
+
+/* The bytes of a tensor, wherever they are. `why` says why there are none to be had; false is a
+ * failure. */
+static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
+                               epctx_tensor *out, const char **why)
+{
+    epctx_tensor_view t = epctx_tensor_of(view);
+    epctx__loader loader;
+    *why = NULL;
+    memset(&loader, 0, sizeof loader);
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.error = c->error;
+    if (!epctx__load_tensor(&loader, view, out)) {
+        return false;
+    }
+    if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
+        *why = "strings cannot be in a file";
+    } else if (out->data == NULL && out->size == 0 && !t.has_raw) {
+        *why = "its data is in fields of a packed type that cannot be moved";
+    }
+    return true;
+}
+
+/* -- initializers: all of a graph and its bodies -- */
+
+typedef bool (*epctx__graph_step)(epctx__convert *c, epctx_view graph);
+
+static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_step step,
+                              uint32_t depth)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view node;
+    if (!step(c, graph)) {
+        return false;
+    }
+    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
+        epctx_view attr;
+        while (epctx__next_body(&attrs, &attr)) {
+            epctx_cursor fields = epctx_fields(attr, 0);
+            epctx_field field;
+            while (epctx_next_field(&fields, &field)) {
+                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
+                    !epctx__each_graph(c, field.body, step, depth - 1)) { /* g, graphs */
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__every_graph(epctx__convert *c, epctx__graph_step step)
+{
+    return epctx__each_graph(c, epctx_model_graph(c->model).view, step, EPCTX_WALK_DEPTH);
+}
+
+/* -- inline -- */
+
+static bool epctx__inline_tensor(epctx__convert *c, const epctx_tensor_view *tensor)
+{
+    epctx_tensor loaded;
+    const char *why;
+    if (!epctx__tensor_read(c, c->model, tensor->view, &loaded, &why)) {
+        return false;
+    }
+    if (loaded.elem_type == EPCTX_ONNX_STRING) {
+        epctx_fail(c->error, EPCTX_ERR_GRAPH, "initializer '%S': strings cannot be in a file",
+                   &loaded.name);
+        return false;
+    }
+    return epctx__tensor_raw(c, tensor->view, loaded.data, loaded.size) &&
+           epctx__convert_note(c, EPCTX_CHANGE_INLINED, tensor->name, tensor->location,
+                               loaded.size, NULL);
+}
+
+static bool epctx__inline_graph(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (tensor.external && !epctx__inline_tensor(c, &tensor)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__inline_step(epctx__convert *c)
+{
+    return epctx__every_graph(c, epctx__inline_graph) &&
+           epctx__convert_fits(c, "keep initializers in a file");
+}
+
+EPCTX_API epctx_status epctx_init_inline(epctx_model *model, const epctx_convert_opts *opts,
+                                         epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__inline_step, changes, error);
+}
+
+/* -- external -- */
+
+static bool epctx__external_part(epctx__convert *c, const uint8_t *data, size_t size)
+{
+    epctx_span *part;
+    if (size == 0) {
+        return true;
+    }
+    if (!epctx__list_room(c->arena, &c->parts, c->part_count, &c->part_room, sizeof *part)) {
+        return epctx__convert_nomem(c);
+    }
+    part = (epctx_span *)c->parts + c->part_count++;
+    part->data = data;
+    part->size = size;
+    c->data_size += size;
+    return true;
+}
+
+static bool epctx__external_tensor(epctx__convert *c, const epctx_tensor_view *tensor,
+                                   epctx_str file)
+{
+    epctx_tensor loaded;
+    const char *why;
+    uint64_t offset;
+    if (!epctx__tensor_read(c, c->model, tensor->view, &loaded, &why)) {
+        return false;
+    }
+    if (why != NULL) {
+        return epctx__convert_skip(c, tensor->name, 0, why);
+    }
+    if (loaded.size < c->opts.threshold) {
+        return true;
+    }
+    offset = c->data_size + (0 - c->data_size) % c->opts.alignment;
+    return epctx__external_part(c, NULL, (size_t)(offset - c->data_size)) &&
+           epctx__external_part(c, loaded.data, loaded.size) &&
+           epctx__tensor_refer(c, tensor->view, file, offset, loaded.size) &&
+           epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, tensor->name, file, loaded.size, NULL);
+}
+
+static bool epctx__external_graph(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor it = epctx_fields(graph, 5);
+    epctx_tensor_view tensor;
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (tensor.external) {
+            c->name_used = c->name_used || epctx_str_is(tensor.location, c->opts.name);
+        } else if (!epctx__external_tensor(c, &tensor, epctx_str_of(c->opts.name))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Tensors that are attributes and large enough to be missed. */
+static bool epctx__external_attrs(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view node;
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
+        epctx_attr_view attr;
+        while (epctx_next_attr(&attrs, &attr)) {
+            if (epctx__has_view(attr.t) && attr.t.size >= c->opts.threshold &&
+                !epctx__convert_skip(c, epctx_node_of(node).name, attr.t.size,
+                                     "attribute tensors stay: ORT looks into files for "
+                                     "initializers only")) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__external_sparse(epctx__convert *c, epctx_view graph)
+{
+    epctx_cursor it = epctx_graph_sparse(epctx_graph_of(graph));
+    epctx_sparse_view sparse;
+    while (epctx_next_sparse(&it, &sparse)) {
+        if (!epctx__convert_skip(c, sparse.values.name, 0,
+                                 "sparse initializers stay in the model")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__external_step(epctx__convert *c)
+{
+    char name[EPCTX_PATH_MAX];
+    if (epctx_path_file(c->path).size == 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "the model came from memory: say where it will be written (output_path)");
+        return false;
+    }
+    c->opts.alignment = c->opts.alignment != 0 ? c->opts.alignment : 4096;
+    if ((c->opts.alignment & (c->opts.alignment - 1)) != 0 || c->opts.alignment > 1u << 30) {
+        epctx_fail(c->error, EPCTX_ERR_ARG, "alignment %u is not a power of two up to 2^30",
+                   c->opts.alignment);
+        return false;
+    }
+    if (!epctx__fill_pattern(c, c->opts.name != NULL ? c->opts.name : "{file}.data", NULL, false,
+                             name) ||
+        !epctx__convert_name(c, epctx_str_of(name), NULL)) {
+        return false;
+    }
+    c->opts.name = epctx_arena_copy(c->arena, epctx_str_of(name));
+    if (c->opts.name == NULL) {
+        return epctx__convert_nomem(c);
+    }
+    if (!epctx__every_graph(c, epctx__external_graph) ||
+        !epctx__every_graph(c, epctx__external_attrs) ||
+        !epctx__every_graph(c, epctx__external_sparse)) {
+        return false;
+    }
+    if (c->name_used && c->part_count > 0) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "'%s' has weights of this model already: bring them in first, or choose another "
+                   "name",
+                   c->opts.name);
+        return false;
+    }
+    return c->part_count == 0 ||
+           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
+                               c->part_count, c->data_size);
+}
+
+EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
+                                           epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__external_step, changes, error);
+}
+
+/* -- prune -- */
+
+static bool epctx__prune_use(epctx__convert *c, epctx_map *used, epctx_str name)
+{
+    return epctx_map_put(used, name, 1) == EPCTX_OK || epctx__convert_nomem(c);
+}
+
+static bool epctx__prune_captures(epctx__convert *c, epctx_map *used, epctx_view node)
+{
+    epctx__loader loader;
+    epctx__captures captures = {NULL, 0};
+    size_t i;
+    memset(&loader, 0, sizeof loader);
+    loader.model = c->model;
+    loader.arena = c->arena;
+    loader.error = c->error;
+    if (!epctx__capture_node(&loader, node, NULL, &captures, 100)) {
+        return false;
+    }
+    if (captures.count == 0) {
+        return true;
+    }
+    captures.out = (epctx_str *)epctx__convert_array(c, captures.count, sizeof *captures.out);
+    captures.count = 0;
+    if (captures.out == NULL || !epctx__capture_node(&loader, node, NULL, &captures, 100)) {
+        return false;
+    }
+    for (i = 0; i < captures.count; i++) {
+        if (!epctx__prune_use(c, used, captures.out[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What a graph reads, its bodies included, and what its interface and annotations name. */
+static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_view graph)
+{
+    epctx_cursor nodes = epctx_graph_nodes(graph);
+    epctx_cursor inputs = epctx_graph_inputs(graph);
+    epctx_cursor outputs = epctx_graph_outputs(graph);
+    epctx_cursor annotations = epctx_graph_annotations(graph);
+    epctx_annotation_view annotation;
+    epctx_value_view value;
+    epctx_view node;
+    while (epctx__next_body(&nodes, &node)) {
+        epctx_cursor names = epctx_fields(node, 1);
+        epctx_str name;
+        while (epctx_next_str(&names, &name)) {
+            if (!epctx__prune_use(c, used, name)) {
+                return false;
+            }
+        }
+        if (!epctx__prune_captures(c, used, node)) {
+            return false;
+        }
+    }
+    while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value)) {
+        if (!epctx__prune_use(c, used, value.name)) {
+            return false;
+        }
+    }
+    while (epctx_next_annotation(&annotations, &annotation)) {
+        epctx_cursor pairs = epctx_annotation_pairs(&annotation);
+        epctx_pair pair;
+        if (!epctx__prune_use(c, used, annotation.tensor_name)) {
+            return false;
+        }
+        while (epctx_next_pair(&pairs, &pair)) {
+            if (!epctx__prune_use(c, used, pair.value)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Training graphs read and replace initializers of the main graph. */
+static bool epctx__prune_training(epctx__convert *c, epctx_map *used)
+{
+    epctx_cursor it = epctx_model_trainings(c->model);
+    epctx_training_view training;
+    int updates;
+    while (epctx_next_training(&it, &training)) {
+        if (!epctx__prune_used(c, used, training.initialization) ||
+            !epctx__prune_used(c, used, training.algorithm)) {
+            return false;
+        }
+        for (updates = 0; updates < 2; updates++) {
+            epctx_cursor pairs = epctx_training_bindings(&training, updates == 1);
+            epctx_pair pair;
+            while (epctx_next_pair(&pairs, &pair)) {
+                if (!epctx__prune_use(c, used, pair.key) ||
+                    !epctx__prune_use(c, used, pair.value)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
+                             epctx_str name)
+{
+    return epctx_map_get(used, name) != EPCTX_MAP_NONE ||
+           (epctx_remove(c->model, view, c->error) == EPCTX_OK &&
+            epctx__convert_note(c, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size,
+                                NULL));
+}
+
+static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
+{
+    epctx_graph_view view = epctx_graph_of(graph);
+    epctx_cursor tensors = epctx_graph_initializers(view);
+    epctx_cursor sparses = epctx_graph_sparse(view);
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_map used;
+    epctx_map_init(&used, c->arena);
+    if (!epctx__prune_used(c, &used, view) || (!c->inner && !epctx__prune_training(c, &used))) {
+        return false;
+    }
+    c->inner = true;
+    while (epctx_next_tensor(&tensors, &tensor)) {
+        if (!epctx__prune_one(c, &used, tensor.view, tensor.name)) {
+            return false;
+        }
+    }
+    while (epctx_next_sparse(&sparses, &sparse)) {
+        if (!epctx__prune_one(c, &used, sparse.view, sparse.values.name)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool epctx__prune_step(epctx__convert *c)
+{
+    return epctx__every_graph(c, epctx__prune_graph);
+}
+
+EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__prune_step, changes, error);
+}
+
+/* -- weightless and self-contained -- */
+
+/* Names that EPContext nodes of the main graph take; a job gets `payload` 0 when it takes any. */
+static bool epctx__weight_names(epctx__convert *c, epctx_map *weights)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(c->model));
+    epctx_tensor_view tensor;
+    epctx_map initializers;
+    size_t i;
+    epctx_map_init(&initializers, c->arena);
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (epctx_map_put(&initializers, tensor.name, 1) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        epctx_cursor names = epctx_fields(c->jobs[i].view, 1);
+        epctx_str name;
+        while (c->jobs[i].chosen && epctx_next_str(&names, &name)) {
+            if (epctx_map_get(&initializers, name) == EPCTX_MAP_NONE) {
+                continue;
+            }
+            c->jobs[i].payload = 0;
+            if (epctx_map_put(weights, name, 1) != EPCTX_OK) {
+                return epctx__convert_nomem(c);
+            }
+        }
+    }
+    return true;
+}
+
+/* The source model's name: given, or what the first node that takes weights stores. */
+static bool epctx__weight_source(epctx__convert *c, epctx_str *name)
+{
+    size_t i;
+    *name = epctx_str_of(c->opts.source);
+    for (i = 0; i < c->job_count && name->size == 0; i++) {
+        if (c->jobs[i].payload == 0) {
+            *name = c->jobs[i].node.onnx_model_filename;
+        }
+    }
+    if (name->size > 0) {
+        return true;
+    }
+    epctx_fail(c->error, EPCTX_ERR_ARG,
+               "no node stores onnx_model_filename: say which model has the weights (--source)");
+    return false;
+}
+
+/* Where the data of a tensor of the source is, as this model would name it. */
+static bool epctx__weight_place(epctx__convert *c, const epctx_model *source, epctx_str name,
+                                const epctx_tensor_view *tensor, epctx_str *location,
+                                uint64_t *offset)
+{
+    epctx_str parts[2];
+    char path[EPCTX_PATH_MAX];
+    *location = name;
+    if (!tensor->external) {
+        *offset = (uint64_t)(tensor->raw.data - source->source.data);
+        return true;
+    }
+    parts[0] = epctx_path_folder(name);
+    parts[1] = tensor->location;
+    *offset = tensor->offset;
+    if (epctx__path_join(path, sizeof path, parts, 2, c->error) != EPCTX_OK) {
+        return false;
+    }
+    location->data = epctx_arena_copy(c->arena, epctx_str_of(path));
+    location->size = strlen(path);
+    return location->data != NULL || epctx__convert_nomem(c);
+}
+
+static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
+{
+    return a->elem_type == b->elem_type && a->rank == b->rank &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
+}
+
+static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
+                                const epctx_tensor_view *mine, epctx_view theirs)
+{
+    epctx_tensor_view view = epctx_tensor_of(theirs);
+    epctx_tensor a, b;
+    epctx_str location;
+    uint64_t offset;
+    const char *why;
+    if (!epctx__tensor_read(c, c->model, mine->view, &a, &why) ||
+        (why == NULL && !epctx__tensor_read(c, source, theirs, &b, &why))) {
+        return false;
+    }
+    if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
+                        (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
+        why = "the source model has another tensor of this name";
+    }
+    if (why == NULL && !view.external && !view.has_raw) {
+        why = "the source model stores it in typed fields, which cannot be referred to";
+    }
+    if (why == NULL && a.size == 0) {
+        why = "has no bytes";
+    }
+    if (why != NULL) {
+        return epctx__convert_skip(c, mine->name, a.size, why);
+    }
+    return epctx__weight_place(c, source, source_name, &view, &location, &offset) &&
+           epctx__tensor_refer(c, mine->view, location, offset, a.size) &&
+           epctx__convert_note(c, EPCTX_CHANGE_EXTERNAL, mine->name, location, a.size, NULL);
+}
+
+static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str source_name,
+                               const epctx_map *weights)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(source));
+    epctx_tensor_view tensor;
+    epctx_view *views;
+    epctx_map theirs;
+    uint32_t count = 0;
+    views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
+    epctx_map_init(&theirs, c->arena);
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        views[count] = tensor.view;
+        if (epctx_map_put(&theirs, tensor.name, count++) != EPCTX_OK) {
+            return epctx__convert_nomem(c);
+        }
+    }
+    it = epctx_graph_initializers(epctx_model_graph(c->model));
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        uint32_t at = epctx_map_get(&theirs, tensor.name);
+        if (epctx_map_get(weights, tensor.name) == EPCTX_MAP_NONE) {
+            continue;
+        }
+        if (at == EPCTX_MAP_NONE) {
+            if (!epctx__convert_skip(c, tensor.name, 0, "the source model does not have it")) {
+                return false;
+            }
+        } else if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
+            return false;
+        }
+    }
+    return views != NULL;
+}
+
+static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *source)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_open_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.io = c->model->io;
+    opts.path_flags = c->model->path_flags;
+    opts.allocator =
+        c->arena->allocator.alloc_fn != NULL ? &c->arena->allocator : NULL;
+    return epctx_path_find(c->model->io, epctx_path_folder(epctx_str_of(c->model->path)), name,
+                           c->model->path_flags, path, sizeof path, c->error) == EPCTX_OK &&
+           epctx_model_open_file(source, path, &opts, c->error) == EPCTX_OK;
+}
+
+static bool epctx__weightless_step(epctx__convert *c)
+{
+    epctx_model source;
+    epctx_map weights;
+    epctx_str name;
+    size_t i;
+    bool ok;
+    epctx_map_init(&weights, c->arena);
+    memset(&source, 0, sizeof source);
+    if (!epctx__jobs_collect(c) || !epctx__weight_names(c, &weights)) {
+        return false;
+    }
+    if (weights.count == 0) {
+        epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                   "no EPContext node takes weights as inputs: they are in its binary, and only "
+                   "the EP can make one without (ep.enable_weightless at compilation)");
+        return false;
+    }
+    if (!epctx__weight_source(c, &name)) {
+        return false;
+    }
+    ok = epctx__weight_open(c, name, &source) && epctx__weight_each(c, &source, name, &weights);
+    epctx_model_close(&source);
+    for (i = 0; ok && c->done > 0 && i < c->job_count; i++) {
+        if (c->jobs[i].payload == 0 && c->jobs[i].node.onnx_model_filename.size == 0) {
+            ok = epctx__convert_str(c, c->jobs[i].view, "onnx_model_filename", name) &&
+                 epctx__convert_note(c, EPCTX_CHANGE_SOURCE, c->jobs[i].node.name, name, 0, NULL);
+        }
+    }
+    return ok;
+}
+
+EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
+                                        epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__weightless_step, changes, error);
+}
+
+/* A binary that has no weights itself gets them at load, from the source model. */
+static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
+{
+    if (!job->chosen || !epctx__ends_with(job->node.ep_cache_context, ".stripped.engine")) {
+        return true;
+    }
+    epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+               "names an engine without weights: only the EP can put them in; compile again "
+               "without trt_weight_stripped_engine_enable");
+    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+}
+
+static bool epctx__self_step(epctx__convert *c)
+{
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    epctx_map weights;
+    size_t i;
+    epctx_map_init(&weights, c->arena);
+    if (!epctx__jobs_collect(c) || !epctx__weight_names(c, &weights)) {
+        return false;
+    }
+    it = epctx_graph_initializers(epctx_model_graph(c->model));
+    while (epctx_next_tensor(&it, &tensor)) {
+        if (tensor.external && epctx_map_get(&weights, tensor.name) != EPCTX_MAP_NONE &&
+            !epctx__inline_tensor(c, &tensor)) {
+            return false;
+        }
+    }
+    for (i = 0; i < c->job_count; i++) {
+        const epctx__job *job = &c->jobs[i];
+        if (!epctx__self_allowed(c, job)) {
+            return false;
+        }
+        if (job->payload == 0 && (job->node.present & EPCTX__BIT(ONNX_MODEL_FILENAME)) != 0 &&
+            (epctx_unset_attr(c->model, job->view, epctx_str_of("onnx_model_filename"),
+                              c->error) != EPCTX_OK ||
+             !epctx__convert_note(c, EPCTX_CHANGE_SOURCE, job->node.name, epctx_str_of(NULL), 0,
+                                  NULL))) {
+            return false;
+        }
+    }
+    return epctx__convert_fits(c, "keep the weights in a file (init --external)");
+}
+
+EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_convert_opts *opts,
+                                            epctx_changes *changes, epctx_error *error)
+{
+    return epctx__convert_run(model, opts, epctx__self_step, changes, error);
+}
+
+/* -- several files at once -- */
+
+typedef struct epctx__member {
+    epctx_io_file out;
+    epctx_mapping old; /* what stands there, for the way back */
+    bool exists;
+    bool open; /* complete under its temporary name */
+    bool done; /* visible */
+} epctx__member;
+
+typedef struct epctx__group_write {
+    epctx_model *model;
+    const epctx_io *io;
+    const char *path;
+    epctx_write_opts opts;
+    epctx_overwrite overwrite;
+    epctx_output_file *files;
+    size_t count;
+    epctx__member *members;
+    epctx__output *out;        /* of the model */
+    epctx_mapping old;         /* the model that stands at `path`, */
+    char real[EPCTX_PATH_MAX]; /* its name without links, */
+    bool removed;              /* and whether it was taken away */
+    char backup[EPCTX_PATH_MAX]; /* of the model, "" when there is none */
+    epctx_error *error;
+} epctx__group_write;
+
+static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mapping *mapping)
+{
+    uint64_t at = 0;
+    size_t i, k;
+    if (file->size != mapping->size) {
+        return false;
+    }
+    for (i = 0; i < file->part_count; i++) {
+        const epctx_span *part = &file->parts[i];
+        if (part->size > mapping->size - at) {
+            return false;
+        }
+        if (part->data != NULL && memcmp(mapping->data + at, part->data, part->size) != 0) {
+            return false;
+        }
+        for (k = 0; part->data == NULL && k < part->size; k++) {
+            if (mapping->data[at + k] != 0) {
+                return false;
+            }
+        }
+        at += part->size;
+    }
+    return at == mapping->size;
+}
+
+/* A file that the model itself is read from must not be written over. */
+static epctx_status epctx__group_source(epctx__group_write *g, const char *path)
+{
+    const epctx__file *file;
+    char real[EPCTX_PATH_MAX];
+    char model[EPCTX_PATH_MAX];
+    epctx_status status = g->io->canonical_fn(g->io->user, path, real, sizeof real, g->error);
+    bool same = status == EPCTX_OK && strcmp(real, g->real) == 0;
+    for (file = g->model->files; file != NULL && !same && status == EPCTX_OK; file = file->next) {
+        same = strcmp(real, file->path) == 0;
+    }
+    if (status == EPCTX_OK && !same && g->model->path[0] != '\0') {
+        epctx_error ignored;
+        epctx_error_clear(&ignored);
+        same = g->io->canonical_fn(g->io->user, g->model->path, model, sizeof model, &ignored) ==
+                   EPCTX_OK &&
+               strcmp(real, model) == 0;
+    }
+    return !same ? status
+                 : epctx_fail(g->error, EPCTX_ERR_PATH,
+                              "belongs to the model that is converted and would be overwritten: "
+                              "choose another name");
+}
+
+/* What stands at the place of a file. */
+static epctx_status epctx__group_look(epctx__group_write *g, size_t index)
+{
+    epctx_output_file *file = &g->files[index];
+    epctx__member *member = &g->members[index];
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status =
+        epctx_output_check(g->io, file->path, EPCTX_OVERWRITE_REPLACE, g->error);
+    file->kept = false;
+    if (status == EPCTX_OK) {
+        status = g->io->stat_fn(g->io->user, file->path, &kind, &size, g->error);
+    }
+    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
+        return status;
+    }
+    member->exists = true;
+    status = g->io->map_fn(g->io->user, file->path, &member->old, g->error);
+    if (status == EPCTX_OK) {
+        file->kept = epctx__parts_equal(file, &member->old);
+    }
+    if (status == EPCTX_OK && !file->kept && g->overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
+                            "exists already with other bytes: choose another name, remove it, or "
+                            "allow overwriting");
+    }
+    return status == EPCTX_OK && !file->kept ? epctx__group_source(g, file->path) : status;
+}
+
+/* Everything that can be known before something is written. */
+static epctx_status epctx__group_check(epctx__group_write *g)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    size_t i;
+    epctx_status status =
+        g->opts.allow_huge ? EPCTX_OK : epctx__check_huge(g->model, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx_output_check(g->io, g->path, g->opts.overwrite, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = g->io->stat_fn(g->io->user, g->path, &kind, &size, g->error);
+    }
+    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
+        status = g->io->canonical_fn(g->io->user, g->path, g->real, sizeof g->real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->path, NULL, NULL);
+    }
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        status = epctx__group_look(g, i);
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->files[i].path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__parts_write(const epctx_io *io, epctx_io_file *out,
+                                       const epctx_output_file *file, epctx_error *error)
+{
+    static const uint8_t zeros[4096] = {0};
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < file->part_count; i++) {
+        size_t left = file->parts[i].size;
+        if (file->parts[i].data != NULL && left > 0) {
+            status = io->write_fn(io->user, out, file->parts[i].data, left, error);
+            left = 0;
+        }
+        while (status == EPCTX_OK && left > 0) {
+            size_t piece = left < sizeof zeros ? left : sizeof zeros;
+            status = io->write_fn(io->user, out, zeros, piece, error);
+            left -= piece;
+        }
+        if (status != EPCTX_OK) {
+            return status;
+        }
+    }
+    return io->sync_fn(io->user, out, error);
+}
+
+/* All that is new, complete and durable under temporary names. */
+static epctx_status epctx__group_prepare(epctx__group_write *g)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        epctx__member *member = &g->members[i];
+        if (g->files[i].kept) {
+            continue;
+        }
+        status = g->io->create_fn(g->io->user, g->files[i].path, &member->out, g->error);
+        member->open = status == EPCTX_OK;
+        if (member->open) {
+            status = epctx__parts_write(g->io, &member->out, &g->files[i], g->error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->files[i].path, NULL, NULL);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_open(g->out, g->io, g->path, g->error);
+        if (status == EPCTX_OK) {
+            status = epctx__output_model(g->out, g->model);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* What is asked for as a backup stays under another name. */
+static epctx_status epctx__group_backups(epctx__group_write *g)
+{
+    char backup[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        if (g->members[i].exists && !g->files[i].kept && g->overwrite == EPCTX_OVERWRITE_BACKUP) {
+            status = epctx_output_backup(g->io, g->files[i].path, backup, sizeof backup, g->error);
+        }
+    }
+    if (status == EPCTX_OK && g->real[0] != '\0' && g->opts.overwrite == EPCTX_OVERWRITE_BACKUP) {
+        status = epctx_output_backup(g->io, g->real, g->backup, sizeof g->backup, g->error);
+    }
+    return status;
+}
+
+/* The old model must not meet a new file: it goes first, where a file is replaced. */
+static epctx_status epctx__group_clear(epctx__group_write *g)
+{
+    bool replaces = false;
+    epctx_status status;
+    size_t i;
+    for (i = 0; i < g->count; i++) {
+        replaces = replaces || (g->members[i].exists && !g->files[i].kept);
+    }
+    if (!replaces || g->real[0] == '\0') {
+        return EPCTX_OK;
+    }
+    status = g->io->map_fn(g->io->user, g->real, &g->old, g->error);
+    if (status == EPCTX_OK) {
+        status = g->io->remove_fn(g->io->user, g->real, g->error);
+    }
+    if (status == EPCTX_OK) {
+        g->removed = true;
+        status = g->io->sync_folder_fn(g->io->user, g->real, g->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(g->error, g->real, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__group_commit(epctx__group_write *g)
+{
+    epctx_status status = epctx__group_backups(g);
+    size_t i;
+    if (status == EPCTX_OK) {
+        status = epctx__group_clear(g);
+    }
+    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
+        epctx__member *member = &g->members[i];
+        if (!member->open) {
+            continue;
+        }
+        member->open = false;
+        status = g->io->commit_fn(g->io->user, &member->out, g->error);
+        if (status == EPCTX_OK) {
+            member->done = true;
+            status = g->io->sync_folder_fn(g->io->user, g->files[i].path, g->error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->files[i].path, NULL, NULL);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__output_commit(g->out);
+        if (status != EPCTX_OK) {
+            epctx_blame(g->error, g->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+/* Puts bytes back under a name, as well as it goes. */
+static void epctx__group_restore(const epctx_io *io, epctx_io_file *out, const char *path,
+                                 const epctx_mapping *bytes)
+{
+    epctx_error ignored;
+    epctx_output_file file;
+    epctx_span part;
+    epctx_error_clear(&ignored);
+    part.data = bytes->data;
+    part.size = bytes->size;
+    memset(&file, 0, sizeof file);
+    file.parts = &part;
+    file.part_count = 1;
+    if (io->create_fn(io->user, path, out, &ignored) != EPCTX_OK) {
+        return;
+    }
+    if (epctx__parts_write(io, out, &file, &ignored) == EPCTX_OK) {
+        io->commit_fn(io->user, out, &ignored);
+    } else {
+        io->abort_fn(io->user, out);
+    }
+}
+
+/* After a failure: temporary files go, and what was replaced comes back, the model last. */
+static void epctx__group_rollback(epctx__group_write *g)
+{
+    epctx_error ignored;
+    size_t i;
+    epctx_error_clear(&ignored);
+    epctx__output_abort(g->out);
+    for (i = 0; i < g->count; i++) {
+        epctx__member *member = &g->members[i];
+        if (member->open) {
+            g->io->abort_fn(g->io->user, &member->out);
+        } else if (member->done && member->exists) {
+            epctx__group_restore(g->io, &member->out, g->files[i].path, &member->old);
+        } else if (member->done) {
+            g->io->remove_fn(g->io->user, g->files[i].path, &ignored);
+        }
+    }
+    if (g->removed) {
+        epctx__group_restore(g->io, &g->out->file, g->real, &g->old);
+    }
+    if (g->backup[0] != '\0') {
+        epctx_error_clear(&ignored);
+        g->io->remove_fn(g->io->user, g->backup, &ignored);
+    }
+}
+
+static epctx_status epctx__group_run(epctx__group_write *g)
+{
+    epctx_status status = epctx__group_prepare(g);
+    if (status == EPCTX_OK) {
+        status = epctx__group_commit(g);
+    }
+    if (status != EPCTX_OK) {
+        epctx__group_rollback(g);
+        return status;
+    }
+    if (g->opts.backup != NULL && g->backup[0] != '\0') {
+        epctx_str whole = epctx_str_of(g->backup);
+        status = epctx__path_join(g->opts.backup, g->opts.backup_capacity, &whole, 1, g->error);
+    }
+    return status == EPCTX_OK ? g->io->sync_folder_fn(g->io->user, g->path, g->error) : status;
+}
+
+static epctx_status epctx__group_call(epctx__group_write *g, bool check_only)
+{
+    epctx_status status = epctx__group_check(g);
+    size_t i;
+    if (status == EPCTX_OK && !check_only) {
+        status = epctx__group_run(g);
+    }
+    for (i = 0; i < g->count; i++) {
+        if (g->members[i].old.handle != NULL) {
+            g->io->unmap_fn(g->io->user, &g->members[i].old);
+        }
+    }
+    if (g->old.handle != NULL) {
+        g->io->unmap_fn(g->io->user, &g->old);
+    }
+    return status;
+}
+
+static epctx_status epctx__group_begin(epctx_model *model, size_t count, epctx__group_write **out,
+                                       epctx_error *error)
+{
+    epctx__group_write *g;
+    epctx_error_clear(error);
+    if (model->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    g = (epctx__group_write *)epctx_arena_alloc(&model->arena, sizeof *g);
+    *out = g;
+    if (g != NULL) {
+        g->members = (epctx__member *)epctx_arena_array(&model->arena, count, sizeof *g->members);
+        g->out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *g->out);
+    }
+    if (g == NULL || g->members == NULL || g->out == NULL) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    g->model = model;
+    g->io = model->io;
+    g->count = count;
+    g->error = error;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__group_start(epctx_model *model, const char *path,
+                                       const epctx_write_opts *opts, epctx_output_file *files,
+                                       size_t count, epctx_overwrite overwrite, bool check_only,
+                                       epctx_error *error)
+{
+    epctx__group_write *g = NULL;
+    epctx_status status = epctx__group_begin(model, count, &g, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (opts != NULL) {
+        g->opts = *opts;
+    }
+    if (g->opts.backup != NULL && g->opts.backup_capacity > 0) {
+        g->opts.backup[0] = '\0';
+    }
+    g->path = path;
+    g->files = files;
+    g->overwrite = overwrite;
+    return epctx__group_call(g, check_only);
+}
+
+EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error)
+{
+    return epctx__group_start(model, path, opts, files, count, overwrite, false, error);
+}
+
+EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
+                                         const epctx_write_opts *opts, epctx_output_file *files,
+                                         size_t count, epctx_overwrite overwrite,
+                                         epctx_error *error)
+{
+    return epctx__group_start(model, path, opts, files, count, overwrite, true, error);
+}
+
+/* -- a context binary under another name -- */
+
+typedef struct epctx__moved {
+    epctx_model model;
+    const char *path;
+    epctx__output *out; /* NULL: the model does not name the binary */
+    size_t nodes;
+    bool done;
+} epctx__moved;
+
+typedef struct epctx__move {
+    const epctx_io *io;
+    const epctx_move_opts *opts;
+    epctx_arena arena;
+    char from[EPCTX_PATH_MAX]; /* without links */
+    char to[EPCTX_PATH_MAX];
+    bool made;                 /* the new name, by us */
+    epctx__moved *models;
+    size_t count;
+    epctx_move_report report;
+    epctx_error *error;
+} epctx__move;
+
+/* `to` without links: its folder's, and its own name. */
+static epctx_status epctx__move_target(epctx__move *m, const char *to)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_str whole = epctx_str_of(to);
+    epctx_str parts[3];
+    epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
+    if (status == EPCTX_OK && epctx_path_file(whole).size == 0) {
+        status = epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
+    }
+    parts[0] = epctx_path_folder(whole);
+    parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(m->to, sizeof m->to, parts, 1, m->error);
+    }
+    if (status == EPCTX_OK) {
+        status = m->io->canonical_fn(m->io->user, m->to, folder, sizeof folder, m->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    parts[0] = epctx_str_of(folder);
+    parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_path_file(whole);
+    return epctx__path_join(m->to, sizeof m->to, parts, 3, m->error);
+}
+
+static bool epctx__same_suffix(const char *suffix, epctx_str a, epctx_str b)
+{
+    return epctx__ends_with(a, suffix) == epctx__ends_with(b, suffix);
+}
+
+/* Whether the EP of a node would take the new name. */
+static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node, epctx_str name)
+{
+    const epctx_profile *profile =
+        m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
+    epctx_status status = epctx_path_check(name, m->error);
+    size_t i;
+    for (i = 0; status == EPCTX_OK && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
+         i++) {
+        if (name.data[i] == '.' && name.data[i + 1] == '.') {
+            status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                                "the EP %s refuses '..' anywhere in a name: choose another",
+                                profile->name);
+        }
+    }
+    if (status == EPCTX_OK && strcmp(profile->name, "openvino") == 0 &&
+        epctx__ends_with(node->ep_cache_context, ".xml")) {
+        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                            "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
+                            "rename the two by hand and set ep_cache_context");
+    }
+    if (status == EPCTX_OK && strcmp(profile->name, "tensorrt") == 0 &&
+        !epctx__same_suffix(".stripped.engine", node->ep_cache_context, name)) {
+        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                            "TensorRT knows engines without weights by the end .stripped.engine: "
+                            "keep it, or do not add it");
+    }
+    return status;
+}
+
+/* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
+static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_str *name)
+{
+    char *copy;
+    if (!epctx__path_inside(folder, m->to)) {
+        return epctx_fail(m->error, EPCTX_ERR_PATH,
+                          "'%s' is outside of the model's folder %s, where the model cannot name "
+                          "it: choose a place inside",
+                          m->to, folder);
+    }
+    *name = epctx_str_of(m->to + strlen(folder));
+    while (name->size > 0 && epctx__is_separator(name->data[0])) {
+        name->data++;
+        name->size--;
+    }
+    copy = epctx_arena_copy(&m->arena, *name);
+    if (copy == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
+    name->data = copy;
+#ifdef _WIN32
+    for (; *copy != '\0'; copy++) {
+        *copy = *copy == '\\' ? '/' : *copy;
+    }
+#endif
+    return EPCTX_OK;
+}
+
+/* Renames in one node, when it names the binary. */
+static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
+                                     const char *root, const epctx_node_view *view)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_epnode node;
+    epctx_error ignored;
+    epctx_attr attr;
+    epctx_status status;
+    if (!epctx_is_epnode(view) || epctx_epnode_read(view, &node, &ignored) != EPCTX_OK ||
+        node.embed_mode != 0) {
+        return EPCTX_OK;
+    }
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
+                             sizeof path, &ignored);
+    if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
+        /* It may be the binary, and a model left out would lose it. */
+        epctx_fail(m->error, status, "%s", ignored.message);
+        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
+        return status;
+    }
+    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
+        return EPCTX_OK;
+    }
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("ep_cache_context");
+    attr.type = EPCTX_ATTR_STRING;
+    status = epctx__move_name(m, root, &attr.s);
+    if (status == EPCTX_OK) {
+        status = epctx__move_allowed(m, &node, attr.s);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_set_attr(&moved->model, view->view, &attr, m->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
+    }
+    moved->nodes++;
+    return status;
+}
+
+/* Opens a model and renames in it; nothing is written yet. */
+static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
+{
+    char root[EPCTX_PATH_MAX];
+    epctx_open_opts opts;
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_str folder = epctx_path_folder(epctx_str_of(moved->path));
+    epctx_str base = folder.size > 0 ? folder : epctx_str_of(".");
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.io = m->io;
+    opts.allocator = m->opts->allocator;
+    status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(root, sizeof root, &base, 1, m->error);
+    }
+    if (status == EPCTX_OK) {
+        char place[EPCTX_PATH_MAX];
+        memcpy(place, root, strlen(root) + 1);
+        status = m->io->canonical_fn(m->io->user, place, root, sizeof root, m->error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx_walk_begin(&walk, &moved->model);
+    while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
+        status = epctx__move_node(m, moved, folder, root, &view);
+    }
+    m->report.model_count += moved->nodes > 0;
+    m->report.node_count += moved->nodes;
+    return status;
+}
+
+static epctx_status epctx__move_edits(epctx__move *m)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
+        status = epctx__move_edit(m, &m->models[i]);
+    }
+    if (status == EPCTX_OK && m->report.node_count == 0) {
+        status = epctx_fail(m->error, EPCTX_ERR_NOT_FOUND,
+                            "no EPContext node of these models names it: nothing is renamed");
+        epctx_blame(m->error, m->from, NULL, NULL);
+    }
+    return status;
+}
+
+/* The models with the new name, complete and durable under temporary names. */
+static epctx_status epctx__move_prepare(epctx__move *m)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
+        epctx__moved *moved = &m->models[i];
+        if (moved->nodes == 0) {
+            continue;
+        }
+        moved->out = (epctx__output *)epctx_arena_alloc(&m->arena, sizeof *moved->out);
+        if (moved->out == NULL) {
+            return epctx__nomem(m->error, m->arena.missing);
+        }
+        status = epctx__output_open(moved->out, m->io, moved->path, m->error);
+        if (status == EPCTX_OK) {
+            status = epctx__output_model(moved->out, &moved->model);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, moved->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__move_copy(epctx__move *m, const epctx_mapping *from)
+{
+    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
+    epctx_output_file file;
+    epctx_span part;
+    epctx_status status;
+    if (out == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
+    part.data = from->data;
+    part.size = from->size;
+    memset(&file, 0, sizeof file);
+    file.parts = &part;
+    file.part_count = 1;
+    status = m->io->create_fn(m->io->user, m->to, out, m->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__parts_write(m->io, out, &file, m->error);
+    if (status == EPCTX_OK) {
+        return m->io->commit_fn(m->io->user, out, m->error);
+    }
+    m->io->abort_fn(m->io->user, out);
+    return status;
+}
+
+/* What stands at the new name: nothing, or the same bytes from an attempt that was interrupted. */
+static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, bool *there)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    epctx_mapping mapping;
+    uint64_t size;
+    epctx_status status = m->io->stat_fn(m->io->user, m->to, &kind, &size, m->error);
+    *there = status == EPCTX_OK && kind != EPCTX_FILE_NONE;
+    if (!*there) {
+        return status;
+    }
+    if (kind == EPCTX_FILE_REGULAR && size == from->size) {
+        status = m->io->map_fn(m->io->user, m->to, &mapping, m->error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        *there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
+        m->io->unmap_fn(m->io->user, &mapping);
+        if (*there) {
+            return EPCTX_OK;
+        }
+    }
+    return epctx_fail(m->error, EPCTX_ERR_EXISTS,
+                      "exists already: choose another name, or remove it");
+}
+
+static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
+{
+    epctx_error refused;
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    epctx_error_clear(&refused);
+    if (m->io->link_fn != NULL) {
+        status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
+        m->report.linked = status == EPCTX_OK;
+    }
+    if (status == EPCTX_ERR_EXISTS) { /* since we looked */
+        return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
+    }
+    if (status != EPCTX_OK) { /* not every file system has links */
+        status = epctx__move_copy(m, from);
+    }
+    m->made = status == EPCTX_OK;
+    return status == EPCTX_OK ? m->io->sync_folder_fn(m->io->user, m->to, m->error) : status;
+}
+
+/* After a failure: models that have the new name get back the old one, which is still there. */
+static void epctx__move_rollback(epctx__move *m)
+{
+    epctx_write_opts any;
+    epctx_error ignored;
+    bool safe = true;
+    size_t i;
+    memset(&any, 0, sizeof any);
+    any.allow_huge = true;
+    for (i = 0; i < m->count; i++) {
+        epctx__moved *moved = &m->models[i];
+        if (moved->out != NULL) {
+            epctx__output_abort(moved->out);
+        }
+        if (moved->done) {
+            epctx_undo(&moved->model, 0);
+            safe = epctx_model_write_file(&moved->model, moved->path, &any, &ignored) == EPCTX_OK &&
+                   safe;
+        }
+    }
+    if (m->made && safe) { /* otherwise a model still needs the new name */
+        epctx_error_clear(&ignored);
+        m->io->remove_fn(m->io->user, m->to, &ignored);
+    }
+}
+
+static epctx_status epctx__move_switch(epctx__move *m)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
+        epctx__moved *moved = &m->models[i];
+        if (moved->out == NULL) {
+            continue;
+        }
+        status = epctx__output_commit(moved->out);
+        if (status == EPCTX_OK) {
+            moved->done = true;
+            status = m->io->sync_folder_fn(m->io->user, moved->path, m->error);
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, moved->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__move_run(epctx__move *m, const epctx_mapping *from)
+{
+    bool there = false;
+    epctx_status status = epctx__move_edits(m);
+    if (status == EPCTX_OK) {
+        status = epctx__move_look(m, from, &there);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->to, NULL, NULL);
+        }
+    }
+    if (status != EPCTX_OK || m->opts->dry_run) {
+        return status;
+    }
+    status = epctx__move_prepare(m);
+    if (status == EPCTX_OK && !there) {
+        status = epctx__move_make(m, from);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->to, NULL, NULL);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__move_switch(m);
+    }
+    if (status == EPCTX_OK) {
+        status = m->io->remove_fn(m->io->user, m->from, m->error);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->from, NULL, NULL);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx__move_rollback(m);
+        return status;
+    }
+    return m->io->sync_folder_fn(m->io->user, m->from, m->error);
+}
+
+/* Resolves both names and maps the binary. */
+static epctx_status epctx__move_begin(epctx__move *m, const char *from, const char *to,
+                                      epctx_mapping *mapping)
+{
+    epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
+    if (status == EPCTX_OK) {
+        status = m->io->canonical_fn(m->io->user, from, m->from, sizeof m->from, m->error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(m->error, from, NULL, NULL);
+        return status;
+    }
+    status = epctx__move_target(m, to);
+    if (status == EPCTX_OK && strcmp(m->from, m->to) == 0) {
+        status = epctx_fail(m->error, EPCTX_ERR_ARG, "has this name already");
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(m->error, to, NULL, NULL);
+        return status;
+    }
+    return m->io->map_fn(m->io->user, m->from, mapping, m->error);
+}
+
+EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
+                                         const char *const *models, size_t count,
+                                         const epctx_move_opts *opts,
+                                         void (*moved_fn)(void *user, const char *model,
+                                                          size_t nodes),
+                                         void *user, epctx_move_report *report,
+                                         epctx_error *error)
+{
+    static const epctx_move_opts defaults = {NULL, NULL, NULL, false};
+    epctx__move m;
+    epctx_mapping mapping;
+    epctx_error local;
+    epctx_status status;
+    size_t i;
+    memset(&m, 0, sizeof m);
+    memset(&mapping, 0, sizeof mapping);
+    m.opts = opts != NULL ? opts : &defaults;
+    m.error = error != NULL ? error : &local;
+    m.io = m.opts->io != NULL ? m.opts->io : epctx_io_files();
+    epctx_error_clear(m.error);
+    if (m.io == NULL) {
+        return epctx_fail(m.error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    epctx_arena_init(&m.arena, m.opts->allocator);
+    m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
+    if (m.models == NULL) {
+        return epctx__nomem(m.error, m.arena.missing);
+    }
+    for (m.count = 0; m.count < count; m.count++) {
+        m.models[m.count].path = models[m.count];
+    }
+    status = epctx__move_begin(&m, from, to, &mapping);
+    if (status == EPCTX_OK) {
+        m.report.size = mapping.size;
+        status = epctx__move_run(&m, &mapping);
+    }
+    for (i = 0; i < count; i++) {
+        if (status == EPCTX_OK && moved_fn != NULL && m.models[i].nodes > 0) {
+            moved_fn(user, m.models[i].path, m.models[i].nodes);
+        }
+        epctx_model_close(&m.models[i].model);
+    }
+    if (mapping.handle != NULL) {
+        m.io->unmap_fn(m.io->user, &mapping);
+    }
+    epctx_arena_free(&m.arena);
+    if (report != NULL) {
+        *report = m.report;
     }
     return status;
 }
@@ -10156,34 +14866,9 @@ typedef struct epctx__generation {
 /* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
 static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
 {
-    const epctx_io *io = g->model->io;
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(path));
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status;
-    part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, folder, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind != EPCTX_FILE_FOLDER) {
-        status = epctx_fail(g->error, EPCTX_ERR_NOT_FOUND, "its folder does not exist");
-    }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, g->error);
-    }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !g->opts->overwrite) {
-        status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
-                            "exists already: remove it or allow overwriting");
-    } else if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "is a folder or a device, a file is expected");
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, path, NULL, NULL);
-    }
-    return status;
+    return epctx_output_check(
+        g->model->io, path,
+        g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
 }
 
 /* An output must replace neither the file that the model was read from nor one with its weights. */
@@ -10702,13 +15387,10 @@ static bool epctx__rewrite_nodes(epctx__rewrite *w, const uint32_t *sequence, si
             kept = (size_t)at + 1;
             previous = w->slots[at];
             continue;
-        } else { /* moved: a second slot over the same bytes and the same message */
-            slot = epctx__new_slot(&b, NULL, 1, EPCTX_WIRE_LEN);
-            if (slot != NULL) {
-                *slot = *w->slots[at];
-                if (!epctx__drop(w, w->slots[at])) {
-                    return false;
-                }
+        } else { /* moved: a second slot over the same bytes */
+            slot = epctx__clone(&b, NULL, w->slots[at]);
+            if (slot != NULL && !epctx__drop(w, w->slots[at])) {
+                return false;
             }
         }
         if (epctx__place(model, &b, model->graph, previous, slot, g->error) != EPCTX_OK) {
@@ -10832,7 +15514,8 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
                 g->types[i] != NULL ? &g->types[i][k] : &part->outputs[k];
             if (value->elem_type != 0 &&
                 epctx_map_get(&typed, value->name) == EPCTX_MAP_NONE &&
-                epctx_put_value(model, value, g->error) != EPCTX_OK) {
+                epctx_put_value(model, epctx__no_view(), value, epctx__no_view(), NULL,
+                                g->error) != EPCTX_OK) {
                 return false;
             }
         }

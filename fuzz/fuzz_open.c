@@ -50,8 +50,7 @@ static void see_fields(walk *w, epctx_view view)
     epctx_field field;
     while (epctx_next_field(&it, &field)) {
         require(field.number > 0);
-        if (field.wire == EPCTX_WIRE_LEN && field.body.slot == NULL)
-            inside(w, field.body.data, field.body.size);
+        if (field.wire == EPCTX_WIRE_LEN) inside(w, field.body.data, field.body.size);
         w->sum += field.value;
     }
 }
@@ -266,7 +265,7 @@ static epctx_status put_node(epctx_model *model, uint64_t *random)
     node.output_count = 1;
     node.attrs = attr;
     node.attr_count = next_random(random, 3);
-    status = epctx_put_node(model, &node, after, &placed, NULL);
+    status = epctx_put_node(model, no_view, &node, after, &placed, NULL);
     if (status == EPCTX_OK) {
         epctx_node_view seen = epctx_node_of(placed);
         require(epctx_str_is(seen.name, "added") && seen.attr_count == node.attr_count);
@@ -274,42 +273,197 @@ static epctx_status put_node(epctx_model *model, uint64_t *random)
     return status;
 }
 
-static epctx_status remove_something(epctx_model *model, uint64_t *random)
+/* Any payload at any depth: a message, mostly. */
+static epctx_view any_view(const epctx_model *model, uint64_t *random)
 {
-    epctx_graph_view graph = epctx_model_graph(model);
-    epctx_cursor values = epctx_graph_values(graph), tensors = epctx_graph_initializers(graph);
-    epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_view view = any_node(model, random);
-    uint32_t what = next_random(random, 3);
-    if (what == 1 && epctx_next_value(&values, &value)) view = value.view;
-    if (what == 2 && epctx_next_tensor(&tensors, &tensor)) view = tensor.view;
-    if (view.data == NULL && view.slot == NULL) return EPCTX_ERR_ARG;
-    return epctx_remove(model, view, NULL);
+    epctx_view view = epctx_model_read(model).view;
+    uint32_t depth = next_random(random, 9);
+    while (depth-- > 0) {
+        epctx_cursor it = epctx_fields(view, 0);
+        epctx_field field;
+        uint32_t at = next_random(random, 12);
+        epctx_view found = no_view;
+        while (epctx_next_field(&it, &field)) {
+            if (field.wire != EPCTX_WIRE_LEN) continue;
+            found = field.body;
+            if (at-- == 0) break;
+        }
+        if (found.slot == NULL) break;
+        view = found;
+    }
+    return view;
 }
 
-static epctx_status put_value(epctx_model *model)
+/* A name that occurs, or a new one. */
+static epctx_str any_name(const epctx_model *model, uint64_t *random)
+{
+    epctx_node_view node = epctx_node_of(any_node(model, random));
+    epctx_cursor it = epctx_node_inputs(&node);
+    epctx_str name = epctx_str_of("added");
+    uint32_t at = next_random(random, 4);
+    while (at-- > 0)
+        (void)epctx_next_str(&it, &name);
+    return name;
+}
+
+static epctx_status set_attr(epctx_model *model, uint64_t *random)
+{
+    static const int64_t dims[2] = {2, 1};
+    static const uint8_t data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const float floats[2] = {1, -1};
+    static const epctx_str strings[2] = {{"a", 1}, {"", 0}};
+    epctx_view view = any_node(model, random);
+    epctx_attr_view seen;
+    epctx_cursor it;
+    epctx_tensor tensor;
+    epctx_graph graph;
+    epctx_attr attr;
+    epctx_status status;
+    epctx_node_view node = epctx_node_of(view);
+    memset(&attr, 0, sizeof attr);
+    memset(&tensor, 0, sizeof tensor);
+    memset(&graph, 0, sizeof graph);
+    tensor.elem_type = EPCTX_ONNX_FLOAT;
+    tensor.rank = 2;
+    tensor.dims = dims;
+    tensor.data = data;
+    tensor.size = sizeof data;
+    graph.name = epctx_str_of("inner");
+    attr.name = epctx_str_of("text");
+    it = epctx_node_attrs(&node);
+    if (next_random(random, 2) != 0 && epctx_next_attr(&it, &seen)) attr.name = seen.name;
+    attr.type = (epctx_attr_type)next_random(random, 10);
+    attr.i = -1;
+    attr.s = epctx_str_of("value");
+    attr.t = &tensor;
+    attr.g = &graph;
+    attr.count = attr.type >= EPCTX_ATTR_FLOATS ? 2 : 0;
+    attr.ints = dims;
+    attr.floats = floats;
+    attr.strings = strings;
+    status = epctx_set_attr(model, view, &attr, NULL);
+    if (status == EPCTX_OK) {
+        bool found = false;
+        node = epctx_node_of(view);
+        for (it = epctx_node_attrs(&node); epctx_next_attr(&it, &seen);)
+            if (epctx_str_eq(seen.name, attr.name)) {
+                require(!found && seen.type == (int32_t)attr.type);
+                found = true;
+            }
+        require(found);
+    }
+    return status;
+}
+
+static epctx_status put_copy(epctx_model *model, uint64_t *random)
+{
+    epctx_view parent = any_view(model, random);
+    epctx_view other = any_view(model, random);
+    epctx_view after = next_random(random, 3) == 0 ? any_view(model, random) : no_view;
+    epctx_view placed;
+    epctx_status status;
+    if (epctx_model_size(model) > 1 << 15) return EPCTX_ERR_LIMIT;
+    if (next_random(random, 3) == 0) after = parent;
+    status = epctx_put_copy(model, parent, next_random(random, 27), other, after, &placed, NULL);
+    if (status == EPCTX_OK && next_random(random, 2) != 0)
+        require(epctx_remove(model, placed, NULL) == EPCTX_OK);
+    return status;
+}
+
+static epctx_status rename_value(epctx_model *model, uint64_t *random)
+{
+    epctx_str from[2], to[2];
+    epctx_view scope = next_random(random, 2) != 0 ? any_view(model, random) : no_view;
+    size_t mark = epctx_edit_mark(model);
+    size_t uses;
+    epctx_status status;
+    from[0] = any_name(model, random);
+    to[0] = epctx_str_of("renamed");
+    from[1] = any_name(model, random);
+    to[1] = any_name(model, random);
+    status =
+        epctx_rename_values(model, scope, from, to, 1 + next_random(random, 2), NULL, &uses, NULL);
+    require(status == EPCTX_OK || epctx_edit_mark(model) == mark);
+    return status;
+}
+
+/* What is put into the main graph besides nodes. */
+static epctx_status put_value(epctx_model *model, uint64_t *random)
 {
     static const int64_t dims[3] = {1, -1, 70000};
+    epctx_view after = next_random(random, 2) != 0 ? any_view(model, random) : no_view;
     epctx_value value;
     value.name = epctx_str_of("added");
-    value.elem_type = EPCTX_ONNX_FLOAT;
+    value.elem_type = (int32_t)next_random(random, 2);
     value.rank = 3;
     value.dims = dims;
-    return epctx_put_value(model, &value, NULL);
+    switch (next_random(random, 3)) {
+    case 0:
+        return epctx_put_input(model, no_view, &value, after, NULL, NULL);
+    case 1:
+        return epctx_put_output(model, no_view, &value, after, NULL, NULL);
+    default:
+        return epctx_put_value(model, no_view, &value, no_view, NULL, NULL);
+    }
+}
+
+/* Plain fields of any message. */
+static epctx_status set_field(epctx_model *model, uint64_t *random)
+{
+    static const char text[] = "a text that is a little longer than what was there before";
+    epctx_view view = any_view(model, random);
+    uint32_t number = next_random(random, 26);
+    epctx_str value = epctx_str_of(text + next_random(random, sizeof text));
+    switch (next_random(random, 7)) {
+    case 0:
+        return epctx_set_str(model, view, number, value, NULL);
+    case 1:
+        return epctx_set_int(model, view, number, -1, NULL);
+    case 2:
+        return epctx_clear_field(model, view, number, NULL);
+    case 3:
+        return epctx_put_str(model, view, number, value, NULL);
+    case 4:
+        return epctx_replace_str(model, view, value, NULL);
+    case 5:
+        return epctx_set_pair(model, view, number, epctx_str_of("k"), value, NULL);
+    default:
+        return epctx_unset_pair(model, view, number, epctx_str_of("k"), NULL);
+    }
+}
+
+static epctx_status edit_nodes(epctx_model *model, uint64_t *random)
+{
+    epctx_view node = any_node(model, random);
+    switch (next_random(random, 5)) {
+    case 0:
+        return epctx_set_attr_copy(model, node, any_view(model, random), NULL);
+    case 1:
+        return epctx_unset_attr(model, node, epctx_str_of("text"), NULL);
+    case 2:
+        return epctx_move(model, any_view(model, random), any_view(model, random), NULL, NULL);
+    case 3:
+        return epctx_move(model, node, no_view, NULL, NULL);
+    default: {
+        epctx_name_opts opts;
+        memset(&opts, 0, sizeof opts);
+        opts.all_nodes = next_random(random, 2) != 0;
+        return epctx_prefix(model, epctx_str_of("p_"), &opts, NULL, NULL);
+    }
+    }
 }
 
 static void edit(epctx_model *model, uint64_t *random)
 {
-    switch (next_random(random, 6)) {
+    switch (next_random(random, 12)) {
     case 0:
         (void)put_node(model, random);
         break;
     case 1:
-        (void)remove_something(model, random);
+        (void)epctx_remove(model, any_view(model, random), NULL);
         break;
     case 2:
-        (void)put_value(model);
+        (void)put_value(model, random);
         break;
     case 3:
         (void)epctx_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
@@ -317,10 +471,42 @@ static void edit(epctx_model *model, uint64_t *random)
     case 4:
         (void)epctx_put_metadata(model, epctx_str_of("k"), epctx_str_of("value"), NULL);
         break;
+    case 5:
+        (void)set_attr(model, random);
+        break;
+    case 6:
+        (void)put_copy(model, random);
+        break;
+    case 7:
+        (void)rename_value(model, random);
+        break;
+    case 8:
+        (void)edit_nodes(model, random);
+        break;
+    case 9:
+    case 10:
+        (void)set_field(model, random);
+        break;
     default:
         (void)epctx_rebuild(model, NULL);
         break;
     }
+}
+
+/* An edited model reads like the one that opens from its bytes. */
+static void require_same_nodes(const epctx_model *a, const epctx_model *b)
+{
+    static epctx_walk walks[2];
+    epctx_node_view x, y;
+    epctx_walk_begin(&walks[0], a);
+    epctx_walk_begin(&walks[1], b);
+    while (epctx_walk_next(&walks[0], &x)) {
+        require(epctx_walk_next(&walks[1], &y));
+        require(epctx_str_eq(x.name, y.name) && epctx_str_eq(x.op_type, y.op_type));
+        require(x.input_count == y.input_count && x.output_count == y.output_count);
+        require(x.attr_count == y.attr_count);
+    }
+    require(!epctx_walk_next(&walks[1], &y));
 }
 
 /* What is written opens again and writes the same. */
@@ -330,7 +516,10 @@ static void reopen(epctx_model *model)
     epctx_model again;
     epctx_status status = epctx_model_open_memory(&again, out.data, out.size, NULL, NULL);
     require(status == EPCTX_OK || out.size == 0);
-    if (status == EPCTX_OK) require_same(&again, out.data, out.size);
+    if (status == EPCTX_OK) {
+        require_same(&again, out.data, out.size);
+        require_same_nodes(model, &again);
+    }
     epctx_model_close(&again);
     free(out.data);
 }

@@ -134,6 +134,7 @@ want_test() {
     have gcc || need gcc
     have g++ || need g++
     have nm || need binutils
+    have strace || need strace
     if have clang; then
         # clang does not depend on its sanitizer and fuzzer runtimes
         resources=$(clang -print-resource-dir)

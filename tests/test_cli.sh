@@ -71,7 +71,7 @@ epctx help; cp out want
 epctx --help; same "help is --help" want out
 epctx help frobnicate; result "help of an unknown command" 2 "frobnicate"
 epctx help info lint; result "help of two commands" 2 "too many"
-epctx lnit x; result "unknown command like another" 2 "did you mean 'lint'"
+epctx lintt x; result "unknown command like another" 2 "did you mean 'lint'"
 epctx hlep; result "unknown command like help" 2 "there is no command 'hlep'"
 epctx --hepl; result "unknown option instead of a command" 2 "--hepl"
 epctx info --jsno plain.onnx; result "unknown option like another" 2 "did you mean --json?"

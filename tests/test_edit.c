@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const epctx_view no_view = {NULL, NULL, 0};
@@ -32,6 +33,27 @@ static void put_child_wide(bytes *b, uint32_t number, bytes *child, size_t width
     bytes_free(child);
 }
 
+/* A node with attributes, one of them a graph. */
+static void add_first(bytes *graph)
+{
+    bytes node = new_node("Relu", "", "first", "x", "a"), body = {0}, attr = {0};
+    add_attr_int(&node, "number", 7);
+    put_str(&attr, 1, "text");
+    put_str(&attr, 13, "doc of an attribute");
+    put_tag(&attr, 4, 2);
+    put_varint_wide(&attr, 5, 4);
+    bytes_add(&attr, "value", 5);
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_child(&node, 5, &attr);
+    add_node(&body, "Relu", "inner", "x", "t");
+    put_str(&body, 2, "body");
+    put_str(&attr, 1, "graph");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(graph, 1, &node);
+}
+
 /* Three nodes in a row, with everything in the model that an editor could lose. */
 static bytes sample(void)
 {
@@ -40,7 +62,7 @@ static bytes sample(void)
     bytes graph = {0}, model = {0}, node, entry = {0}, function = {0};
     put_str(&model, 6, "doc of the model");
     add_unknown(&model);
-    add_node(&graph, "Relu", "first", "x", "a");
+    add_first(&graph);
     node = new_node("Add", "", "second", "a,w", "b");
     add_unknown(&node);
     put_str(&node, 6, "doc of a node");
@@ -135,7 +157,7 @@ static epctx_status put_simple(epctx_model *model, const char *name, epctx_view 
     node.output_count = 1;
     node.attrs = attrs;
     node.attr_count = 6;
-    return epctx_put_node(model, &node, after, NULL, NULL);
+    return epctx_put_node(model, no_view, &node, after, NULL, NULL);
 }
 
 static bool writes(epctx_model *model, const bytes *want)
@@ -161,6 +183,149 @@ TEST(untouched)
     bytes_free(&b);
 }
 
+/* The node inside the first one. */
+static epctx_node_view inner_node(const epctx_model *model)
+{
+    epctx_node_view node = node_at(model, 0), inner;
+    epctx_cursor it = epctx_node_attrs(&node);
+    epctx_attr_view attr;
+    memset(&inner, 0, sizeof inner);
+    while (epctx_next_attr(&it, &attr))
+        if (attr.type == EPCTX_ATTR_GRAPH) {
+            epctx_cursor nodes = epctx_graph_nodes(epctx_graph_of(attr.g));
+            (void)epctx_next_node(&nodes, &inner);
+        }
+    return inner;
+}
+
+static epctx_status set_attr(epctx_model *model, epctx_view node, const char *name,
+                             epctx_attr_type type)
+{
+    static const int64_t dims[] = {2, 1};
+    static const float data[] = {1, 2};
+    epctx_tensor tensor;
+    epctx_graph graph;
+    epctx_node inside;
+    epctx_attr attr;
+    memset(&tensor, 0, sizeof tensor);
+    memset(&graph, 0, sizeof graph);
+    memset(&inside, 0, sizeof inside);
+    memset(&attr, 0, sizeof attr);
+    tensor.elem_type = EPCTX_ONNX_FLOAT;
+    tensor.rank = 2;
+    tensor.dims = dims;
+    tensor.data = (const uint8_t *)data;
+    tensor.size = sizeof data;
+    inside.name = epctx_str_of("made inside");
+    inside.op_type = epctx_str_of("Relu");
+    graph.name = epctx_str_of("made");
+    graph.nodes = &inside;
+    graph.node_count = 1;
+    graph.initializers = &tensor;
+    graph.initializer_count = 1;
+    attr.name = epctx_str_of(name);
+    attr.type = type;
+    attr.i = 8;
+    attr.f = 0.25f;
+    attr.s = epctx_str_of("new value");
+    attr.t = &tensor;
+    attr.g = &graph;
+    attr.count = type >= EPCTX_ATTR_FLOATS && type <= EPCTX_ATTR_STRINGS ? 2 : 0;
+    attr.ints = dims;
+    attr.floats = data;
+    {
+        static const epctx_str strings[] = {{"one", 3}, {"two", 3}};
+        attr.strings = strings;
+    }
+    return epctx_set_attr(model, node, &attr, NULL);
+}
+
+static epctx_status put_tensor(epctx_model *model)
+{
+    static const int64_t dims[] = {2};
+    static const float data[] = {1, 2};
+    epctx_tensor tensor;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = epctx_str_of("added");
+    tensor.elem_type = EPCTX_ONNX_FLOAT;
+    tensor.rank = 1;
+    tensor.dims = dims;
+    tensor.data = (const uint8_t *)data;
+    tensor.size = sizeof data;
+    return epctx_put_tensor(model, no_view, &tensor, no_view, NULL, NULL);
+}
+
+static epctx_status rename_two(epctx_model *model)
+{
+    static const epctx_str from[] = {{"x", 1}, {"a", 1}}, to[] = {{"a", 1}, {"x", 1}};
+    return epctx_rename_values(model, no_view, from, to, 2, NULL, NULL, NULL);
+}
+
+static epctx_view main_graph(const epctx_model *model)
+{
+    return epctx_model_graph(model).view;
+}
+
+/* What puts something new in or sets something, at any depth. */
+static epctx_status edit_deep(epctx_model *model, int kind)
+{
+    static const int64_t dims[] = {2, -1, 5};
+    epctx_view first = node_at(model, 0).view;
+    epctx_view root = epctx_model_read(model).view;
+    epctx_value value;
+    epctx_name_opts all;
+    memset(&all, 0, sizeof all);
+    all.all_nodes = true;
+    memset(&value, 0, sizeof value);
+    value.name = epctx_str_of("added");
+    value.elem_type = EPCTX_ONNX_FLOAT;
+    value.rank = 3;
+    value.dims = dims;
+    switch (kind) {
+    case 0:
+        return epctx_remove(model, inner_node(model).view, NULL);
+    case 1:
+        return epctx_set_str(model, inner_node(model).view, 3, epctx_str_of("other"), NULL);
+    case 2:
+        return set_attr(model, first, "number", EPCTX_ATTR_INT);
+    case 3:
+        return set_attr(model, first, "number", EPCTX_ATTR_STRINGS);
+    case 4:
+        return set_attr(model, first, "text", EPCTX_ATTR_STRING);
+    case 5:
+        return set_attr(model, first, "text", EPCTX_ATTR_TENSOR);
+    case 6:
+        return set_attr(model, inner_node(model).view, "new", EPCTX_ATTR_GRAPH);
+    case 7:
+        return epctx_unset_attr(model, first, epctx_str_of("text"), NULL);
+    case 8:
+        return epctx_set_int(model, root, 1, 9, NULL);
+    case 9:
+        return epctx_put_copy(model, main_graph(model), 1, inner_node(model).view, first, NULL,
+                              NULL);
+    case 10:
+        return epctx_move(model, node_at(model, 2).view, main_graph(model), NULL, NULL);
+    case 11:
+        return epctx_put_input(model, no_view, &value, main_graph(model), NULL, NULL);
+    case 12:
+        return epctx_put_output(model, no_view, &value, no_view, NULL, NULL);
+    case 13:
+        return put_tensor(model);
+    case 14:
+        return rename_two(model);
+    case 15:
+        return epctx_prefix(model, epctx_str_of("p_"), &all, NULL, NULL);
+    case 16:
+        return epctx_set_opset(model, epctx_str_of("ai.onnx"), 18, NULL);
+    case 17:
+        return epctx_unset_metadata(model, epctx_str_of("key"), NULL);
+    case 18:
+        return epctx_clear_field(model, root, 2, NULL);
+    default:
+        return epctx_put_str(model, first, 1, epctx_str_of("input"), NULL);
+    }
+}
+
 /* One kind of edit each, before and after a rebuild: seen at once, undone to the byte. */
 static epctx_status edit(epctx_model *model, int kind)
 {
@@ -182,7 +347,7 @@ static epctx_status edit(epctx_model *model, int kind)
         added.elem_type = EPCTX_ONNX_FLOAT;
         added.rank = 3;
         added.dims = dims;
-        return epctx_put_value(model, &added, NULL);
+        return epctx_put_value(model, no_view, &added, no_view, NULL, NULL);
     case 4:
         return epctx_put_opset(model, epctx_str_of("com.microsoft"), 1, NULL);
     case 5:
@@ -198,11 +363,11 @@ static epctx_status edit(epctx_model *model, int kind)
         if (!epctx_next_tensor(&it, &tensor)) return EPCTX_ERR_BACKEND;
         return epctx_remove(model, tensor.view, NULL);
     default:
-        return EPCTX_ERR_ARG;
+        return edit_deep(model, kind - 9);
     }
 }
 
-enum { EDITS = 9 };
+enum { EDITS = 29 };
 
 TEST(undo_restores)
 {
@@ -228,9 +393,9 @@ TEST(undo_restores)
 /* Whatever is edited, everything else is still there, and the result is a model. */
 TEST(rest_survives)
 {
-    static const char *const kept[] = {"unknown text", "in a group",       "8 bytes.",
-                                       "four",         "doc of the model", "doc of a node",
-                                       "producer",     "doc of the graph", "my_function"};
+    static const char *const kept[] = {
+        "unknown text",  "in a group", "8 bytes.",         "four",        "doc of the model",
+        "doc of a node", "producer",   "doc of the graph", "my_function", "doc of an attribute"};
     for (int kind = 0; kind < EDITS; kind++) {
         epctx_model model, again;
         bytes b, out;
@@ -239,11 +404,17 @@ TEST(rest_survives)
         out = written(&model);
         CHECK_UINT(epctx_model_size(&model), out.size);
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-            if (kind != 0 || strcmp(kept[i], "doc of a node") != 0)
+            if ((kind != 0 || strcmp(kept[i], "doc of a node") != 0) &&
+                (kind != 16 || strcmp(kept[i], "doc of an attribute") != 0) &&
+                (kind != 27 || strcmp(kept[i], "producer") != 0))
                 CHECK(bytes_contain(&out, kept[i], strlen(kept[i])), "edit %d loses '%s'", kind,
                       kept[i]);
         /* ir_version and the graph's length keep their odd widths. */
-        CHECK(bytes_contain(&out, "\x08\x88\x80\x00", 4), "edit %d: ir_version", kind);
+        CHECK(kind == 17 || bytes_contain(&out, "\x08\x88\x80\x00", 4), "edit %d: ir_version",
+              kind);
+        /* So does the length of a value that is replaced by one that fits. */
+        CHECK(kind != 13 || bytes_contain(&out, "\x22\x89\x80\x80\x00new value", 14),
+              "the attribute's length changed its width");
         CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
         {
             epctx_cursor it = epctx_fields(epctx_model_read(&again).view, 7);
@@ -300,6 +471,67 @@ TEST(remove_every_node)
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
+}
+
+/* Everything a view can tell of a model, one line an item. */
+static void print_view(bytes *out, const epctx_model *model)
+{
+    static epctx_walk walk;
+    epctx_node_view node;
+    epctx_cursor it;
+    epctx_value_view value;
+    epctx_opset opset;
+    epctx_pair pair;
+    char line[300];
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node)) {
+        epctx_attr_view attr;
+        epctx_str name;
+        it = epctx_fields(node.view, 0);
+        bytes_add(out, node.name.data, node.name.size);
+        for (it = epctx_node_inputs(&node); epctx_next_str(&it, &name);)
+            bytes_add(out, name.data, name.size);
+        for (it = epctx_node_attrs(&node); epctx_next_attr(&it, &attr);) {
+            snprintf(line, sizeof line, "%.*s %d %lld %g %.*s\n", (int)attr.name.size,
+                     attr.name.data, (int)attr.type, (long long)attr.i, (double)attr.f,
+                     (int)attr.s.size, attr.s.data);
+            bytes_add(out, line, strlen(line));
+        }
+    }
+    for (it = epctx_graph_inputs(epctx_model_graph(model)); epctx_next_value(&it, &value);)
+        bytes_add(out, value.name.data, value.name.size);
+    for (it = epctx_model_opsets(model); epctx_next_opset(&it, &opset);) {
+        snprintf(line, sizeof line, "%.*s %lld\n", (int)opset.domain.size, opset.domain.data,
+                 (long long)opset.version);
+        bytes_add(out, line, strlen(line));
+    }
+    it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    while (epctx_next_pair(&it, &pair))
+        bytes_add(out, pair.value.data, pair.value.size);
+}
+
+/* The edited model reads like the one that opens from what it writes. */
+TEST(reads_like_reopened)
+{
+    for (int kind = 0; kind < EDITS * EDITS; kind++) {
+        epctx_model model, again;
+        bytes b, out, here = {0}, there = {0};
+        CHECK_TRUE(open_sample(&model, &b));
+        (void)edit(&model, kind % EDITS);
+        (void)edit(&model, kind / EDITS);
+        out = written(&model);
+        CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
+        print_view(&here, &model);
+        print_view(&there, &again);
+        CHECK(bytes_equal(&here, there.data, there.size), "edits %d and %d", kind % EDITS,
+              kind / EDITS);
+        epctx_model_close(&again);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        bytes_free(&out);
+        bytes_free(&here);
+        bytes_free(&there);
+    }
 }
 
 TEST(metadata_and_opsets)
@@ -474,6 +706,381 @@ TEST(bad_views)
     bytes_free(&b);
 }
 
+/* x -> If(c){ then: Relu(x) -> t; else: x defined again inside } -> y, with everything around that
+ * can name a value. */
+static bytes nested(void)
+{
+    static const int64_t dims[] = {4, -1};
+    static const float weights[] = {1, 2, 3, 4};
+    bytes graph = {0}, then = {0}, other = {0}, node, attr = {0}, note = {0}, pair = {0};
+    add_node(&then, "Relu", "in_then", "x", "t");
+    put_str(&then, 2, "then");
+    add_value(&then, GRAPH_OUTPUT, "t", EPCTX_ONNX_FLOAT, dims);
+    add_node(&other, "Tanh", "shadow", "c", "x");
+    add_node(&other, "Relu", "in_else", "x", "e");
+    put_str(&other, 2, "else");
+    add_value(&other, GRAPH_OUTPUT, "e", EPCTX_ONNX_FLOAT, dims);
+    node = new_node("If", "", "branch", "c", "y");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &then);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child_wide(&node, 5, &attr, 3);
+    put_str(&attr, 1, "else_branch");
+    put_child(&attr, 6, &other);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    add_attr_int(&node, "number", 7);
+    put_child(&graph, 1, &node);
+    put_str(&graph, 2, "main");
+    add_value(&graph, GRAPH_INPUT, "c", EPCTX_ONNX_BOOL, dims);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_floats(&graph, "scale", weights, 4);
+    put_str(&note, 1, "x");
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, "scale");
+    put_child(&note, 2, &pair);
+    put_child(&graph, 14, &note);
+    return new_model(&graph);
+}
+
+/* Subgraph `which` of the first node. */
+static epctx_graph_view branch(const epctx_model *model, const char *which)
+{
+    epctx_node_view node = node_at(model, 0);
+    epctx_cursor it = epctx_node_attrs(&node);
+    epctx_attr_view attr;
+    while (epctx_next_attr(&it, &attr))
+        if (epctx_str_is(attr.name, which)) return epctx_graph_of(attr.g);
+    return epctx_graph_of(no_view);
+}
+
+static bool has_text(epctx_model *model, const char *text)
+{
+    bytes out = written(model);
+    bool found = bytes_contain(&out, text, strlen(text));
+    bytes_free(&out);
+    return found;
+}
+
+TEST(edits_in_subgraphs)
+{
+    epctx_model model;
+    bytes b = nested();
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_attr attr;
+    epctx_error error;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_nodes(branch(&model, "else_branch"));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "shadow"));
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("added");
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = 5;
+    CHECK(epctx_set_attr(&model, node.view, &attr, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(has_text(&model, "added"));
+    CHECK(epctx_remove(&model, node.view, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(!has_text(&model, "shadow") && has_text(&model, "in_else"));
+    CHECK_INT(epctx_remove(&model, node.view, &error), EPCTX_ERR_ARG);
+    /* The view that was made before the edits still finds its place. */
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "in_else"));
+    CHECK_INT(epctx_set_str(&model, node.view, 3, epctx_str_of("renamed"), &error), EPCTX_OK);
+    CHECK_TRUE(!has_text(&model, "in_else") && has_text(&model, "renamed"));
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+TEST(rename_values)
+{
+    static const epctx_str from[] = {{"x", 1}, {"scale", 5}, {"y", 1}};
+    static const epctx_str to[] = {{"data_in", 7}, {"y", 1}, {"scale", 5}};
+    epctx_model model;
+    bytes b = nested();
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_error error;
+    epctx_str name;
+    size_t uses;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(uses, 7); /* x, x, x; scale, scale; y, y */
+    it = epctx_graph_nodes(branch(&model, "then_branch"));
+    CHECK_TRUE(epctx_next_node(&it, &node));
+    it = epctx_node_inputs(&node);
+    CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "data_in"));
+    it = epctx_graph_nodes(branch(&model, "else_branch"));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_next_node(&it, &node));
+    it = epctx_node_inputs(&node);
+    CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "x"));
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    CHECK_INT(epctx_rename_values(&model, no_view, from, &to[1], 1, NULL, NULL, &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "value 'x' cannot be called 'y'");
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A pair {key, value} as field `number`. */
+static void put_pair(bytes *b, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(b, number, &pair);
+}
+
+/* Everything else that names values: training graphs and their bindings, sparse initializers,
+ * device configurations; functions have names of their own. */
+static bytes rare_places(void)
+{
+    bytes graph = {0}, model = {0}, training = {0}, algorithm = {0}, function = {0};
+    bytes node = new_node("Add", "", "add", "x,w", "y"), spec = {0}, device = {0};
+    bytes sparse = {0}, values = {0};
+    put_str(&device, 1, "configuration");
+    put_str(&spec, 1, "x");
+    put_child(&device, 2, &spec);
+    put_child(&node, 10, &device);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, NULL);
+    put_str(&values, 8, "w");
+    put_child(&sparse, 1, &values);
+    put_child(&graph, 15, &sparse);
+    put_str(&graph, 2, "main");
+    put_child(&model, 7, &graph);
+    put_int(&model, 1, 10);
+    add_node(&algorithm, "Sub", "step", "w,own", "new_w");
+    add_floats(&algorithm, "own", (const float[]){1}, 1);
+    put_child(&training, 2, &algorithm);
+    put_pair(&training, 4, "w", "new_w");
+    put_pair(&training, 4, "own", "w");
+    put_child(&model, 20, &training);
+    put_str(&function, 1, "twice");
+    put_str(&function, 4, "x");
+    put_str(&function, 5, "w");
+    node = new_node("Add", "", "inside", "x,x", "w");
+    put_child(&function, 7, &node);
+    put_child(&model, 25, &function);
+    add_opset(&model, "", 17);
+    return model;
+}
+
+/* How often a text stands in what is written. */
+static size_t occurrences(epctx_model *model, const char *text)
+{
+    bytes out = written(model);
+    size_t count = 0, size = strlen(text);
+    for (size_t i = 0; i + size <= out.size; i++)
+        count += memcmp(out.data + i, text, size) == 0;
+    bytes_free(&out);
+    return count;
+}
+
+TEST(rename_in_rare_places)
+{
+    static const epctx_str from[] = {{"w", 1}, {"x", 1}, {"own", 3}};
+    static const epctx_str to[] = {{"weights", 7}, {"input", 5}, {"other", 5}};
+    epctx_model model;
+    bytes b = rare_places();
+    epctx_error error;
+    epctx_cursor it;
+    epctx_function_view function;
+    epctx_node added;
+    size_t uses;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
+          error.message);
+    /* w: node, sparse, algorithm's node, two bindings; x: node, sharding, input. `own` is the
+     * algorithm's, and the function is another world. */
+    CHECK_UINT(occurrences(&model, "weights"), 5);
+    CHECK_UINT(occurrences(&model, "input"), 3);
+    CHECK_UINT(occurrences(&model, "other"), 0);
+    CHECK_UINT(uses, 8);
+    epctx_undo(&model, 0);
+    it = epctx_model_functions(&model);
+    CHECK_TRUE(epctx_next_function(&it, &function));
+    CHECK_INT(epctx_rename_values(&model, function.view, from, to, 2, NULL, &uses, &error),
+              EPCTX_OK);
+    CHECK_UINT(uses, 5);
+    CHECK_UINT(occurrences(&model, "weights"), 2);
+    memset(&added, 0, sizeof added);
+    added.name = epctx_str_of("added here");
+    added.op_type = epctx_str_of("Relu");
+    CHECK_INT(epctx_put_node(&model, function.view, &added, function.view, NULL, &error), EPCTX_OK);
+    it = epctx_model_functions(&model);
+    CHECK_TRUE(epctx_next_function(&it, &function));
+    CHECK_UINT(function.node_count, 2);
+    CHECK_INT(epctx_put_input(&model, function.view, &(epctx_value){0}, no_view, NULL, &error),
+              EPCTX_ERR_ARG);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A model from nothing, and a main graph that goes and comes back. */
+TEST(new_models)
+{
+    epctx_model model, other;
+    bytes b = nested(), out;
+    epctx_error error;
+    epctx_view graph;
+    CHECK_INT(epctx_model_open_memory(&other, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_new(&model, 10, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_read(&model).ir_version, 10);
+    CHECK_INT(epctx_remove(&model, epctx_model_graph(&model).view, &error), EPCTX_OK);
+    CHECK_TRUE(!epctx_model_has_graph(&model));
+    CHECK_INT(put_simple(&model, "nowhere", no_view), EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_put_copy(&model, epctx_model_read(&model).view, 7,
+                             epctx_model_graph(&other).view, no_view, &graph, &error),
+              EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch");
+    CHECK_INT(put_simple(&model, "here", no_view), EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch,here");
+    CHECK_STR(node_names(&other), "branch");
+    out = written(&model);
+    CHECK_TRUE(bytes_contain(&out, "in_else", 7));
+    bytes_free(&out);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(epctx_model_has_graph(&model));
+    CHECK_STR(node_names(&model), "");
+    epctx_model_close(&model);
+    epctx_model_close(&other);
+    bytes_free(&b);
+}
+
+/* Names that are keys inside a binary: of nodes and of values at them. */
+TEST(names_of_epnodes)
+{
+    static const epctx_str x[] = {{"x", 1}}, image[] = {{"image", 5}};
+    static const char *const sources[] = {"QNN", "EpctxNpuExecutionProvider"};
+    for (int nodes = 1; nodes <= 2; nodes++) {
+        for (int npu = 0; npu < 2; npu++) {
+            for (int embed = 0; embed < 2; embed++) {
+                bytes graph = {0}, b;
+                epctx_name_opts opts;
+                epctx_model model;
+                epctx_error error;
+                size_t count;
+                bool free_name = npu || (nodes == 1 && embed);
+                memset(&opts, 0, sizeof opts);
+                for (int i = 0; i < nodes; i++) {
+                    bytes node = new_node("EPContext", "com.microsoft", i ? "second" : "first", "x",
+                                          i ? "z" : "y");
+                    add_attr_str(&node, "source", sources[npu], strlen(sources[npu]));
+                    add_attr_int(&node, "embed_mode", embed);
+                    add_attr_int(&node, "main_context", i == 0);
+                    add_attr_str(&node, "ep_cache_context", "c.bin", i == 0 ? 5 : 0);
+                    put_child(&graph, 1, &node);
+                }
+                add_node(&graph, "Relu", "other", "y", "r");
+                b = new_model(&graph);
+                CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+                CHECK_INT(epctx_prefix(&model, epctx_str_of("p_"), NULL, &count, &error),
+                          free_name ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+                CHECK_UINT(count, free_name ? nodes : 0);
+                CHECK_STR(node_names(&model),
+                          !free_name   ? (nodes == 1 ? "first,other" : "first,second,other")
+                          : nodes == 1 ? "p_first,other"
+                                       : "p_first,p_second,other");
+                epctx_undo(&model, 0);
+                opts.one_graph = true;
+                CHECK_INT(
+                    epctx_rename_node(&model, node_at(&model, 0).view, image[0], &opts, &error),
+                    npu || nodes == 1 ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+                CHECK_INT(epctx_rename_node(&model, node_at(&model, 0).view, epctx_str_of("other"),
+                                            &opts, &error),
+                          npu || nodes == 1 ? EPCTX_ERR_EXISTS : EPCTX_ERR_UNSUPPORTED);
+                epctx_undo(&model, 0);
+                CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, NULL, NULL, &error),
+                          npu ? EPCTX_OK : EPCTX_ERR_UNSUPPORTED);
+                if (!npu) CHECK_HAS(error.message, "qnn finds it in its binary by name");
+                opts.any_io = true;
+                epctx_undo(&model, 0);
+                CHECK_INT(epctx_rename_values(&model, no_view, x, image, 1, &opts, NULL, &error),
+                          EPCTX_OK);
+                epctx_undo(&model, 0);
+                CHECK_TRUE(writes(&model, &b));
+                epctx_model_close(&model);
+                bytes_free(&b);
+            }
+        }
+    }
+}
+
+TEST(attributes)
+{
+    epctx_model model;
+    bytes b = nested();
+    epctx_error error;
+    epctx_attr attr;
+    epctx_attr_view seen;
+    epctx_cursor it;
+    epctx_node_view node;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("then_branch");
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s = epctx_str_of("now a string");
+    CHECK(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error) == EPCTX_OK, "%s",
+          error.message);
+    node = node_at(&model, 0);
+    it = epctx_node_attrs(&node);
+    CHECK_TRUE(epctx_next_attr(&it, &seen) && epctx_str_is(seen.name, "then_branch"));
+    CHECK_INT(seen.type, EPCTX_ATTR_STRING);
+    CHECK_TRUE(epctx_str_is(seen.s, "now a string") && !has_text(&model, "in_then"));
+    CHECK_INT(epctx_unset_attr(&model, node.view, epctx_str_of("else_branch"), &error), EPCTX_OK);
+    CHECK_TRUE(!has_text(&model, "in_else"));
+    attr.name = epctx_str_of("number");
+    attr.type = EPCTX_ATTR_INT;
+    attr.i = 7; /* what it is already */
+    CHECK_INT(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    epctx_undo(&model, 0);
+    CHECK_INT(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&model), 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* Fields of another model, and of this one, changed or not. */
+TEST(copies)
+{
+    epctx_model model, other;
+    bytes b = nested(), c;
+    epctx_view placed, root;
+    epctx_error error;
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(open_sample(&other, &c));
+    CHECK(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&other, 1).view,
+                         epctx_model_graph(&model).view, &placed, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_STR(node_names(&model), "second,branch");
+    CHECK_INT(epctx_set_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
+    CHECK_INT(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&model, 0).view,
+                             no_view, NULL, &error),
+              EPCTX_OK);
+    CHECK_STR(node_names(&model), "again,branch,again");
+    CHECK_INT(epctx_move(&model, node_at(&model, 0).view, no_view, NULL, &error), EPCTX_OK);
+    CHECK_STR(node_names(&model), "branch,again,again");
+    root = epctx_model_read(&model).view;
+    CHECK_INT(epctx_put_copy(&model, root, 7, root, no_view, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_put_copy(&model, root, 14, node_at(&model, 0).view, no_view, NULL, &error),
+              EPCTX_OK);
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&other);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    bytes_free(&c);
+}
+
 /* A stream that runs out of room, at every size: an error, and nothing behind the end. */
 TEST(stream_full)
 {
@@ -511,17 +1118,261 @@ TEST(write_over_source)
     CHECK_TRUE(file >= 0 && write(file, b.data, b.size) == (ssize_t)b.size && close(file) == 0);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
-    CHECK(epctx_model_write_file(&model, path, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(epctx_model_write_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
     CHECK_STR(node_names(&model), "first,second,third,new");
     epctx_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,second,third,new");
-    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", &error) != EPCTX_OK);
+    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", NULL, &error) !=
+               EPCTX_OK);
     CHECK_HAS(error.message, "/tmp/no/such/folder/x.onnx");
     epctx_model_close(&model);
     unlink(path);
+    bytes_free(&b);
+}
+
+/* -- overwriting -- */
+
+/* Fails at one call of those that change the disk. */
+typedef struct flaky {
+    const epctx_io *files;
+    int calls, fail_at;
+    bool no_links;
+    bool dies; /* instead of failing */
+} flaky;
+
+static bool flaky_fails(flaky *f, epctx_error *error)
+{
+    if (++f->calls != f->fail_at) return false;
+    if (f->dies) _exit(9);
+    epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
+    return true;
+}
+
+static epctx_status flaky_create(void *user, const char *path, epctx_io_file *file,
+                                 epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    return flaky_fails(f, error) ? EPCTX_ERR_IO : f->files->create_fn(NULL, path, file, error);
+}
+
+static epctx_status flaky_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    return flaky_fails(f, error) ? EPCTX_ERR_IO : f->files->write_fn(NULL, file, data, size, error);
+}
+
+static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    return flaky_fails(f, error) ? EPCTX_ERR_IO : f->files->sync_fn(NULL, file, error);
+}
+
+static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    if (!flaky_fails(f, error)) return f->files->commit_fn(NULL, file, error);
+    f->files->abort_fn(NULL, file);
+    return EPCTX_ERR_IO;
+}
+
+static epctx_status flaky_link(void *user, const char *from, const char *to, epctx_error *error)
+{
+    flaky *f = (flaky *)user;
+    if (f->no_links) return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "one name only");
+    return flaky_fails(f, error) ? EPCTX_ERR_IO : f->files->link_fn(NULL, from, to, error);
+}
+
+static epctx_io flaky_io(flaky *f)
+{
+    epctx_io io = *epctx_io_files();
+    f->files = epctx_io_files();
+    io.user = f;
+    io.create_fn = flaky_create;
+    io.write_fn = flaky_write;
+    io.sync_fn = flaky_sync;
+    io.commit_fn = flaky_commit;
+    io.link_fn = flaky_link;
+    return io;
+}
+
+/* Names in a folder, sorted; the folder is emptied and removed with `empty`. */
+static const char *folder_names(const char *folder, bool empty)
+{
+    static char names[200];
+    char command[300];
+    FILE *pipe;
+    size_t size;
+    snprintf(command, sizeof command,
+             empty ? "rm -rf '%s'" : "cd '%s' && LC_ALL=C ls | tr '\\n' ' '", folder);
+    pipe = popen(command, "r");
+    if (pipe == NULL) return NULL;
+    size = fread(names, 1, sizeof names - 1, pipe);
+    names[size] = '\0';
+    return pclose(pipe) == 0 ? names : NULL;
+}
+
+static bool file_is(const char *folder, const char *name, const bytes *want)
+{
+    char path[100];
+    epctx_mapping mapping;
+    bool same;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (epctx_io_files()->map_fn(NULL, path, &mapping, NULL) != EPCTX_OK) return false;
+    same = mapping.size == want->size && memcmp(mapping.data, want->data, want->size) == 0;
+    epctx_io_files()->unmap_fn(NULL, &mapping);
+    return same;
+}
+
+TEST(overwriting)
+{
+    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], backup[200];
+    bytes b = sample(), edited;
+    epctx_write_opts opts;
+    epctx_model model;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.backup = backup;
+    opts.backup_capacity = sizeof backup;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_write_file(&model, path, &opts, &error), EPCTX_OK);
+    CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+    edited = written(&model);
+    opts.overwrite = EPCTX_OVERWRITE_FAIL;
+    CHECK_INT(epctx_model_write_file(&model, path, &opts, &error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, path);
+    CHECK_TRUE(file_is(folder, "m.onnx", &b));
+    opts.overwrite = EPCTX_OVERWRITE_BACKUP;
+    CHECK(epctx_model_write_file(&model, path, &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_HAS(backup, "/m.onnx~");
+    CHECK_TRUE(file_is(folder, "m.onnx", &edited) && file_is(folder, "m.onnx~", &b));
+    CHECK_INT(epctx_model_write_file(&model, path, &opts, &error), EPCTX_OK);
+    CHECK_STR(folder_names(folder, false), "m.onnx m.onnx~ m.onnx~2 ");
+    CHECK_TRUE(file_is(folder, "m.onnx~", &b) && file_is(folder, "m.onnx~2", &edited));
+    CHECK_TRUE(folder_names(folder, true) != NULL);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    bytes_free(&edited);
+}
+
+/* Whichever call fails, the file is the old or the new one, whole, and nothing else is left but a
+ * backup of what was replaced. */
+TEST(failing_writes)
+{
+    bytes b = sample(), edited = {0};
+    for (int run = 0; run < 400; run++) {
+        char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+        flaky f = {0};
+        epctx_io io = flaky_io(&f);
+        epctx_open_opts open_opts;
+        epctx_write_opts opts;
+        epctx_model model;
+        epctx_error error;
+        epctx_status status;
+        const char *names;
+        memset(&open_opts, 0, sizeof open_opts);
+        memset(&opts, 0, sizeof opts);
+        open_opts.io = &io;
+        f.no_links = run % 2 != 0;
+        opts.overwrite = run % 4 < 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
+        CHECK_TRUE(mkdtemp(folder) != NULL);
+        snprintf(path, sizeof path, "%s/m.onnx", folder);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open_opts, NULL), EPCTX_OK);
+        CHECK_INT(epctx_model_write_file(&model, path, NULL, NULL), EPCTX_OK);
+        CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+        bytes_free(&edited);
+        edited = written(&model);
+        f.calls = 0;
+        f.fail_at = run / 4 + 1;
+        status = epctx_model_write_file(&model, path, &opts, &error);
+        names = folder_names(folder, false);
+        if (status != EPCTX_OK) {
+            CHECK_HAS(error.message, "the injected failure");
+            CHECK(file_is(folder, "m.onnx", &b), "run %d: the old file is gone", run);
+            CHECK_STR(names, "m.onnx ");
+        } else {
+            CHECK(file_is(folder, "m.onnx", &edited), "run %d: the new file is not there", run);
+            CHECK_STR(names, run % 4 < 2 ? "m.onnx m.onnx~ " : "m.onnx ");
+            CHECK(run % 4 >= 2 || file_is(folder, "m.onnx~", &b), "run %d: no backup", run);
+        }
+        CHECK_TRUE(folder_names(folder, true) != NULL);
+        epctx_model_close(&model);
+        if (status == EPCTX_OK && run % 4 == 3) {
+            CHECK_TRUE(run > 12);
+            break;
+        }
+    }
+    bytes_free(&b);
+    bytes_free(&edited);
+}
+
+/* The process dies at any call that changes the disk: the file is the old or the new one, whole. */
+TEST(killed_while_writing)
+{
+    bytes b = sample(), edited;
+    bool done = false;
+    for (int run = 0; !done; run++) {
+        char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+        flaky f = {0};
+        epctx_io io = flaky_io(&f);
+        epctx_open_opts open_opts;
+        epctx_write_opts opts;
+        epctx_model model;
+        int child, result = 0;
+        memset(&open_opts, 0, sizeof open_opts);
+        memset(&opts, 0, sizeof opts);
+        open_opts.io = &io;
+        opts.overwrite = run % 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
+        CHECK_TRUE(run < 100 && mkdtemp(folder) != NULL);
+        snprintf(path, sizeof path, "%s/m.onnx", folder);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open_opts, NULL), EPCTX_OK);
+        CHECK_INT(epctx_model_write_file(&model, path, NULL, NULL), EPCTX_OK);
+        CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
+        edited = written(&model);
+        f.calls = 0;
+        f.dies = true;
+        f.fail_at = run / 2 + 1;
+        child = fork();
+        CHECK_TRUE(child >= 0);
+        if (child == 0)
+            _exit(epctx_model_write_file(&model, path, &opts, NULL) == EPCTX_OK ? 0 : 1);
+        CHECK_TRUE(waitpid(child, &result, 0) == child && WIFEXITED(result));
+        done = WEXITSTATUS(result) == 0 && run % 2;
+        CHECK_TRUE(WEXITSTATUS(result) == 0 || WEXITSTATUS(result) == 9);
+        CHECK(file_is(folder, "m.onnx", WEXITSTATUS(result) == 0 ? &edited : &b),
+              "death at call %d: the file is neither the old nor the new one", f.fail_at);
+        CHECK_TRUE(folder_names(folder, true) != NULL);
+        epctx_model_close(&model);
+        bytes_free(&edited);
+    }
+    bytes_free(&b);
+}
+
+/* More than protobuf readers take: refused before anything is written. The payload is never
+ * touched, so it need not exist. */
+TEST(huge_models)
+{
+    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+    bytes b = sample();
+    epctx_model model;
+    epctx_error error;
+    epctx_span payload;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    payload.data = b.data;
+    payload.size = (size_t)EPCTX_MODEL_MAX;
+    CHECK_INT(epctx_set_data(&model, node_at(&model, 0).view, 6, payload, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "2147483647");
+    CHECK_STR(folder_names(folder, false), "");
+    CHECK_TRUE(folder_names(folder, true) != NULL);
+    epctx_model_close(&model);
     bytes_free(&b);
 }
 
@@ -538,7 +1389,7 @@ TEST(write_over_pipe)
     snprintf(path, sizeof path, "%s/pipe", folder);
     CHECK_TRUE(mkfifo(path, 0600) == 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK_INT(epctx_model_write_file(&model, path, &error), EPCTX_ERR_IO);
+    CHECK_INT(epctx_model_write_file(&model, path, NULL, &error), EPCTX_ERR_IO);
     CHECK_HAS(error.message, "pipe");
     CHECK_TRUE(stat(path, &info) == 0 && S_ISFIFO(info.st_mode));
     CHECK_TRUE(unlink(path) == 0 && rmdir(folder) == 0);
@@ -553,14 +1404,26 @@ int main(int argc, char **argv)
     RUN(rest_survives);
     RUN(placing_nodes);
     RUN(remove_every_node);
+    RUN(reads_like_reopened);
     RUN(metadata_and_opsets);
     RUN(length_width);
     RUN(random_scripts);
     RUN(allocator_fails);
     RUN(fixed_arena_full);
     RUN(bad_views);
+    RUN(edits_in_subgraphs);
+    RUN(rename_values);
+    RUN(rename_in_rare_places);
+    RUN(new_models);
+    RUN(names_of_epnodes);
+    RUN(attributes);
+    RUN(copies);
     RUN(stream_full);
     RUN(write_over_source);
+    RUN(overwriting);
+    RUN(failing_writes);
+    RUN(killed_while_writing);
+    RUN(huge_models);
     RUN(write_over_pipe);
     return test_end();
 }

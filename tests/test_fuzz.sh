@@ -18,7 +18,8 @@ for fuzzer in build/fuzz/fuzz_*; do
     mkdir -p "$runs/seeds" "$runs/found"
     # Where models are wanted, small ones of many kinds make good seeds.
     case $name in
-    *model* | *open* | *check*)
+    *model* | *open* | *check* | *convert*)
+        [ "$name" = open ] || cp fuzz/corpus/open/* "$runs/seeds"
         if [ -d $data ]; then
             find $data -name '*.onnx' -size -3k | LC_ALL=C sort | awk 'NR % 20 == 0 {
                 n++; printf "%s\t%04d\n", $0, n}' | while IFS='	' read -r file number; do

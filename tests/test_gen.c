@@ -2,6 +2,7 @@
  * only writes down what it is asked. */
 #define _XOPEN_SOURCE 700
 #include "fake.h"
+#include "flaky.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -502,7 +503,8 @@ TEST(new_node_moves)
     node.input_count = 1;
     node.outputs = &c;
     node.output_count = 1;
-    CHECK_INT(epctx_put_node(&model, &node, view.view, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL,
+                             &error), EPCTX_OK);
     before = written(&model);
     CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
     CHECK_STR(nodes_of(&model),
@@ -656,134 +658,6 @@ TEST(optional_inputs)
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "unused"));
     CHECK_TRUE(!epctx_next_value(&it, &value));
     epctx_model_close(&model);
-}
-
-/* -- an io that fails -- */
-
-typedef struct flaky {
-    const epctx_io *files;
-    int calls;
-    int fail_at; /* 0: never */
-    int opens;   /* files created and not yet committed or aborted */
-    int maps;
-} flaky;
-
-static bool flaky_fails(flaky *f, epctx_error *error)
-{
-    f->calls++;
-    if (f->calls != f->fail_at) return false;
-    epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
-    return true;
-}
-
-static epctx_status flaky_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    epctx_status status;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    status = f->files->map_fn(f->files->user, path, out, error);
-    f->maps += status == EPCTX_OK;
-    return status;
-}
-
-static void flaky_unmap(void *user, epctx_mapping *mapping)
-{
-    flaky *f = (flaky *)user;
-    f->maps--;
-    f->files->unmap_fn(f->files->user, mapping);
-}
-
-static epctx_status flaky_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
-                               epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->stat_fn(f->files->user, path, kind, size, error);
-}
-
-static epctx_status flaky_canonical(void *user, const char *path, char *out, size_t capacity,
-                                    epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    return f->files->canonical_fn(f->files->user, path, out, capacity, error);
-}
-
-static epctx_status flaky_create(void *user, const char *path, epctx_io_file *file,
-                                 epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    epctx_status status;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    status = f->files->create_fn(f->files->user, path, file, error);
-    f->opens += status == EPCTX_OK;
-    return status;
-}
-
-static epctx_status flaky_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->write_fn(f->files->user, file, data, size, error);
-}
-
-static epctx_status flaky_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->sync_fn(f->files->user, file, error);
-}
-
-static epctx_status flaky_commit(void *user, epctx_io_file *file, epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    f->opens--;
-    if (flaky_fails(f, error)) {
-        f->files->abort_fn(f->files->user, file); /* a failed commit releases the file, too */
-        return EPCTX_ERR_IO;
-    }
-    return f->files->commit_fn(f->files->user, file, error);
-}
-
-static void flaky_abort(void *user, epctx_io_file *file)
-{
-    flaky *f = (flaky *)user;
-    f->opens--;
-    f->files->abort_fn(f->files->user, file);
-}
-
-static epctx_status flaky_remove(void *user, const char *path, epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->remove_fn(f->files->user, path, error);
-}
-
-static epctx_status flaky_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    flaky *f = (flaky *)user;
-    if (flaky_fails(f, error)) return EPCTX_ERR_IO;
-    return f->files->sync_folder_fn(f->files->user, path, error);
-}
-
-static epctx_io flaky_io(flaky *f)
-{
-    epctx_io io;
-    memset(&io, 0, sizeof io);
-    f->files = epctx_io_files();
-    io.user = f;
-    io.map_fn = flaky_map;
-    io.unmap_fn = flaky_unmap;
-    io.stat_fn = flaky_stat;
-    io.canonical_fn = flaky_canonical;
-    io.create_fn = flaky_create;
-    io.write_fn = flaky_write;
-    io.sync_fn = flaky_sync;
-    io.commit_fn = flaky_commit;
-    io.abort_fn = flaky_abort;
-    io.remove_fn = flaky_remove;
-    io.sync_folder_fn = flaky_sync_folder;
-    return io;
 }
 
 /* Every call of the io fails once: afterwards there is the old pair, the new pair, or a binary

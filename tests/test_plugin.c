@@ -1219,7 +1219,7 @@ static bool set_metadata(const char *from, const char *to, const char *key, cons
     if (status == EPCTX_OK) {
         status = epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(value), &error);
     }
-    if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, in_folder(to), NULL, &error);
     epctx_model_close(&model);
     return status == EPCTX_OK;
 }

@@ -98,6 +98,13 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
 bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
                const char **operands, int count)
 {
+    int found;
+    return cli_parse_many(command, argc, argv, options, operands, count, count, &found);
+}
+
+bool cli_parse_many(const cli_command *command, int argc, char **argv, const cli_option *options,
+                    const char **operands, int least, int most, int *count)
+{
     bool options_end = false;
     int found = 0;
     int at = 0;
@@ -111,12 +118,13 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
             if (taken == 0) return false;
             at += taken;
         } else {
-            if (found == count) return usage_error(command, "one argument too many: ", text);
+            if (found == most) return usage_error(command, "one argument too many: ", text);
             operands[found++] = text;
             at++;
         }
     }
-    return found == count || usage_error(command, "an argument is missing", "");
+    *count = found;
+    return found >= least || usage_error(command, "an argument is missing", "");
 }
 
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,

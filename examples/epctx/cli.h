@@ -25,8 +25,10 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_copy, cli_dump, cli_info, cli_compile, cli_run;
-extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_diff,
-    cli_explain, cli_dot;
+extern const cli_command cli_lint, cli_ls, cli_check, cli_scan, cli_get, cli_diff, cli_explain,
+    cli_dot;
+extern const cli_command cli_set, cli_unset, cli_prefix, cli_rename;
+extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightless;
 
 /* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
  * NULL. Two names of one option are two rows with the same target. */
@@ -41,6 +43,9 @@ typedef struct cli_option {
  * CLI_USAGE. */
 bool cli_parse(const cli_command *command, int argc, char **argv, const cli_option *options,
                const char **operands, int count);
+/* The same with least..most operands; `count` gets how many there are. */
+bool cli_parse_many(const cli_command *command, int argc, char **argv, const cli_option *options,
+                    const char **operands, int least, int most, int *count);
 /* A whole number in least..most; otherwise prints what is wrong. */
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
                 uint64_t *value);

@@ -8,14 +8,17 @@ static int copy(const char *from, const char *to, bool rebuild)
     epctx_open_opts opts;
     epctx_model model;
     epctx_error error;
+    epctx_write_opts write;
     epctx_status status;
     memset(&opts, 0, sizeof opts);
+    memset(&write, 0, sizeof write);
+    write.allow_huge = true; /* it was that big before */
     opts.io = cli_progress_io();
     cli_progress_begin("copy", cli_file_size(from));
     status = epctx_model_open_file(&model, from, &opts, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (rebuild) status = epctx_rebuild(&model, &error);
-    if (status == EPCTX_OK) status = epctx_model_write_file(&model, to, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, to, &write, &error);
     epctx_model_close(&model);
     cli_progress_end();
     return status == EPCTX_OK ? CLI_OK : cli_fail(&error);

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 static const cli_command *const commands[] = {
-    &cli_compile, &cli_run,  &cli_info, &cli_ls,  &cli_lint, &cli_check, &cli_explain,
-    &cli_get,     &cli_diff, &cli_scan, &cli_dot, &cli_copy, &cli_dump};
+    &cli_compile, &cli_run, &cli_info,  &cli_ls,     &cli_lint,  &cli_check,
+    &cli_explain, &cli_get, &cli_diff,  &cli_scan,   &cli_dot,   &cli_copy,
+    &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
+    &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void print_help(FILE *out)
@@ -18,7 +20,7 @@ static void print_help(FILE *out)
     size_t i;
     fputs("usage: epctx COMMAND ARGUMENTS\n\n", out);
     for (i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n'epctx help COMMAND' and 'epctx COMMAND --help' tell about a command,\n"
           "'epctx --version' the version. Every command knows --no-progress: no progress bar on a\n"
           "terminal. '--' ends the options.\n"

@@ -1,0 +1,131 @@
+/* A conversion of the library, from the command line to the report. */
+#include "convert.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void tell(output *out, const epctx_change *c)
+{
+    const char *kind = epctx_change_name(c->kind);
+    int name = (int)c->name.size, file = (int)c->file.size;
+    switch (c->kind) {
+    case EPCTX_CHANGE_EMBEDDED:
+    case EPCTX_CHANGE_INLINED:
+        output_change(out, "%s '%.*s' from %.*s, %" PRIu64 " bytes", kind, name, c->name.data, file,
+                      c->file.data, c->size);
+        break;
+    case EPCTX_CHANGE_EXTRACTED:
+    case EPCTX_CHANGE_EXTERNAL:
+        output_change(out, "%s '%.*s' in %.*s, %" PRIu64 " bytes", kind, name, c->name.data, file,
+                      c->file.data, c->size);
+        break;
+    case EPCTX_CHANGE_FOLLOWED:
+        output_change(out, "%s '%.*s' has the mode of the node with its context", kind, name,
+                      c->name.data);
+        break;
+    case EPCTX_CHANGE_SOURCE:
+        output_change(out, c->file.size > 0 ? "%s '%.*s' names %.*s" : "%s '%.*s' names none%.*s",
+                      kind, name, c->name.data, file, c->file.data);
+        break;
+    case EPCTX_CHANGE_PRUNED:
+        output_change(out, "%s '%.*s', %" PRIu64 " bytes", kind, name, c->name.data, c->size);
+        break;
+    case EPCTX_CHANGE_SKIPPED:
+        output_change(out, "%s '%.*s': %s", kind, name, c->name.data, c->reason);
+        break;
+    default:
+        break;
+    }
+}
+
+static int refuse(const output *out, const epctx_error *error)
+{
+    if (error->status == EPCTX_ERR_EXISTS)
+        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
+    if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
+        return cli_fail_text("%s (--allow-huge)", error->message);
+    return cli_fail(error);
+}
+
+/* In another folder the result must find what the source finds: a file that is not part of the
+ * result has to be there. */
+static epctx_status check_left_behind(const output *out, epctx_model *model,
+                                      const epctx_changes *changes, epctx_error *error)
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(out->path));
+    epctx_dependency *files;
+    epctx_arena arena;
+    epctx_status status;
+    size_t count, i, k;
+    char path[EPCTX_PATH_MAX];
+    epctx_arena_init(&arena, NULL);
+    status = epctx_model_files(model, NULL, &arena, &files, &count, error);
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        bool found = !files[i].required || files[i].status != EPCTX_OK;
+        for (k = 0; k < changes->file_count && !found; k++)
+            found = epctx_str_is(files[i].name, changes->files[k].name);
+        if (found || epctx_path_find(model->io, folder, files[i].name, 0, path, sizeof path,
+                                     NULL) == EPCTX_OK)
+            continue;
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                            "%s would not find '%S' in its folder: copy the file there first, or "
+                            "use --in-place",
+                            out->path, &files[i].name);
+    }
+    epctx_arena_free(&arena);
+    return status;
+}
+
+static int write_all(output *out, epctx_model *model, epctx_changes *changes)
+{
+    static char backup[EPCTX_PATH_MAX];
+    static char note[EPCTX_PATH_MAX + 32];
+    epctx_write_opts opts = output_options(out);
+    epctx_overwrite files =
+        out->force || out->overwrite != NULL ? out->policy : EPCTX_OVERWRITE_FAIL;
+    epctx_error error;
+    epctx_status status;
+    uint64_t size;
+    size_t i;
+    opts.backup = backup;
+    opts.backup_capacity = sizeof backup;
+    error.status = EPCTX_OK;
+    status = check_left_behind(out, model, changes, &error);
+    if (status == EPCTX_OK)
+        status = (out->dry_run ? epctx_check_group : epctx_write_group)(
+            model, out->path, &opts, changes->files, changes->file_count, files, &error);
+    if (status != EPCTX_OK) return refuse(out, &error);
+    for (i = 0; i < changes->file_count; i++)
+        output_file(out, changes->files[i].kept ? "keep" : "write", changes->files[i].path,
+                    &changes->files[i].size, NULL);
+    size = epctx_model_size(model);
+    snprintf(note, sizeof note, "the old one is %s", backup);
+    output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
+    return output_done(out);
+}
+
+static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, convert_fn function)
+{
+    epctx_changes changes;
+    epctx_error error;
+    size_t i;
+    if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
+    if (function(model, opts, &changes, &error) != EPCTX_OK) return cli_fail(&error);
+    for (i = 0; i < changes.count; i++)
+        tell(out, &changes.items[i]);
+    if (out->to_stdout && changes.file_count > 0)
+        return cli_fail_text("the result is more than one file: use -o FILE or --in-place");
+    if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
+    return write_all(out, model, &changes);
+}
+
+int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn function)
+{
+    epctx_model model;
+    epctx_error error;
+    int code;
+    if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
+    code = convert(out, &model, opts, function);
+    epctx_model_close(&model);
+    return code;
+}

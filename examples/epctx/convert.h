@@ -1,0 +1,14 @@
+/* What the commands share that move contexts and weights between a model and its files. */
+#ifndef EPCTX_CLI_CONVERT_H
+#define EPCTX_CLI_CONVERT_H
+
+#include "output.h"
+
+typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
+                                   epctx_changes *changes, epctx_error *error);
+
+/* Opens `file`, converts it with `convert` and writes the result with its files where `out` says.
+ * Returns the exit code. */
+int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn convert);
+
+#endif

@@ -1,0 +1,135 @@
+/* epctx mv: a context binary under another name, and every model that names it. */
+#define _XOPEN_SOURCE 700
+
+#include "output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_model(const char *name)
+{
+    size_t size = strlen(name);
+    return size > 5 && strcmp(name + size - 5, ".onnx") == 0;
+}
+
+/* Adds the models in an open folder to a list that grows in the arena. */
+static bool read_folder(DIR *dir, epctx_str folder, epctx_arena *arena, const char ***list,
+                        size_t *count)
+{
+    const struct dirent *entry;
+    size_t room = 0;
+    while ((entry = readdir(dir)) != NULL) {
+        size_t size = folder.size + strlen(entry->d_name) + 1;
+        char *path;
+        if (!is_model(entry->d_name)) continue;
+        if (*count == room) {
+            const char **more =
+                (const char **)epctx_arena_array(arena, room * 2 + 16, sizeof *more);
+            if (more == NULL) return false;
+            if (*count > 0) memcpy(more, *list, *count * sizeof *more);
+            *list = more;
+            room = room * 2 + 16;
+        }
+        path = (char *)epctx_arena_alloc(arena, size);
+        if (path == NULL) return false;
+        snprintf(path, size, "%.*s%s", (int)folder.size, folder.data, entry->d_name);
+        (*list)[(*count)++] = path;
+    }
+    return true;
+}
+
+/* The models beside the binary, by name. */
+static int find_models(const char *binary, epctx_arena *arena, const char ***list, size_t *count)
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(binary));
+    char *name = epctx_arena_copy(arena, folder.size > 0 ? folder : epctx_str_of("."));
+    DIR *dir = name != NULL ? opendir(name) : NULL;
+    bool ok;
+    if (dir == NULL) return cli_fail_text("%s: %s", name, strerror(errno));
+    ok = read_folder(dir, folder, arena, list, count);
+    closedir(dir);
+    if (!ok) return cli_fail_text("out of memory");
+    if (*count == 0)
+        return cli_fail_text("%s: there is no .onnx beside it: name the models", binary);
+    qsort(*list, *count, sizeof **list, compare_names);
+    return CLI_OK;
+}
+
+static void tell(void *user, const char *model, size_t nodes)
+{
+    output *out = (output *)user;
+    output_change(out, "%s: %zu node%s", model, nodes, nodes == 1 ? "" : "s");
+    output_file(out, "write", model, NULL, NULL);
+}
+
+static int move(output *out, const char *from, const char *to, const char *const *models,
+                size_t count, const epctx_profile *profile)
+{
+    epctx_move_opts opts;
+    epctx_move_report report;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    opts.profile = profile;
+    opts.dry_run = out->dry_run;
+    if (epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error) != EPCTX_OK)
+        return cli_fail(&error);
+    output_file(out, "rename", from, &report.size, to);
+    return output_done(out);
+}
+
+static int run(int argc, char **argv)
+{
+    const char **operands = (const char **)calloc((size_t)argc + 2, sizeof *operands);
+    const char **models = NULL;
+    const epctx_profile *profile = NULL;
+    const char *ep = NULL;
+    size_t count = 0;
+    output out;
+    int given = 0;
+    int code = CLI_USAGE;
+    output_init(&out);
+    const cli_option options[] = {
+        {"--ep", &ep, NULL},
+        {"--dry-run", NULL, &out.dry_run},
+        {"-n", NULL, &out.dry_run},
+        {"--json", NULL, &out.json},
+        {NULL, NULL, NULL},
+    };
+    if (operands == NULL) return cli_fail_text("out of memory");
+    if (cli_parse_many(&cli_mv, argc, argv, options, operands, 2, argc, &given) &&
+        (ep == NULL || cli_profile(ep, &profile))) {
+        code = CLI_OK;
+        if (given == 2)
+            code = find_models(operands[0], &out.arena, &models, &count);
+        else {
+            models = operands + 2;
+            count = (size_t)given - 2;
+        }
+        if (code == CLI_OK) code = move(&out, operands[0], operands[1], models, count, profile);
+    }
+    output_free(&out);
+    free(operands);
+    return code;
+}
+
+const cli_command cli_mv = {
+    "mv",
+    "[--ep NAME] [--dry-run] [--json] BINARY NAME [MODEL...]",
+    "rename a context binary in every model that names it",
+    "Gives a context binary another name or another folder and writes the new name into every\n"
+    "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
+    "each must be readable. Models elsewhere have to be named. At every moment each model finds\n"
+    "its binary; what a crash interrupted the same command completes.\n\n"
+    "  --ep NAME            the rules of this EP; default: each node by its source\n"
+    "  -n, --dry-run        print the plan; write nothing\n"
+    "  --json               report as one JSON object\n",
+    run,
+};

@@ -1,0 +1,89 @@
+/* What every command that changes a model shares: where the result goes, the plan and the report.
+ *
+ *     output out;
+ *     output_init(&out);
+ *     const cli_option options[] = {OUTPUT_OPTIONS(out), {"--mine", ...}, {NULL, NULL, NULL}};
+ *     if (!cli_parse(...) || !output_check(&out, source)) return CLI_USAGE;
+ *     ... edit, with output_change(&out, ...) for each thing that changes ...
+ *     code = output_model(&out, &model);      (or output_file for others, then output_done)
+ *     output_free(&out);
+ */
+#ifndef EPCTX_CLI_OUTPUT_H
+#define EPCTX_CLI_OUTPUT_H
+
+#include "cli.h"
+
+typedef struct output_line {
+    struct output_line *next;
+    char *text;
+} output_line;
+
+typedef struct output_file_line {
+    struct output_file_line *next;
+    const char *action; /* "write", "remove", "rename", "keep" ... */
+    char *path;
+    char *note; /* NULL or what else there is to say: a backup, a new name */
+    uint64_t size;
+    bool sized;
+} output_file_line;
+
+typedef struct output {
+    const char *path; /* of the result; "-" is standard output */
+    const char *overwrite;
+    bool in_place, dry_run, json, force, allow_huge;
+    /* set by output_check */
+    epctx_overwrite policy;
+    bool to_stdout;
+    /* private */
+    epctx_arena arena;
+    output_line *changes, *last_change;
+    output_file_line *files, *last_file;
+    size_t change_count;
+    uint64_t size; /* of the model as it is or would be */
+    bool no_memory;
+} output;
+
+/* Rows for a table of options. */
+#define OUTPUT_OPTIONS(out)                                                                        \
+    {"-o", &(out).path, NULL}, {"--output", &(out).path, NULL},                                    \
+        {"--in-place", NULL, &(out).in_place}, {"--overwrite", &(out).overwrite, NULL},            \
+        {"-f", NULL, &(out).force}, {"--dry-run", NULL, &(out).dry_run},                           \
+        {"-n", NULL, &(out).dry_run}, {"--json", NULL, &(out).json},                               \
+    {                                                                                              \
+        "--allow-huge", NULL, &(out).allow_huge                                                    \
+    }
+
+/* For the usage line and the help of a command. */
+#define OUTPUT_USAGE "(-o OUT | --in-place) [--overwrite POLICY] [--dry-run] [--json]"
+#define OUTPUT_HELP                                                                                \
+    "  -o, --output OUT     write the result to OUT; - is standard output\n"                       \
+    "  --in-place           replace the file itself, in one step\n"                                \
+    "  --overwrite POLICY   when OUT exists: fail (default of -o), replace (default of\n"          \
+    "                       --in-place), backup (keeps the old file as FILE~, FILE~2 ...)\n"       \
+    "  -f                   --overwrite replace\n"                                                 \
+    "  -n, --dry-run        print the plan: every change and every file; write nothing\n"          \
+    "  --json               report as one JSON object (to standard error with -o -)\n"             \
+    "  --allow-huge         write more than 2 GiB, which ONNX Runtime cannot read\n"
+
+void output_init(output *out);
+void output_free(output *out);
+/* After cli_parse: fills `path`, `policy` and `to_stdout`. `source` is the file that --in-place
+ * replaces. On a mistake prints what is wrong and returns false: the command ends with CLI_USAGE. */
+bool output_check(output *out, const char *source);
+/* Opens the model that is to be changed; writing it shows progress. */
+epctx_status output_open(epctx_model *model, const char *file, epctx_error *error);
+/* One change of the model for plan and report, as printf; text from a model as "%.*s". */
+void output_change(output *out, const char *format, ...);
+/* A file besides the model that is written (removed, renamed ...). `note` may be NULL. */
+void output_file(output *out, const char *action, const char *path, const uint64_t *size,
+                 const char *note);
+/* Writes the edited model to where it goes and ends with output_done; with --dry-run only checks
+ * that it could. Returns the exit code. */
+int output_model(output *out, epctx_model *model);
+/* The same in two steps, for commands that commit more files than the model themselves: the write
+ * options for the library, and the report. */
+epctx_write_opts output_options(const output *out);
+/* Prints plan or report; returns CLI_OK. */
+int output_done(output *out);
+
+#endif

@@ -1,0 +1,91 @@
+/* epctx prefix: a prefix in front of the names of nodes. */
+#include "output.h"
+
+#include <string.h>
+
+typedef struct prefix_work {
+    const char *file, *prefix;
+    epctx_name_opts opts;
+    output out;
+    epctx_model model;
+    epctx_error error;
+} prefix_work;
+
+static void report(prefix_work *work)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_walk_begin(&walk, &work->model);
+    while (epctx_walk_next(&walk, &node))
+        if (node.name.size > 0 && (work->opts.all_nodes || epctx_is_epnode(&node)))
+            output_change(&work->out, "node '%.*s': now '%s%.*s'", (int)node.name.size,
+                          node.name.data, work->prefix, (int)node.name.size, node.name.data);
+}
+
+static int fail(const prefix_work *work)
+{
+    if (work->error.status == EPCTX_ERR_UNSUPPORTED)
+        return cli_fail_text(
+            "%s%s; otherwise compile the source again with a prefix", work->error.message,
+            strstr(work->error.message, "one_graph") != NULL ? " (--one-graph)" : "");
+    return cli_fail(&work->error);
+}
+
+static int prefix(prefix_work *work)
+{
+    size_t count = 0;
+    int code;
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error);
+    report(work);
+    if (epctx_prefix(&work->model, epctx_str_of(work->prefix), &work->opts, &count, &work->error) !=
+        EPCTX_OK)
+        code = fail(work);
+    else if (count == 0)
+        code = cli_fail_text("%s: there is no %snode with a name", work->file,
+                             work->opts.all_nodes ? "" : "EPContext ");
+    else
+        code = output_model(&work->out, &work->model);
+    epctx_model_close(&work->model);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *operands[2] = {NULL, NULL};
+    const char *profile = NULL;
+    prefix_work work;
+    int code = CLI_USAGE;
+    memset(&work, 0, sizeof work);
+    output_init(&work.out);
+    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
+                                  {"--all-nodes", NULL, &work.opts.all_nodes},
+                                  {"--one-graph", NULL, &work.opts.one_graph},
+                                  {"--ep", &profile, NULL},
+                                  {NULL, NULL, NULL}};
+    if (cli_parse(&cli_prefix, argc, argv, options, operands, 2) &&
+        output_check(&work.out, operands[0]) &&
+        (profile == NULL || cli_profile(profile, &work.opts.profile))) {
+        work.file = operands[0];
+        work.prefix = operands[1];
+        code = prefix(&work);
+    }
+    output_free(&work.out);
+    return code;
+}
+
+const cli_command cli_prefix = {
+    "prefix",
+    "[--all-nodes] [--one-graph] [--ep NAME] " OUTPUT_USAGE "\n                    MODEL PREFIX",
+    "put a prefix in front of the names of EPContext nodes",
+    "For models that are to be merged: names must not meet. Some EPs find a node's graph inside "
+    "the\n"
+    "binary by the name of the node: there a new name is refused, unless the binary holds that "
+    "one\n"
+    "graph. partition_name stays, because where it matters it is such a key, too.\n\n"
+    "  --all-nodes          every node, not the EPContext nodes alone\n"
+    "  --one-graph          every binary holds the graph of one node: names are free\n"
+    "  --ep NAME            the EP that loads the model; default: what the nodes' source "
+    "says\n" OUTPUT_HELP,
+    run,
+};

@@ -1,0 +1,450 @@
+/* epctx set: attributes of nodes, metadata, opset imports, fields of model and graph. */
+#include "output.h"
+#include "target.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct set_work {
+    const char *file, *node;
+    bool all;
+    bool misused; /* the command line is wrong, not the model */
+    output out;
+    epctx_model model;
+    epctx_arena arena; /* what the model borrows */
+    epctx_mapping *mappings;
+    size_t mapping_count;
+    target_nodes nodes;
+    epctx_error error;
+} set_work;
+
+static const struct {
+    const char *name;
+    epctx_attr_type type;
+} types[] = {{"int", EPCTX_ATTR_INT},       {"float", EPCTX_ATTR_FLOAT},
+             {"string", EPCTX_ATTR_STRING}, {"ints", EPCTX_ATTR_INTS},
+             {"floats", EPCTX_ATTR_FLOATS}, {"strings", EPCTX_ATTR_STRINGS}};
+#define TYPE_COUNT (sizeof types / sizeof types[0])
+
+/* The command line is wrong: "<what>: '<text>' <problem>". */
+static bool misuse(set_work *work, epctx_str what, epctx_str text, const char *problem)
+{
+    fprintf(stderr, "epctx: %.*s: '%.*s' %s\n", (int)what.size, what.data, (int)text.size,
+            text.data, problem);
+    work->misused = true;
+    return false;
+}
+
+/* The model did not take it. */
+static bool refused(const set_work *work, epctx_status status)
+{
+    if (status == EPCTX_OK) return false;
+    cli_fail(&work->error);
+    return true;
+}
+
+static epctx_str part_of(const char *text, size_t size)
+{
+    epctx_str part;
+    part.data = text;
+    part.size = size;
+    return part;
+}
+
+/* -- values -- */
+
+/* The value of WHAT=VALUE: the text, with @FILE the bytes of a file, with @@ a text that starts
+ * with one @. */
+static bool read_text(set_work *work, const char *text, epctx_str *value)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping *mapping = &work->mappings[work->mapping_count];
+    *value = epctx_str_of(text);
+    if (text[0] != '@') return true;
+    if (text[1] == '@') {
+        *value = epctx_str_of(text + 1);
+        return true;
+    }
+    if (refused(work, io->map_fn(io->user, text + 1, mapping, &work->error))) return false;
+    work->mapping_count++;
+    value->data = (const char *)mapping->data;
+    value->size = mapping->size;
+    return true;
+}
+
+static bool read_int(const char *text, size_t size, int64_t *value)
+{
+    char digits[32];
+    char *end;
+    if (size == 0 || size >= sizeof digits) return false;
+    memcpy(digits, text, size);
+    digits[size] = '\0';
+    errno = 0;
+    *value = strtoll(digits, &end, 10);
+    return errno == 0 && *end == '\0' &&
+           (digits[0] == '-' || (digits[0] >= '0' && digits[0] <= '9'));
+}
+
+static bool read_float(const char *text, size_t size, float *value)
+{
+    char digits[64];
+    char *end;
+    if (size == 0 || size >= sizeof digits) return false;
+    memcpy(digits, text, size);
+    digits[size] = '\0';
+    *value = strtof(digits, &end);
+    return *end == '\0' && digits[0] != ' ';
+}
+
+/* The next item of a list that commas part; "" has none. */
+static bool next_item(const char **at, const char **item, size_t *size)
+{
+    if (*at == NULL || **at == '\0') return false;
+    *item = *at;
+    *size = strcspn(*at, ",");
+    *at += *size;
+    if (**at == ',') ++*at;
+    return true;
+}
+
+static size_t count_items(const char *text)
+{
+    const char *item;
+    size_t size, count = 0;
+    while (next_item(&text, &item, &size))
+        count++;
+    return count;
+}
+
+static bool read_list(set_work *work, const char *text, epctx_attr *attr)
+{
+    size_t count = count_items(text);
+    int64_t *ints = (int64_t *)epctx_arena_array(&work->arena, count, sizeof *ints);
+    float *floats = (float *)epctx_arena_array(&work->arena, count, sizeof *floats);
+    epctx_str *strings = (epctx_str *)epctx_arena_array(&work->arena, count, sizeof *strings);
+    const char *item;
+    size_t size;
+    if (ints == NULL || floats == NULL || strings == NULL) {
+        cli_fail_text("out of memory");
+        return false;
+    }
+    attr->ints = ints;
+    attr->floats = floats;
+    attr->strings = strings;
+    while (next_item(&text, &item, &size)) {
+        size_t i = attr->count++;
+        strings[i].data = item;
+        strings[i].size = size;
+        if (attr->type == EPCTX_ATTR_INTS && !read_int(item, size, &ints[i]))
+            return misuse(work, attr->name, part_of(item, size), "is no whole number");
+        if (attr->type == EPCTX_ATTR_FLOATS && !read_float(item, size, &floats[i]))
+            return misuse(work, attr->name, part_of(item, size), "is no number");
+    }
+    return true;
+}
+
+static bool read_value(set_work *work, const char *text, epctx_attr *attr)
+{
+    size_t size = strlen(text);
+    switch (attr->type) {
+    case EPCTX_ATTR_INT:
+        return read_int(text, size, &attr->i) ||
+               misuse(work, attr->name, epctx_str_of(text), "is no whole number");
+    case EPCTX_ATTR_FLOAT:
+        return read_float(text, size, &attr->f) ||
+               misuse(work, attr->name, epctx_str_of(text), "is no number");
+    case EPCTX_ATTR_STRING:
+        return read_text(work, text, &attr->s);
+    default:
+        return read_list(work, text, attr);
+    }
+}
+
+/* -- types -- */
+
+static bool type_of_schema(epctx_str name, epctx_attr_type *type)
+{
+#define SCHEMA_ROW(id, text, kind, member)                                                         \
+    if (epctx_str_is(name, text)) {                                                                \
+        *type = EPCTX_ATTR_##kind;                                                                 \
+        return true;                                                                               \
+    }
+    EPCTX_EPNODE_ATTR_LIST(SCHEMA_ROW)
+#undef SCHEMA_ROW
+    return false;
+}
+
+/* NAME:TYPE on the command line; takes the type off the name. */
+static bool type_of_suffix(epctx_str *name, epctx_attr_type *type)
+{
+    size_t i;
+    for (i = 0; i < TYPE_COUNT; i++) {
+        size_t size = strlen(types[i].name);
+        if (name->size <= size + 1 || name->data[name->size - size - 1] != ':' ||
+            memcmp(name->data + name->size - size, types[i].name, size) != 0)
+            continue;
+        *type = types[i].type;
+        name->size -= size + 1;
+        return true;
+    }
+    return false;
+}
+
+/* The type of a new value: what the command line says, the schema, or what is there. */
+static bool choose_type(set_work *work, const epctx_node_view *node, epctx_attr *attr)
+{
+    epctx_attr_type schema;
+    epctx_attr_view old;
+    size_t i;
+    bool said = type_of_suffix(&attr->name, &attr->type);
+    if (epctx_is_epnode(node) && type_of_schema(attr->name, &schema)) {
+        if (said && attr->type != schema)
+            return misuse(work, node->name, attr->name,
+                          "has another type by the schema of EPContext");
+        attr->type = schema;
+        return true;
+    }
+    if (said) return true;
+    if (!target_attr(node, attr->name, &old))
+        return misuse(work, node->name, attr->name,
+                      "is a new attribute, say its type: NAME:int=, :float=, :string=, :ints=, "
+                      ":floats= or :strings=");
+    for (i = 0; i < TYPE_COUNT; i++)
+        if ((int32_t)types[i].type == old.type) attr->type = types[i].type;
+    return attr->type != EPCTX_ATTR_UNDEFINED ||
+           misuse(work, node->name, attr->name,
+                  "is a tensor, graph or the like, which cannot be set here");
+}
+
+/* -- changes -- */
+
+enum { SHOWN = 60 };
+
+/* A value in few words, for the report. */
+static void describe(const epctx_attr_view *attr, char *text, size_t size)
+{
+    if (attr->type == EPCTX_ATTR_INT)
+        snprintf(text, size, "%" PRId64, attr->i);
+    else if (attr->type == EPCTX_ATTR_FLOAT)
+        snprintf(text, size, "%.9g", (double)attr->f);
+    else if (attr->type == EPCTX_ATTR_STRING && attr->s.size <= SHOWN)
+        snprintf(text, size, "'%.*s'", (int)attr->s.size, attr->s.data);
+    else if (attr->type == EPCTX_ATTR_STRING)
+        snprintf(text, size, "%zu bytes", attr->s.size);
+    else
+        snprintf(text, size, "a value of type %d", (int)attr->type);
+}
+
+static bool set_attr(set_work *work, size_t index, epctx_str name, const char *value)
+{
+    epctx_node_view *node = &work->nodes.nodes[index];
+    epctx_attr attr;
+    epctx_attr_view old, now;
+    epctx_epnode check;
+    char before[96] = "", after[96] = "";
+    bool had;
+    memset(&attr, 0, sizeof attr);
+    attr.name = name;
+    if (!choose_type(work, node, &attr) || !read_value(work, value, &attr)) return false;
+    had = target_attr(node, attr.name, &old);
+    if (had) describe(&old, before, sizeof before);
+    if (refused(work, epctx_set_attr(&work->model, node->view, &attr, &work->error))) return false;
+    *node = epctx_node_of(node->view);
+    if (epctx_is_epnode(node) && refused(work, epctx_epnode_read(node, &check, &work->error)))
+        return false;
+    if (target_attr(node, attr.name, &now)) describe(&now, after, sizeof after);
+    output_change(&work->out, "node '%.*s': %.*s = %s%s%s%s", (int)node->name.size, node->name.data,
+                  (int)attr.name.size, attr.name.data, after, had ? " (was " : " (new", before,
+                  ")");
+    return true;
+}
+
+static bool set_attrs(set_work *work, epctx_str name, const char *value)
+{
+    size_t i;
+    if (work->nodes.count == 0 &&
+        !target_find(&work->model, work->file, work->node, work->all, &work->arena, &work->nodes))
+        return false;
+    for (i = 0; i < work->nodes.count; i++)
+        if (!set_attr(work, i, name, value)) return false;
+    return true;
+}
+
+static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_view *found)
+{
+    epctx_cursor it = epctx_fields(graph, number);
+    epctx_value_view value;
+    while (epctx_next_value(&it, &value)) {
+        if (!epctx_str_eq(value.name, name)) continue;
+        *found = value.view;
+        return true;
+    }
+    return false;
+}
+
+/* graph:inputs=A,B or graph:outputs=A,B: the order. */
+static bool set_order(set_work *work, const target *what, const char *value)
+{
+    epctx_view graph = epctx_model_graph(&work->model).view;
+    epctx_cursor it = epctx_fields(graph, what->number);
+    epctx_view after = graph; /* the first one goes in front */
+    epctx_view found;
+    epctx_field field;
+    const char *rest = value, *item;
+    size_t size, count = 0;
+    while (epctx_next_field(&it, &field))
+        count++;
+    if (count_items(value) != count)
+        return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
+    while (next_item(&rest, &item, &size)) {
+        epctx_str name = part_of(item, size);
+        if (!find_value(graph, what->number, name, &found))
+            return misuse(work, what->name, name, "is not one of them");
+        if (refused(work, epctx_move(&work->model, found, after, &after, &work->error)))
+            return false;
+        graph = epctx_model_graph(&work->model).view;
+    }
+    /* A name that stands twice in VALUE takes the place of one that is missing. */
+    it = epctx_fields(graph, what->number);
+    for (rest = value; next_item(&rest, &item, &size) && epctx_next_field(&it, &field);)
+        if (!epctx_str_eq(epctx_value_of(field.body).name, part_of(item, size)))
+            return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
+    output_change(&work->out, "%.*s of the graph: now %s", (int)what->name.size, what->name.data,
+                  value);
+    return true;
+}
+
+static bool set_field(set_work *work, const target *what, const char *value)
+{
+    epctx_view message = target_message(&work->model, what);
+    const char *scope = what->kind == TARGET_GRAPH ? "graph" : "model";
+    epctx_status status;
+    epctx_str text;
+    int64_t number;
+    if (what->is_text) {
+        if (!read_text(work, value, &text)) return false;
+        status = epctx_set_str(&work->model, message, what->number, text, &work->error);
+    } else {
+        if (!read_int(value, strlen(value), &number))
+            return misuse(work, what->name, epctx_str_of(value), "is no whole number");
+        status = epctx_set_int(&work->model, message, what->number, number, &work->error);
+    }
+    output_change(&work->out, "%s: %.*s = '%s'", scope, (int)what->name.size, what->name.data,
+                  value);
+    return !refused(work, status);
+}
+
+static bool set_opset(set_work *work, const target *what, const char *value)
+{
+    int64_t version;
+    if (!read_int(value, strlen(value), &version) || version < 1)
+        return misuse(work, what->name, epctx_str_of(value), "is no version of an opset");
+    output_change(&work->out, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
+                  (int)what->name.size, what->name.data, version,
+                  epctx_model_opset(&work->model, what->name));
+    return !refused(work, epctx_set_opset(&work->model, what->name, version, &work->error));
+}
+
+static bool set_metadata(set_work *work, const target *what, const char *value)
+{
+    epctx_str text;
+    if (!read_text(work, value, &text)) return false;
+    output_change(&work->out, "metadata: '%.*s' = '%.*s'", (int)what->name.size, what->name.data,
+                  (int)(text.size < SHOWN ? text.size : SHOWN), text.data);
+    return !refused(work, epctx_put_metadata(&work->model, what->name, text, &work->error));
+}
+
+static bool assign(set_work *work, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    epctx_str what = epctx_str_of(text);
+    target found;
+    what.size = (size_t)(equals - text);
+    if (!target_parse(what, &found)) {
+        work->misused = true;
+        return false;
+    }
+    switch (found.kind) {
+    case TARGET_METADATA:
+        return set_metadata(work, &found, equals + 1);
+    case TARGET_OPSET:
+        return set_opset(work, &found, equals + 1);
+    case TARGET_ATTR:
+        return set_attrs(work, found.name, equals + 1);
+    default:
+        return found.number == TARGET_INPUTS || found.number == TARGET_OUTPUTS
+                   ? set_order(work, &found, equals + 1)
+                   : set_field(work, &found, equals + 1);
+    }
+}
+
+static int set(set_work *work, const char **assignments, int count)
+{
+    epctx_io const *io = epctx_io_files();
+    int code = CLI_OK;
+    int i;
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error);
+    work->mappings =
+        (epctx_mapping *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->mappings);
+    if (work->mappings == NULL) code = cli_fail_text("out of memory");
+    for (i = 0; i < count && code == CLI_OK; i++)
+        if (!assign(work, assignments[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
+    if (code == CLI_OK) code = output_model(&work->out, &work->model);
+    while (work->mapping_count > 0)
+        io->unmap_fn(io->user, &work->mappings[--work->mapping_count]);
+    epctx_model_close(&work->model);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
+    set_work work;
+    int count = 0, code = CLI_USAGE, i;
+    memset(&work, 0, sizeof work);
+    output_init(&work.out);
+    epctx_arena_init(&work.arena, NULL);
+    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
+                                  {"--node", &work.node, NULL},
+                                  {"--all", NULL, &work.all},
+                                  {NULL, NULL, NULL}};
+    if (operands == NULL) {
+        code = cli_fail_text("out of memory");
+    } else if (cli_parse_many(&cli_set, argc, argv, options, operands, 2, argc, &count) &&
+               output_check(&work.out, operands[0])) {
+        for (i = 1; i < count && strchr(operands[i], '=') != NULL; i++) {
+        }
+        work.file = operands[0];
+        if (i < count)
+            fprintf(stderr, "epctx: '%s' is not of the form WHAT=VALUE\n", operands[i]);
+        else if (work.all && work.node != NULL)
+            fputs("epctx: --node and --all exclude each other\n", stderr);
+        else
+            code = set(&work, operands + 1, count - 1);
+    }
+    epctx_arena_free(&work.arena);
+    output_free(&work.out);
+    free(operands);
+    return code;
+}
+
+const cli_command cli_set = {
+    "set",
+    "[--node NODE | --all] " OUTPUT_USAGE "\n                 MODEL WHAT=VALUE...",
+    "set attributes, metadata, opset imports and other fields of a model",
+    "Changes what it is told and nothing else: every other byte stays. WHAT is one of\n"
+    "  ATTRIBUTE           of a node; one that EPContext or the node does not know yet needs its\n"
+    "                      type: ATTRIBUTE:int, :float, :string, :ints, :floats, :strings\n"
+    "  metadata:KEY        an entry of the model's metadata\n"
+    "  opset:DOMAIN        the version of an opset import; opset: is that of ai.onnx\n"
+    "  model:FIELD         ir_version, producer_name, producer_version, domain, model_version,\n"
+    "                      doc_string\n"
+    "  graph:FIELD         name, doc_string; inputs, outputs: their order, all names with commas\n"
+    "A text VALUE of @FILE is what is in the file, @@x is the text @x. Lists have commas.\n\n"
+    "  --node NODE          the node; not needed for the only EPContext node\n"
+    "  --all                every EPContext node\n" OUTPUT_HELP,
+    run,
+};

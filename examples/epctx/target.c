@@ -1,0 +1,150 @@
+/* Names on the command line of `epctx set` and `epctx unset`. */
+#include "target.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LISTED = 20 }; /* names in a message */
+
+/* Names to choose from: EPContext nodes when there are some, else all. */
+static void list_names(const epctx_model *model)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_node_view first;
+    uint64_t count = 0;
+    epctx_walk_begin(&walk, model);
+    bool only = epctx_walk_epnode(&walk, &first);
+    epctx_walk_begin(&walk, model);
+    fputs(only ? "EPContext nodes:" : "nodes:", stderr);
+    while (epctx_walk_next(&walk, &node)) {
+        if (node.name.size == 0 || (only && !epctx_is_epnode(&node)) || count++ >= LISTED) continue;
+        fputs(" '", stderr);
+        cli_put(stderr, node.name);
+        fputc('\'', stderr);
+    }
+    if (count > LISTED) fprintf(stderr, " and %" PRIu64 " more", count - LISTED);
+    if (count == 0) fputs(" none with a name", stderr);
+    fputc('\n', stderr);
+}
+
+static bool wanted(const epctx_node_view *node, const char *name)
+{
+    return name != NULL ? epctx_str_is(node->name, name) : epctx_is_epnode(node);
+}
+
+bool target_find(const epctx_model *model, const char *file, const char *name, bool all,
+                 epctx_arena *arena, target_nodes *out)
+{
+    epctx_walk walk;
+    epctx_node_view node;
+    size_t count = 0;
+    memset(out, 0, sizeof *out);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_next(&walk, &node))
+        count += wanted(&node, name);
+    if (count == 1 || (all && count > 0)) {
+        out->nodes = (epctx_node_view *)epctx_arena_array(arena, count, sizeof *out->nodes);
+        if (out->nodes == NULL) {
+            cli_fail_text("out of memory");
+            return false;
+        }
+        epctx_walk_begin(&walk, model);
+        while (out->count < count && epctx_walk_next(&walk, &node))
+            if (wanted(&node, name)) out->nodes[out->count++] = node;
+        return true;
+    }
+    if (count == 0 && name != NULL)
+        cli_fail_text("%s: there is no node '%s'", file, name);
+    else if (count == 0)
+        cli_fail_text("%s: there is no EPContext node, choose a node with --node", file);
+    else if (name != NULL)
+        cli_fail_text("%s: %zu nodes are called '%s', nothing tells them apart", file, count, name);
+    else
+        cli_fail_text("%s: there are %zu EPContext nodes, choose one with --node or take --all",
+                      file, count);
+    list_names(model);
+    return false;
+}
+
+typedef struct field_name {
+    const char *name;
+    uint32_t number; /* onnx.proto */
+    bool is_text;
+} field_name;
+
+static const field_name model_fields[] = {
+    {"ir_version", 1, false}, {"producer_name", 2, true},  {"producer_version", 3, true},
+    {"domain", 4, true},      {"model_version", 5, false}, {"doc_string", 6, true},
+    {NULL, 0, false}};
+static const field_name graph_fields[] = {{"name", 2, true},
+                                          {"doc_string", 10, true},
+                                          {"inputs", TARGET_INPUTS, false},
+                                          {"outputs", TARGET_OUTPUTS, false},
+                                          {NULL, 0, false}};
+
+static bool find_field(const field_name *fields, const char *scope, target *out)
+{
+    const field_name *field;
+    for (field = fields; field->name != NULL; field++) {
+        if (!epctx_str_is(out->name, field->name)) continue;
+        out->number = field->number;
+        out->is_text = field->is_text;
+        return true;
+    }
+    fprintf(stderr, "epctx: '%s:%.*s': there is only", scope, (int)out->name.size, out->name.data);
+    for (field = fields; field->name != NULL; field++)
+        fprintf(stderr, " %s:%s", scope, field->name);
+    fputc('\n', stderr);
+    return false;
+}
+
+static bool starts_with(epctx_str text, const char *start, epctx_str *rest)
+{
+    size_t size = strlen(start);
+    if (text.size < size || memcmp(text.data, start, size) != 0) return false;
+    rest->data = text.data + size;
+    rest->size = text.size - size;
+    return true;
+}
+
+bool target_parse(epctx_str what, target *out)
+{
+    memset(out, 0, sizeof *out);
+    out->kind = TARGET_ATTR;
+    out->name = what;
+    if (starts_with(what, "metadata:", &out->name)) out->kind = TARGET_METADATA;
+    if (starts_with(what, "opset:", &out->name)) out->kind = TARGET_OPSET;
+    if (starts_with(what, "model:", &out->name)) {
+        out->kind = TARGET_MODEL;
+        return find_field(model_fields, "model", out);
+    }
+    if (starts_with(what, "graph:", &out->name)) {
+        out->kind = TARGET_GRAPH;
+        return find_field(graph_fields, "graph", out);
+    }
+    if (out->name.size == 0 && out->kind != TARGET_OPSET) {
+        fprintf(stderr, "epctx: '%.*s' names nothing\n", (int)what.size, what.data);
+        return false;
+    }
+    return true;
+}
+
+epctx_view target_message(const epctx_model *model, const target *what)
+{
+    return what->kind == TARGET_GRAPH ? epctx_model_graph(model).view
+                                      : epctx_model_read(model).view;
+}
+
+bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    bool found = false;
+    while (epctx_next_attr(&it, &attr))
+        if (epctx_str_eq(attr.name, name)) {
+            *out = attr;
+            found = true;
+        }
+    return found;
+}

@@ -1,0 +1,44 @@
+/* What `epctx set` and `epctx unset` change: nodes by name, and the words in front of a colon. */
+#ifndef EPCTX_CLI_TARGET_H
+#define EPCTX_CLI_TARGET_H
+
+#include "cli.h"
+
+/* Nodes of a model, in the order of the walk. */
+typedef struct target_nodes {
+    epctx_node_view *nodes; /* from `arena` */
+    size_t count;
+} target_nodes;
+
+/* The nodes meant: with `all` every EPContext node, with `name` the one node of that name, else the
+ * only EPContext node. Prints what is wrong, with the names there are, and returns false. */
+bool target_find(const epctx_model *model, const char *file, const char *name, bool all,
+                 epctx_arena *arena, target_nodes *out);
+
+/* Where a value stands. */
+typedef enum target_kind {
+    TARGET_ATTR,     /* NAME of a node */
+    TARGET_METADATA, /* metadata:KEY */
+    TARGET_OPSET,    /* opset:DOMAIN */
+    TARGET_MODEL,    /* model:FIELD */
+    TARGET_GRAPH     /* graph:FIELD */
+} target_kind;
+
+/* Field numbers of the lists whose order can be set: graph:inputs and graph:outputs. */
+enum { TARGET_INPUTS = 11, TARGET_OUTPUTS = 12 };
+
+typedef struct target {
+    target_kind kind;
+    epctx_str name;  /* what stands behind the colon, or the attribute */
+    uint32_t number; /* MODEL and GRAPH: of the field in onnx.proto */
+    bool is_text;    /* MODEL and GRAPH: a string, else a number */
+} target;
+
+/* Reads a WHAT; prints what is wrong otherwise. */
+bool target_parse(epctx_str what, target *out);
+/* The message that a target of kind MODEL or GRAPH is a field of. */
+epctx_view target_message(const epctx_model *model, const target *what);
+/* The last attribute of that name; false when there is none. */
+bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out);
+
+#endif

@@ -1,0 +1,148 @@
+/* epctx unset: takes attributes, metadata, opset imports and fields out of a model. */
+#include "output.h"
+#include "target.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct unset_work {
+    const char *file, *node;
+    bool all;
+    bool misused; /* the command line is wrong, not the model */
+    output out;
+    epctx_model model;
+    epctx_arena arena;
+    target_nodes nodes;
+    epctx_error error;
+} unset_work;
+
+static bool unset_attr(unset_work *work, epctx_node_view *node, epctx_str name, size_t *found)
+{
+    epctx_attr_view attr;
+    if (!target_attr(node, name, &attr)) return true;
+    ++*found;
+    output_change(&work->out, "node '%.*s': without %.*s", (int)node->name.size, node->name.data,
+                  (int)name.size, name.data);
+    if (epctx_unset_attr(&work->model, node->view, name, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error) == CLI_OK;
+    *node = epctx_node_of(node->view);
+    return true;
+}
+
+static void list_attrs(const epctx_node_view *node)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    fputs("attributes of the node:", stderr);
+    while (epctx_next_attr(&it, &attr)) {
+        fputc(' ', stderr);
+        cli_put(stderr, attr.name);
+    }
+    fputc('\n', stderr);
+}
+
+static bool unset_attrs(unset_work *work, epctx_str name)
+{
+    size_t found = 0, i;
+    if (work->nodes.count == 0 &&
+        !target_find(&work->model, work->file, work->node, work->all, &work->arena, &work->nodes))
+        return false;
+    for (i = 0; i < work->nodes.count; i++)
+        if (!unset_attr(work, &work->nodes.nodes[i], name, &found)) return false;
+    if (found > 0) return true;
+    cli_fail_text("%s: no node meant has an attribute '%.*s'", work->file, (int)name.size,
+                  name.data);
+    if (work->nodes.count == 1) list_attrs(&work->nodes.nodes[0]);
+    return false;
+}
+
+static bool missing(const unset_work *work, const char *kind, epctx_str name)
+{
+    cli_fail_text("%s: there is no %s '%.*s'", work->file, kind, (int)name.size, name.data);
+    return false;
+}
+
+static bool unset(unset_work *work, const char *text)
+{
+    epctx_status status;
+    epctx_str value;
+    target what;
+    if (!target_parse(epctx_str_of(text), &what)) {
+        work->misused = true;
+        return false;
+    }
+    switch (what.kind) {
+    case TARGET_ATTR:
+        return unset_attrs(work, what.name);
+    case TARGET_METADATA:
+        if (!epctx_model_metadata(&work->model, what.name, &value))
+            return missing(work, "metadata key", what.name);
+        status = epctx_unset_metadata(&work->model, what.name, &work->error);
+        break;
+    case TARGET_OPSET:
+        if (epctx_model_opset(&work->model, what.name) == 0)
+            return missing(work, "opset import", what.name);
+        status = epctx_unset_opset(&work->model, what.name, &work->error);
+        break;
+    default:
+        if (!what.is_text && what.kind == TARGET_GRAPH)
+            return missing(work, "way to take away", what.name);
+        status = epctx_clear_field(&work->model, target_message(&work->model, &what), what.number,
+                                   &work->error);
+        break;
+    }
+    output_change(&work->out, "without %s", text);
+    return status == EPCTX_OK || cli_fail(&work->error) == CLI_OK;
+}
+
+static int run_all(unset_work *work, const char **whats, int count)
+{
+    int code = CLI_OK;
+    int i;
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error);
+    for (i = 0; i < count && code == CLI_OK; i++)
+        if (!unset(work, whats[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
+    if (code == CLI_OK) code = output_model(&work->out, &work->model);
+    epctx_model_close(&work->model);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
+    unset_work work;
+    int count = 0, code = CLI_USAGE;
+    memset(&work, 0, sizeof work);
+    output_init(&work.out);
+    epctx_arena_init(&work.arena, NULL);
+    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
+                                  {"--node", &work.node, NULL},
+                                  {"--all", NULL, &work.all},
+                                  {NULL, NULL, NULL}};
+    if (operands == NULL) {
+        code = cli_fail_text("out of memory");
+    } else if (cli_parse_many(&cli_unset, argc, argv, options, operands, 2, argc, &count) &&
+               output_check(&work.out, operands[0])) {
+        work.file = operands[0];
+        if (work.all && work.node != NULL)
+            fputs("epctx: --node and --all exclude each other\n", stderr);
+        else
+            code = run_all(&work, operands + 1, count - 1);
+    }
+    epctx_arena_free(&work.arena);
+    output_free(&work.out);
+    free(operands);
+    return code;
+}
+
+const cli_command cli_unset = {
+    "unset",
+    "[--node NODE | --all] " OUTPUT_USAGE "\n                   MODEL WHAT...",
+    "take attributes, metadata and other fields out of a model",
+    "Removes what it is told and nothing else. WHAT is ATTRIBUTE, metadata:KEY, opset:DOMAIN,\n"
+    "model:FIELD or graph:FIELD, as in 'epctx set'.\n\n"
+    "  --node NODE          the node; not needed for the only EPContext node\n"
+    "  --all                every EPContext node\n" OUTPUT_HELP,
+    run,
+};

@@ -1,0 +1,1228 @@
+/* >>convert: contexts and weights into the model and out of it, files written as a group, binaries
+ * renamed with their models. */
+#define _XOPEN_SOURCE 700
+#include "flaky.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[64];
+
+static const char *at(const char *name)
+{
+    static char path[32][400]; /* a name lives for the next 31 calls */
+    static int turn;
+    turn = (turn + 1) % 32;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", root, name);
+    return path[turn];
+}
+
+static void make_file(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(at(name), "wb");
+    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
+}
+
+static void make_text(const char *name, const char *text)
+{
+    make_file(name, text, strlen(text));
+}
+
+static bytes read_file(const char *name)
+{
+    bytes b = {0};
+    char block[4096];
+    size_t size;
+    FILE *file = fopen(at(name), "rb");
+    while (file != NULL && (size = fread(block, 1, sizeof block, file)) > 0)
+        bytes_add(&b, block, size);
+    if (file != NULL) fclose(file);
+    return b;
+}
+
+static bool file_is(const char *name, const char *text)
+{
+    bytes b = read_file(name);
+    bool same = bytes_equal(&b, text, strlen(text));
+    bytes_free(&b);
+    return same;
+}
+
+/* Names in the root folder, sorted, each with a blank behind it. */
+static const char *listing(void)
+{
+    static char text[2000];
+    struct dirent **entries;
+    int count = scandir(root, &entries, NULL, alphasort);
+    text[0] = '\0';
+    for (int i = 0; i < count; i++) {
+        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0) {
+            strcat(text, entries[i]->d_name);
+            strcat(text, " ");
+        }
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+    return text;
+}
+
+static void clear_root(void)
+{
+    struct dirent **entries;
+    int count = scandir(root, &entries, NULL, alphasort);
+    for (int i = 0; i < count; i++) {
+        remove(at(entries[i]->d_name));
+        free(entries[i]);
+    }
+    if (count >= 0) free(entries);
+}
+
+/* -- models -- */
+
+typedef struct part {
+    const char *name;
+    int64_t main_context, embed_mode; /* -1: absent */
+    const char *source, *cache; /* NULL: absent */
+} part;
+
+/* Nodes in a row, written to "m.onnx". */
+static void make_parts(const part *parts, size_t count)
+{
+    static const int64_t dims[] = {1, -1};
+    bytes graph = {0}, model;
+    char in[32] = "x", out[32];
+    for (size_t i = 0; i < count; i++) {
+        const part *p = &parts[i];
+        snprintf(out, sizeof out, "v%zu", i);
+        add_epnode(&graph, p->name, in, out, p->main_context, p->embed_mode, p->source, p->name,
+                   p->cache, p->cache != NULL ? strlen(p->cache) : 0);
+        add_value(&graph, i + 1 < count ? GRAPH_VALUE : GRAPH_OUTPUT, out, EPCTX_ONNX_FLOAT, dims);
+        strcpy(in, out);
+    }
+    put_str(&graph, 2, "main");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+}
+
+typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts *opts,
+                                   epctx_changes *changes, epctx_error *error);
+
+/* What the last conversion told, e.g. "embedded a; skipped b: why; ". */
+static char told[2000];
+
+static void tell(const epctx_changes *changes)
+{
+    told[0] = '\0';
+    for (size_t i = 0; i < changes->count; i++) {
+        const epctx_change *c = &changes->items[i];
+        size_t used = strlen(told);
+        snprintf(told + used, sizeof told - used, "%s %.*s%s%s; ", epctx_change_name(c->kind),
+                 (int)c->name.size, c->name.data, c->reason != NULL ? ": " : "",
+                 c->reason != NULL ? c->reason : "");
+    }
+}
+
+/* Converts one file into another. */
+static epctx_status convert(convert_fn function, const char *from, const char *to,
+                            const epctx_convert_opts *opts, const epctx_io *io, epctx_error *error)
+{
+    epctx_convert_opts own = {0};
+    epctx_open_opts open = {0};
+    epctx_changes changes;
+    epctx_model model;
+    epctx_status status;
+    bytes before, after;
+    open.io = io;
+    if (opts != NULL) own = *opts;
+    own.output_path = at(to);
+    status = epctx_model_open_file(&model, at(from), &open, error);
+    if (status != EPCTX_OK) return status;
+    before = written(&model);
+    status = function(&model, &own, &changes, error);
+    if (status == EPCTX_OK) {
+        tell(&changes);
+        status = epctx_write_group(&model, at(to), NULL, changes.files, changes.file_count,
+                                   EPCTX_OVERWRITE_FAIL, error);
+    } else {
+        after = written(&model);
+        if (!bytes_equal(&after, before.data, before.size)) status = EPCTX_OK; /* must not be */
+        bytes_free(&after);
+    }
+    bytes_free(&before);
+    epctx_model_close(&model);
+    return status;
+}
+
+static bool same_files(const char *a, const char *b)
+{
+    bytes x = read_file(a), y = read_file(b);
+    bool same = x.size > 0 && bytes_equal(&x, y.data, y.size);
+    bytes_free(&x);
+    bytes_free(&y);
+    return same;
+}
+
+/* main_context/embed_mode/cache of every node: "1/0/a.bin 0/0/- ". */
+static const char *nodes_of(const char *name)
+{
+    static char text[1000];
+    epctx_model model;
+    epctx_walk walk;
+    epctx_node_view view;
+    epctx_epnode node;
+    text[0] = '\0';
+    if (epctx_model_open_file(&model, at(name), NULL, NULL) != EPCTX_OK) return "unreadable";
+    epctx_walk_begin(&walk, &model);
+    while (epctx_walk_epnode(&walk, &view)) {
+        size_t used = strlen(text);
+        if (epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) return "broken";
+        bool there = (node.present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0;
+        snprintf(text + used, sizeof text - used, "%d/%d/%.*s ", (int)node.main_context,
+                 (int)node.embed_mode, there ? (int)node.ep_cache_context.size : 1,
+                 there ? node.ep_cache_context.data : "-");
+    }
+    epctx_model_close(&model);
+    return text;
+}
+
+static void count_errors(void *user, const epctx_finding *finding)
+{
+    if (finding->info.severity != EPCTX_SEVERITY_ERROR) return;
+    printf("lint: %s %s\n", finding->info.id, finding->message);
+    ++*(int *)user;
+}
+
+static bool lint_clean(const char *name)
+{
+    epctx_model model;
+    int errors = 0;
+    if (epctx_model_open_file(&model, at(name), NULL, NULL) != EPCTX_OK) return false;
+    if (epctx_lint(&model, NULL, count_errors, &errors, NULL, NULL) != EPCTX_OK) errors++;
+    epctx_model_close(&model);
+    return errors == 0;
+}
+
+/* -- embed and extract -- */
+
+TEST(embed_and_back)
+{
+    static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
+                                 {"b", 0, 0, "FakeEP", NULL},
+                                 {"c", 0, -1, "FakeEP", NULL}};
+    epctx_error error;
+    clear_root();
+    make_parts(parts, 3);
+    make_text("m_fakeep.bin", "binary");
+    CHECK(convert(epctx_embed, "m.onnx", "e.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "embedded a; followed b; ");
+    CHECK_STR(nodes_of("e.onnx"), "1/1/binary 0/1/- 0/1/- ");
+    CHECK_TRUE(lint_clean("e.onnx"));
+    remove(at("m.onnx"));
+    CHECK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin 0/0/- 0/1/- ");
+    CHECK_STR(listing(), "e.onnx m.onnx m_fakeep.bin ");
+    CHECK_TRUE(lint_clean("m.onnx"));
+    CHECK_INT(convert(epctx_embed, "m.onnx", "e2.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("e.onnx", "e2.onnx"));
+    CHECK_INT(convert(epctx_extract, "e2.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+    make_parts(parts, 3);
+    CHECK_INT(convert(epctx_embed, "m.onnx", "e3.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("e.onnx", "e3.onnx"));
+}
+
+/* On our own output the way back gives the first bytes again, lengths of lengths included. */
+TEST(inverse_restores_bytes)
+{
+    static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
+                                 {"b", 0, 0, "FakeEP", NULL}};
+    epctx_error error;
+    bytes big = {0};
+    for (size_t size = 100; size < 3000000; size *= 13) {
+        clear_root();
+        make_parts(parts, 2);
+        bytes_free(&big);
+        while (big.size < size)
+            bytes_add(&big, "0123456789", 10);
+        make_file("m_fakeep.bin", big.data, big.size);
+        rename(at("m.onnx"), at("first.onnx"));
+        CHECK_INT(convert(epctx_embed, "first.onnx", "e.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK_INT(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error), EPCTX_OK);
+        CHECK(same_files("first.onnx", "m.onnx"), "%zu bytes: the model differs", big.size);
+    }
+    bytes_free(&big);
+}
+
+/* Embedded by hand, contexts of 1 to 3 nodes, some equal. */
+TEST(equal_contexts_are_one_file)
+{
+    static const part parts[] = {{"a", 1, 1, "MIGraphXExecutionProvider", "same"},
+                                 {"b", 1, 1, "MIGraphXExecutionProvider", "else"},
+                                 {"c", 1, 1, "MIGraphXExecutionProvider", "same"}};
+    epctx_error error;
+    clear_root();
+    make_parts(parts, 3);
+    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/a.mxr 1/0/b.mxr 1/0/a.mxr ");
+    CHECK_STR(listing(), "a.mxr b.mxr m.onnx o.onnx ");
+    CHECK_INT(convert(epctx_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("back.onnx", "m.onnx"));
+}
+
+TEST(names_of_binaries)
+{
+    static const struct {
+        const char *source, *name, *want; /* name NULL: the EP's own; want NULL: refused */
+    } cases[] = {
+        {"QNNExecutionProvider", NULL, "net_ctx_qnn.bin"},
+        {"OpenVINOExecutionProvider", NULL, "net_ctx_OpenVINOExecutionProvider.bin"},
+        {"TensorrtExecutionProvider", NULL, "n_1_.engine"},
+        {"VitisAIExecutionProvider", NULL, "net_ctx.onnx_MORPHIZEN.bin"},
+        {"EpctxNpuExecutionProvider", NULL, "net_npu.bin"},
+        {"FooExecutionProvider", NULL, "net_foo.bin"},
+        {"My/EP", NULL, "net_my_ep.bin"},
+        {"My", "{stem}-{node}.ctx", "net_ctx-n_1_.ctx"},
+        {"My", "{model}{file}{what}", "netnet_ctx.onnx{what}"},
+        {"My", "a..b.bin", "a..b.bin"},
+        {"My", "../evil.bin", NULL},
+        {"My", "/evil.bin", NULL},
+        {"My", "C:evil.bin", NULL},
+        {"My", "", NULL},
+        {"My", "no/such/folder.bin", NULL},
+        {"My", "net_ctx.onnx", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        part p = {"n/1*", 1, 1, NULL, "bytes"};
+        epctx_convert_opts opts = {0};
+        epctx_error error;
+        char want[100];
+        epctx_status status;
+        clear_root();
+        p.source = cases[i].source;
+        opts.name = cases[i].name;
+        make_parts(&p, 1);
+        status = convert(epctx_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
+        if (cases[i].want == NULL) {
+            CHECK(status != EPCTX_OK, "%s was taken", cases[i].name);
+            CHECK_STR(listing(), "m.onnx ");
+            continue;
+        }
+        CHECK(status == EPCTX_OK, "%s: %s", cases[i].want, error.message);
+        snprintf(want, sizeof want, "1/0/%s ", cases[i].want);
+        CHECK_STR(nodes_of("net_ctx.onnx"), want);
+        CHECK(file_is(cases[i].want, "bytes"), "%s has other bytes", cases[i].want);
+    }
+}
+
+/* What an EP could not load is refused with reason and cure, and the model is as before. */
+TEST(profiles_forbid)
+{
+    static const struct {
+        convert_fn function;
+        const char *node; /* opts.node */
+        part parts[2];
+        const char *text;
+    } cases[] = {
+        {epctx_embed, NULL, {{"a", 1, 0, "QNN", "a.bin"}, {"b", 0, 0, "QNN", NULL}}, "31977"},
+        {epctx_embed, NULL, {{"a", 1, 0, "OpenVINOExecutionProvider", "a.xml"}}, "OpenVINO IR"},
+        {epctx_embed,
+         NULL,
+         {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}},
+         "engine without weights"},
+        {epctx_embed,
+         NULL,
+         {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
+          {"b", 1, 0, "OpenVINOExecutionProvider", "b.bin"}},
+         "several binaries"},
+        {epctx_embed,
+         "a",
+         {{"a", 1, 0, "OpenVINOExecutionProvider", "a.bin"},
+          {"b", 1, 0, "OpenVINOExecutionProvider", "a.bin"}},
+         "convert all"},
+        {epctx_embed, "z", {{"a", 1, 0, "X", "a.bin"}}, "no EPContext node 'z'"},
+        {epctx_embed, NULL, {{"a", 1, 0, "X", "../a.bin"}}, "'..'"},
+        {epctx_embed, NULL, {{"a", 1, 0, "X", "/a.bin"}}, "absolute"},
+        {epctx_embed, NULL, {{"a", 1, 0, "X", "missing.bin"}}, "does not exist"},
+        {epctx_embed, NULL, {{"a", 1, 0, "X", "empty.bin"}}, "empty"},
+        {epctx_embed, NULL, {{"a", 1, 0, "X", NULL}}, "is empty"},
+        {epctx_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
+        {epctx_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
+        {epctx_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_convert_opts opts = {0};
+        epctx_error error;
+        char before[1000];
+        clear_root();
+        make_text("a.bin", "a");
+        make_text("b.bin", "b");
+        make_text("a.xml", "a");
+        make_text("a.stripped.engine", "a");
+        make_text("empty.bin", "");
+        make_parts(cases[i].parts, cases[i].parts[1].name != NULL ? 2 : 1);
+        strcpy(before, listing());
+        opts.node = cases[i].node;
+        CHECK(convert(cases[i].function, "m.onnx", "o.onnx", &opts, NULL, &error) != EPCTX_OK,
+              "case %zu was taken", i);
+        CHECK_HAS(error.message, cases[i].text);
+        CHECK_STR(listing(), before);
+    }
+}
+
+/* OpenVINO: external nodes all name the container, embedded it stands in the first one. */
+TEST(openvino_shares_one_container)
+{
+    static const part parts[] = {
+        {"a", 1, 0, "OpenVINOExecutionProvider", "m_OpenVINOExecutionProvider.bin"},
+        {"b", 1, 0, "OpenVINOExecutionProvider", "m_OpenVINOExecutionProvider.bin"}};
+    epctx_error error;
+    clear_root();
+    make_parts(parts, 2);
+    make_text("m_OpenVINOExecutionProvider.bin", "container");
+    rename(at("m.onnx"), at("first.onnx"));
+    CHECK(convert(epctx_embed, "first.onnx", "e.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(nodes_of("e.onnx"), "1/1/container 0/1/ ");
+    CHECK_TRUE(lint_clean("e.onnx"));
+    CHECK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_TRUE(same_files("first.onnx", "m.onnx"));
+}
+
+/* Two primary nodes of QNN with contexts of their own are fine in both modes. */
+TEST(qnn_of_two_contexts)
+{
+    static const part parts[] = {{"a", 1, 1, "Qnn", "one"}, {"b", 1, 1, "Qnn", "two"}};
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    clear_root();
+    make_parts(parts, 2);
+    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/o_qnn.bin 1/0/o_qnn_1.bin ");
+    CHECK_INT(convert(epctx_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("m.onnx", "back.onnx"));
+    opts.name = "one.bin";
+    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "{node}");
+    opts.node = "b";
+    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("p.onnx"), "1/1/one 1/0/one.bin ");
+    CHECK_TRUE(file_is("one.bin", "two"));
+}
+
+/* A node inside of a body, and a model from memory. */
+TEST(bodies_and_memory)
+{
+    bytes body = {0}, node, attr = {0}, graph = {0}, model_bytes, out;
+    epctx_convert_opts opts = {0};
+    epctx_changes changes;
+    epctx_model model;
+    epctx_error error;
+    clear_root();
+    add_epnode(&body, "inner", "x", "y", 1, 1, "FakeEP", "p", "ctx", 3);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "if", "c", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    model_bytes = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, model_bytes.data, model_bytes.size, NULL, &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "memory");
+    opts.output_path = at("m.onnx");
+    CHECK(epctx_extract(&model, &opts, &changes, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(changes.file_count, 1);
+    CHECK_STR(changes.files[0].name, "m_fakeep.bin");
+    CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, 1, EPCTX_OVERWRITE_FAIL,
+                                &error),
+              EPCTX_OK);
+    CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin ");
+    epctx_undo(&model, 0);
+    out = written(&model);
+    CHECK_MEM(out.data, out.size, model_bytes.data, model_bytes.size);
+    bytes_free(&out);
+    epctx_model_close(&model);
+    bytes_free(&model_bytes);
+}
+
+/* -- initializers -- */
+
+static void add_typed(bytes *graph, const char *name, int32_t elem, uint32_t field,
+                      const char *text)
+{
+    bytes tensor = {0};
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, elem);
+    put_str(&tensor, field, text);
+    put_str(&tensor, 8, name);
+    put_child(graph, 5, &tensor);
+}
+
+/* w (8 floats) raw, s (2 floats), t typed, text, and a body with an initializer of its own that
+ * also captures `s`; `free` is read by nobody, `opt` makes an input optional. */
+static void make_weights(void)
+{
+    static const int64_t dims[] = {1, -1};
+    static const float data[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    bytes body = {0}, attr = {0}, node, graph = {0}, model, tensor = {0};
+    add_node(&body, "Add", "inner", "s,own", "y");
+    add_floats(&body, "own", data, 8);
+    add_floats(&body, "idle", data, 4);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "if", "x", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Use", "use", "w,t,text", "z");
+    node = new_node("Constant", "", "const", "", "k");
+    memset(&attr, 0, sizeof attr);
+    put_int(&tensor, 1, 8);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_data(&tensor, 9, data, sizeof data);
+    put_str(&attr, 1, "value");
+    put_child(&attr, 5, &tensor);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    put_str(&graph, 2, "main");
+    add_floats(&graph, "w", data, 8);
+    add_floats(&graph, "s", data + 2, 2);
+    add_typed(&graph, "t", EPCTX_ONNX_INT64, 7, "\x05"); /* packed */
+    add_typed(&graph, "text", EPCTX_ONNX_STRING, 6, "words");
+    add_floats(&graph, "free", data, 3);
+    add_floats(&graph, "opt", data, 1);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_INPUT, "opt", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+}
+
+TEST(weights_out_and_in)
+{
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    bytes data;
+    float first;
+    clear_root();
+    make_weights();
+    opts.threshold = 8;
+    opts.alignment = 64;
+    CHECK(convert(epctx_init_external, "m.onnx", "x.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_HAS(told, "external w; external s; external t; skipped text: strings");
+    CHECK_HAS(told, "external own; external idle; ");
+    CHECK_HAS(told, "skipped const: attribute tensors stay");
+    CHECK_TRUE(strstr(told, "external opt") == NULL);
+    CHECK_STR(listing(), "m.onnx x.onnx x.onnx.data ");
+    data = read_file("x.onnx.data");
+    CHECK_UINT(data.size, 64 * 5 + 16);
+    memcpy(&first, data.data + 64, sizeof first);
+    CHECK_NEAR(first, 3, 0);
+    bytes_free(&data);
+    CHECK(convert(epctx_init_inline, "x.onnx", "i.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(convert(epctx_init_external, "i.onnx", "x2.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("x.onnx.data", "x2.onnx.data"));
+    opts.name = "x.onnx.data";
+    CHECK(convert(epctx_init_external, "i.onnx", "x3.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_TRUE(same_files("x.onnx", "x3.onnx"));
+    /* Again: nothing is left to do, the file in use is no obstacle. */
+    CHECK_INT(convert(epctx_init_external, "x.onnx", "x4.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("x.onnx", "x4.onnx"));
+    opts.threshold = 1;
+    CHECK_INT(convert(epctx_init_external, "x.onnx", "x5.onnx", &opts, NULL, &error),
+              EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "weights of this model already");
+    opts.alignment = 48;
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "x6.onnx", &opts, NULL, &error),
+              EPCTX_ERR_ARG);
+}
+
+/* Raw data in field order: the way back gives the first bytes. */
+TEST(weights_inverse_restores_bytes)
+{
+    static const float data[300] = {1, 2, 3};
+    epctx_convert_opts opts = {0};
+    bytes graph = {0}, model;
+    epctx_error error;
+    clear_root();
+    add_node(&graph, "Use", "use", "a,b", "z");
+    add_floats(&graph, "a", data, 300);
+    add_floats(&graph, "b", data, 20);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "x.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_INT(convert(epctx_init_inline, "x.onnx", "i.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("m.onnx", "i.onnx"));
+}
+
+TEST(weights_damaged_files)
+{
+    static const char *const ends[][3] = {
+        {"short.data", "0", "800"}, {"missing.data", "0", "8"}, {"../up.data", "0", "8"},
+        {"short.data", "90", "8"},  {"short.data", "0", "4"},
+    };
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        bytes graph = {0}, model;
+        epctx_error error;
+        clear_root();
+        add_node(&graph, "Use", "use", "a", "z");
+        add_external(&graph, "a", 2, ends[i][0], ends[i][1], ends[i][2]);
+        model = new_model(&graph);
+        make_file("m.onnx", model.data, model.size);
+        bytes_free(&model);
+        make_text("short.data", "01234567");
+        CHECK(convert(epctx_init_inline, "m.onnx", "o.onnx", NULL, NULL, &error) != EPCTX_OK,
+              "case %zu was taken", i);
+        CHECK_STR(listing(), "m.onnx short.data ");
+    }
+}
+
+TEST(prune_what_nobody_reads)
+{
+    epctx_error error;
+    clear_root();
+    make_weights();
+    CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "pruned free; pruned idle; ");
+    CHECK_INT(convert(epctx_init_prune, "o.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(told, "");
+    CHECK_TRUE(same_files("o.onnx", "p.onnx"));
+}
+
+TEST(prune_spares_training_and_quantization)
+{
+    static const float data[2] = {1, 2};
+    bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0}, note = {0};
+    epctx_error error;
+    clear_root();
+    add_node(&graph, "Op", "op", "x", "y");
+    add_floats(&graph, "in_algorithm", data, 2);
+    add_floats(&graph, "bound", data, 2);
+    add_floats(&graph, "scale", data, 2);
+    add_floats(&graph, "free", data, 2);
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, "scale");
+    put_str(&note, 1, "x");
+    put_child(&note, 2, &pair);
+    put_child(&graph, 14, &note);
+    model = new_model(&graph);
+    add_node(&algorithm, "Op", "step", "in_algorithm", "new");
+    put_child(&training, 2, &algorithm);
+    put_str(&pair, 1, "bound");
+    put_str(&pair, 2, "new");
+    put_child(&training, 4, &pair);
+    put_child(&model, 20, &training);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "pruned free; ");
+}
+
+/* -- weightless -- */
+
+static void make_weightless(const char *name, const float *w, size_t count, bool source)
+{
+    bytes graph = {0}, model;
+    if (source)
+        add_node(&graph, "Op", "op", "x,w", "y");
+    else
+        add_epnode(&graph, "n", "x,w", "y", 1, 1, "MyEP", "n", "ctx", 3);
+    add_floats(&graph, "w", w, count);
+    add_floats(&graph, "other", w, 1);
+    model = new_model(&graph);
+    make_file(name, model.data, model.size);
+    bytes_free(&model);
+}
+
+TEST(weightless_and_back)
+{
+    static const float data[64] = {3, 1, 4, 1, 5}, wrong[64] = {2};
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_graph graph;
+    bytes size;
+    clear_root();
+    make_weightless("m.onnx", data, 64, false);
+    make_weightless("source.onnx", data, 64, true);
+    CHECK_INT(convert(epctx_weightless, "m.onnx", "w.onnx", NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "which model has the weights");
+    opts.source = "source.onnx";
+    CHECK(convert(epctx_weightless, "m.onnx", "w.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "external w; source n; ");
+    size = read_file("w.onnx");
+    CHECK(size.size < 64 * 4 + 200, "the weights are still inside: %zu bytes", size.size);
+    bytes_free(&size);
+    CHECK_INT(epctx_model_open_file(&model, at("w.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_graph_load(&model, &graph, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(graph.initializers[0].data, graph.initializers[0].size, data, sizeof data);
+    epctx_model_close(&model);
+    CHECK_INT(convert(epctx_self_contained, "w.onnx", "s.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("s.onnx", "m.onnx"));
+    CHECK_INT(convert(epctx_weightless, "s.onnx", "w2.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_TRUE(same_files("w.onnx", "w2.onnx"));
+    make_weightless("source.onnx", wrong, 64, true);
+    CHECK_INT(convert(epctx_weightless, "m.onnx", "w3.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_STR(told, "skipped w: the source model has another tensor of this name; ");
+    CHECK_TRUE(same_files("m.onnx", "w3.onnx"));
+}
+
+TEST(weightless_needs_the_ep)
+{
+    static const part plain[] = {{"a", 1, 0, "X", "a.bin"}};
+    static const part stripped[] = {{"a", 1, 0, "TensorrtExecutionProvider", "a.stripped.engine"}};
+    epctx_error error;
+    clear_root();
+    make_parts(plain, 1);
+    CHECK_INT(convert(epctx_weightless, "m.onnx", "o.onnx", NULL, NULL, &error),
+              EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "ep.enable_weightless");
+    make_parts(stripped, 1);
+    CHECK_INT(convert(epctx_self_contained, "m.onnx", "o.onnx", NULL, NULL, &error),
+              EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "compile again");
+}
+
+/* -- groups of files -- */
+
+TEST(group_keeps_and_refuses)
+{
+    static const part parts[] = {{"a", 1, 1, "X", "context"}};
+    epctx_error error;
+    epctx_changes changes;
+    epctx_convert_opts opts = {0};
+    epctx_model model;
+    struct stat before, after;
+    clear_root();
+    make_parts(parts, 1);
+    make_text("m_x.bin", "another");
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    opts.output_path = at("m.onnx");
+    CHECK_INT(epctx_extract(&model, &opts, &changes, &error), EPCTX_OK);
+    CHECK_INT(epctx_check_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+                                EPCTX_OVERWRITE_FAIL, &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+                                EPCTX_OVERWRITE_FAIL, &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "other bytes");
+    CHECK_TRUE(file_is("m_x.bin", "another"));
+    CHECK_STR(nodes_of("m.onnx"), "1/1/context ");
+    CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+                                EPCTX_OVERWRITE_BACKUP, &error),
+              EPCTX_OK);
+    CHECK_TRUE(file_is("m_x.bin", "context"));
+    CHECK_TRUE(file_is("m_x.bin~", "another"));
+    CHECK_STR(nodes_of("m.onnx"), "1/0/m_x.bin ");
+    CHECK_INT(stat(at("m_x.bin"), &before), 0);
+    CHECK_INT(epctx_write_group(&model, at("n.onnx"), NULL, changes.files, changes.file_count,
+                                EPCTX_OVERWRITE_FAIL, &error),
+              EPCTX_OK);
+    CHECK_TRUE(changes.files[0].kept);
+    CHECK_INT(stat(at("m_x.bin"), &after), 0);
+    CHECK(before.st_ino == after.st_ino, "a file with the same bytes was replaced");
+    epctx_model_close(&model);
+    CHECK_STR(listing(), "m.onnx m_x.bin m_x.bin~ n.onnx ");
+}
+
+/* A file that the model itself is read from is never written over. */
+TEST(group_spares_its_sources)
+{
+    static const part parts[] = {{"a", 1, 1, "X", "one"}, {"b", 1, 0, "Y", "m_x.bin"}};
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    clear_root();
+    make_parts(parts, 2);
+    make_text("m_x.bin", "other");
+    opts.output_path = at("m.onnx");
+    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/0/m_x.bin ");
+    opts.name = "m_x.bin";
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
+    opts.name = "m.onnx";
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_EXISTS);
+    CHECK_TRUE(file_is("m_x.bin", "other"));
+}
+
+typedef enum flaky_kind { EMBED, EXTRACT, EXTRACT_OVER, EXTERNAL, KINDS } flaky_kind;
+
+static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error)
+{
+    static const convert_fn functions[KINDS] = {epctx_embed, epctx_extract, epctx_extract,
+                                                epctx_init_external};
+    epctx_convert_opts opts = {0};
+    epctx_open_opts open = {0};
+    epctx_changes changes;
+    epctx_model model;
+    epctx_status status;
+    open.io = io;
+    opts.output_path = at("m.onnx");
+    status = epctx_model_open_file(&model, at("m.onnx"), &open, error);
+    if (status != EPCTX_OK) return status;
+    status = functions[kind](&model, &opts, &changes, error);
+    if (status == EPCTX_OK)
+        status = epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
+                                   kind == EXTRACT_OVER ? EPCTX_OVERWRITE_REPLACE
+                                                        : EPCTX_OVERWRITE_FAIL,
+                                   error);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* Before and after, as listing, nodes and bytes of the binary. */
+static void flaky_setup(flaky_kind kind)
+{
+    static const part inside[] = {{"a", 1, 1, "X", "context"}};
+    static const part outside[] = {{"a", 1, 0, "X", "m_x.bin"}};
+    static const float data[300] = {1};
+    bytes graph = {0}, model;
+    clear_root();
+    if (kind == EXTERNAL) {
+        add_node(&graph, "Use", "use", "a", "z");
+        add_floats(&graph, "a", data, 300);
+        model = new_model(&graph);
+        make_file("m.onnx", model.data, model.size);
+        bytes_free(&model);
+        return;
+    }
+    make_parts(kind == EMBED ? outside : inside, 1);
+    if (kind != EXTRACT) make_text("m_x.bin", kind == EMBED ? "context" : "old");
+}
+
+/* The state of the folder in words; a model must go with its files. */
+static const char *flaky_state(flaky_kind kind)
+{
+    static char text[2200];
+    bytes binary = read_file(kind == EXTERNAL ? "m.onnx.data" : "m_x.bin");
+    bytes model = read_file("m.onnx");
+    snprintf(text, sizeof text, "%s| %s| %.*s %zu", listing(), nodes_of("m.onnx"),
+             kind == EXTERNAL ? 0 : (int)binary.size, (const char *)binary.data, model.size);
+    bytes_free(&binary);
+    bytes_free(&model);
+    return text;
+}
+
+/* Every call of the io fails once: what is left is what was, or what was to be. */
+TEST(failing_io)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        char old[2200], new[2200];
+        epctx_error error;
+        int n;
+        flaky_setup((flaky_kind)kind);
+        strcpy(old, flaky_state((flaky_kind)kind));
+        CHECK(flaky_convert((flaky_kind)kind, NULL, &error) == EPCTX_OK, "%s", error.message);
+        strcpy(new, flaky_state((flaky_kind)kind));
+        for (n = 1; n < 200; n++) {
+            flaky io_state = {0};
+            epctx_io io = flaky_io(&io_state);
+            epctx_status status;
+            const char *left;
+            flaky_setup((flaky_kind)kind);
+            io_state.fail_at = n;
+            status = flaky_convert((flaky_kind)kind, &io, &error);
+            left = flaky_state((flaky_kind)kind);
+            CHECK(io_state.opens == 0 && io_state.maps == 0,
+                  "kind %d, call %d: %d files and %d mappings are left", kind, n, io_state.opens,
+                  io_state.maps);
+            if (status == EPCTX_OK && io_state.calls < n) break;
+            if (status != EPCTX_OK) CHECK_HAS(error.message, "the injected failure");
+            CHECK(strcmp(left, old) == 0 || strcmp(left, new) == 0,
+                  "kind %d, call %d leaves %s (was %s)", kind, n, left, old);
+        }
+        CHECK(n > 8 && n < 200, "kind %d: %d calls", kind, n);
+    }
+}
+
+/* -- mv -- */
+
+static const char *const mv_models[] = {"m.onnx", "n.onnx", "other.onnx"};
+
+static void mv_setup(void)
+{
+    static const part two[] = {{"a", 1, 0, "X", "b.bin"}, {"b", 1, 0, "X", "./b.bin"}};
+    static const part one[] = {{"a", 1, 0, "X", "b.bin"}};
+    static const part none[] = {{"a", 1, 1, "X", "b.bin"}};
+    clear_root();
+    make_parts(two, 2);
+    rename(at("m.onnx"), at("n.onnx"));
+    make_parts(none, 1);
+    rename(at("m.onnx"), at("other.onnx"));
+    make_parts(one, 1);
+    make_text("b.bin", "context");
+}
+
+static epctx_status mv(const char *from, const char *to, const epctx_io *io, bool dry_run,
+                       epctx_move_report *report, epctx_error *error)
+{
+    epctx_move_opts opts = {0};
+    const char *paths[3];
+    for (int i = 0; i < 3; i++)
+        paths[i] = at(mv_models[i]);
+    opts.io = io;
+    opts.dry_run = dry_run;
+    return epctx_move_binary(at(from), at(to), paths, 3, &opts, NULL, NULL, report, error);
+}
+
+TEST(mv_with_every_model)
+{
+    epctx_move_report report;
+    epctx_error error;
+    mv_setup();
+    CHECK(mv("b.bin", "c.bin", NULL, true, &report, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(listing(), "b.bin m.onnx n.onnx other.onnx ");
+    CHECK_INT(mv("b.bin", "c.bin", NULL, false, &report, &error), EPCTX_OK);
+    CHECK_UINT(report.model_count, 2);
+    CHECK_UINT(report.node_count, 3);
+    CHECK_TRUE(report.linked);
+    CHECK_STR(listing(), "c.bin m.onnx n.onnx other.onnx ");
+    CHECK_STR(nodes_of("m.onnx"), "1/0/c.bin ");
+    CHECK_STR(nodes_of("n.onnx"), "1/0/c.bin 1/0/c.bin ");
+    CHECK_STR(nodes_of("other.onnx"), "1/1/b.bin ");
+    CHECK_INT(mv("c.bin", "b.bin", NULL, false, &report, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("m.onnx"), "1/0/b.bin ");
+}
+
+TEST(mv_refuses)
+{
+    epctx_error error;
+    mv_setup();
+    make_text("c.bin", "else");
+    CHECK_INT(mv("b.bin", "c.bin", NULL, false, NULL, &error), EPCTX_ERR_EXISTS);
+    CHECK_INT(mv("b.bin", "b.bin", NULL, false, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(mv("b.bin", "../up.bin", NULL, false, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "outside");
+    CHECK_INT(mv("b.bin", "no/c.bin", NULL, false, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(mv("missing.bin", "d.bin", NULL, false, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(mv("c.bin", "d.bin", NULL, false, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "nothing is renamed");
+    CHECK_STR(nodes_of("n.onnx"), "1/0/b.bin 1/0/./b.bin ");
+    CHECK_STR(listing(), "b.bin c.bin m.onnx n.onnx other.onnx ");
+}
+
+/* What was interrupted is completed: the new name is there, one model has it. */
+TEST(mv_again_completes)
+{
+    static const part half[] = {{"a", 1, 0, "X", "c.bin"}};
+    epctx_error error;
+    mv_setup();
+    make_parts(half, 1);
+    CHECK_INT(link(at("b.bin"), at("c.bin")), 0);
+    CHECK(mv("b.bin", "c.bin", NULL, false, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(listing(), "c.bin m.onnx n.onnx other.onnx ");
+    CHECK_STR(nodes_of("n.onnx"), "1/0/c.bin 1/0/c.bin ");
+}
+
+/* At every failure each model finds its binary, and all is as before but after the last step. */
+TEST(mv_failing_io)
+{
+    for (int no_links = 0; no_links < 2; no_links++) {
+        int n;
+        for (n = 1; n < 300; n++) {
+            flaky io_state = {0};
+            epctx_io io;
+            epctx_error error;
+            epctx_status status;
+            bool moved;
+            io_state.no_links = no_links;
+            io = flaky_io(&io_state);
+            mv_setup();
+            io_state.fail_at = n;
+            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
+            CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings are "
+                  "left", n, io_state.opens, io_state.maps);
+            CHECK(lint_clean("m.onnx") && lint_clean("n.onnx"), "call %d leaves %s: %s", n,
+                  listing(), error.message);
+            moved = strcmp(listing(), "c.bin m.onnx n.onnx other.onnx ") == 0;
+            CHECK(moved || strcmp(listing(), "b.bin m.onnx n.onnx other.onnx ") == 0,
+                  "call %d leaves %s", n, listing());
+            if (status == EPCTX_OK && io_state.calls < n) break;
+            if (status != EPCTX_OK) CHECK_HAS(error.message, "the injected failure");
+        }
+        CHECK(n > 20 && n < 300, "%d calls", n);
+    }
+}
+
+/* -- memory -- */
+
+TEST(out_of_memory)
+{
+    static const part parts[] = {{"a", 1, 0, "FakeEP", "m_fakeep.bin"},
+                                 {"b", 0, 0, "FakeEP", NULL}};
+    static const convert_fn functions[] = {epctx_embed, epctx_init_prune, epctx_init_external};
+    clear_root();
+    make_text("m_fakeep.bin", "binary");
+    for (size_t f = 0; f < 3; f++) {
+        size_t n;
+        for (n = 1; n < 200; n++) {
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            epctx_convert_opts opts = {0};
+            epctx_open_opts open = {0};
+            epctx_model model;
+            epctx_status status;
+            if (f == 0)
+                make_parts(parts, 2);
+            else
+                make_weights();
+            c.fail_at = n;
+            open.allocator = &allocator;
+            opts.output_path = at("o.onnx");
+            status = epctx_model_open_file(&model, at("m.onnx"), &open, NULL);
+            if (status == EPCTX_OK) {
+                status = functions[f](&model, &opts, NULL, NULL);
+                epctx_model_close(&model);
+            }
+            CHECK(c.alive == 0, "%zu allocations are left", c.alive);
+            if (status == EPCTX_OK) break;
+            CHECK_INT(status, EPCTX_ERR_NOMEM);
+        }
+        CHECK(n < 200, "function %zu never succeeds", f);
+    }
+}
+
+#if defined(__linux__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+
+/* Anonymous memory of this process in KiB, its heap among it. */
+static long anonymous(void)
+{
+    char line[200];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "RssAnon:", 8) == 0) kib = strtol(line + 8, NULL, 10);
+    if (file != NULL) fclose(file);
+    return kib;
+}
+
+static long most_anonymous;
+
+/* Looks at every write, counts the bytes, and keeps none. */
+static epctx_status watched_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                  epctx_error *error)
+{
+    long now = anonymous();
+    (void)file, (void)error;
+    if (now > most_anonymous) most_anonymous = now;
+    /* Some of what write(2) reads: it is whoever copies that takes memory. */
+    for (size_t i = 0; i < size; i += 32 << 20)
+        *(uint64_t *)user += ((const uint8_t *)data)[i];
+    now = anonymous();
+    if (now > most_anonymous) most_anonymous = now;
+    return EPCTX_OK;
+}
+
+/* Puts `head` in front of what follows it in the file: a message whose last field is still open. */
+static void open_field(bytes *head, uint32_t number, bytes *before, uint64_t rest)
+{
+    bytes all = {0};
+    bytes_add(&all, before->data, before->size);
+    put_tag(&all, number, 2);
+    put_varint(&all, head->size + rest);
+    bytes_add(&all, head->data, head->size);
+    bytes_free(before);
+    bytes_free(head);
+    *head = all;
+}
+
+/* A model whose last bytes are an embedded context of `size` zeros: a hole in the file. */
+static void make_huge(const char *name, uint64_t size)
+{
+    bytes head = {0}, attr = {0}, node, graph = {0}, model = {0};
+    put_str(&attr, 1, "ep_cache_context");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    open_field(&head, 4, &attr, size);
+    node = new_node("EPContext", "com.microsoft", "a", "x", "y");
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "source", "X", 1);
+    open_field(&head, 5, &node, size);
+    open_field(&head, 1, &graph, size);
+    put_int(&model, 1, 8);
+    open_field(&head, 7, &model, size);
+    make_file(name, head.data, head.size);
+    if (truncate(at(name), (off_t)(head.size + size)) != 0) abort();
+    bytes_free(&head);
+}
+
+/* A context of 1 GB goes into a model and out of one with less than 4 MB of memory of its own. */
+TEST(gigabyte_in_constant_memory)
+{
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
+    static const convert_fn functions[] = {epctx_embed, epctx_extract};
+    const int64_t size = INT64_C(1000000000);
+    uint64_t sum = 0;
+    epctx_io io = *epctx_io_files();
+    epctx_error error;
+    /* The measure itself: memory that is touched shows. */
+    long base = anonymous();
+    char *touched = (char *)malloc(8 << 20);
+    CHECK_TRUE(touched != NULL);
+    memset(touched, 1, 8 << 20);
+    CHECK(anonymous() - base > 4096, "8 MB of memory show as %ld KiB", anonymous() - base);
+    CHECK_TRUE(touched[anonymous() & 0xffff] == 1);
+    free(touched);
+    clear_root();
+    make_parts(parts, 1);
+    make_text("m_x.bin", "");
+    CHECK_INT(truncate(at("m_x.bin"), (off_t)size), 0);
+    make_huge("e.onnx", (uint64_t)size);
+    io.user = &sum;
+    io.write_fn = watched_write;
+    for (int i = 0; i < 2; i++) {
+        epctx_convert_opts opts = {0};
+        epctx_open_opts open_opts = {0};
+        epctx_changes changes;
+        epctx_model model;
+        long before = anonymous();
+        most_anonymous = before;
+        open_opts.io = &io;
+        opts.output_path = at("o.onnx");
+        CHECK(epctx_model_open_file(&model, at(i == 0 ? "m.onnx" : "e.onnx"), &open_opts, &error) ==
+                  EPCTX_OK, "%s", error.message);
+        CHECK(functions[i](&model, &opts, &changes, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_UINT(changes.items[0].size, size);
+        CHECK(epctx_write_group(&model, at("o.onnx"), NULL, changes.files, changes.file_count,
+                                EPCTX_OVERWRITE_REPLACE, &error) == EPCTX_OK, "%s", error.message);
+        epctx_model_close(&model);
+        CHECK(most_anonymous - before < 4096, "%ld KiB of anonymous memory",
+              most_anonymous - before);
+        printf("note convert: %s of 1 GB takes %ld KiB of anonymous memory\n",
+               i == 0 ? "embed" : "extract", most_anonymous - before);
+        remove(at("o.onnx"));
+        remove(at("o_x.bin"));
+    }
+}
+
+#else
+
+TEST(gigabyte_in_constant_memory)
+{
+    SKIP("measured on Linux, x86-64, without sanitizers");
+}
+
+#endif
+
+/* -- genuine models -- */
+
+static bool copy_file(const char *from, const char *to)
+{
+    bytes b = {0};
+    char block[4096];
+    size_t size;
+    FILE *file = fopen(from, "rb");
+    if (file == NULL) return false;
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        bytes_add(&b, block, size);
+    fclose(file);
+    make_file(to, b.data, b.size);
+    bytes_free(&b);
+    return true;
+}
+
+/* Models of ONNX Runtime's own EPs: one way, back, and the same way again; their payloads are what
+ * they were. */
+TEST(genuine_models)
+{
+    static const struct {
+        const char *folder, *model, *binaries[3];
+        bool embedded;
+    } cases[] = {
+        {"ort_testdata", "qnn_multi_ctx_embed.onnx", {NULL}, true},
+        {"ort_testdata",
+         "qnn_multi_ctx_external.onnx",
+         {"add_output_quant.onnx_ctx.onnx_QNNExecutionProvider_QNN_14402433416346871126_1_0.bin",
+          "add_add_1_quant.onnx_ctx.onnx_QNNExecutionProvider_QNN_13756297062807309455_1_0.bin"},
+         false},
+        {"ort_example_ep", "01_embed1_ctx.onnx", {NULL}, true},
+        {"ort_example_ep", "02_both_ctx.onnx", {NULL}, true},
+        {"ort_example_ep/02",
+         "02_embed0_ctx.onnx",
+         {"example_ep_example_ep_2270744483024087925_0_0.ctx"},
+         false},
+        {"multi_partition", "multi_embed1_ctx.onnx", {NULL}, true},
+        {"multi_partition",
+         "multi_single_embed0_ctx.onnx",
+         {"multi_single_embed0_ctx_MiniEP_0.mep"},
+         false},
+        {"multi_partition/share", "share_b_ctx.onnx", {"share_a_ctx_shared.mep"}, false},
+    };
+    const char *models = test_models();
+    if (models == NULL) SKIP("EPCTX_TEST_MODELS is not set");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        convert_fn there = cases[i].embedded ? epctx_extract : epctx_embed;
+        convert_fn back = cases[i].embedded ? epctx_embed : epctx_extract;
+        char path[600], first[1000];
+        epctx_error error;
+        clear_root();
+        for (int k = -1; k < 3 && (k < 0 || cases[i].binaries[k] != NULL); k++) {
+            const char *name = k < 0 ? cases[i].model : cases[i].binaries[k];
+            snprintf(path, sizeof path, "%s/epcontext/%s/%s", models, cases[i].folder, name);
+            CHECK(copy_file(path, k < 0 ? "m_ctx.onnx" : name), "%s is missing", path);
+        }
+        snprintf(first, sizeof first, "%s", nodes_of("m_ctx.onnx"));
+        CHECK(convert(there, "m_ctx.onnx", "a_ctx.onnx", NULL, NULL, &error) == EPCTX_OK, "%s: %s",
+              cases[i].model, error.message);
+        CHECK_TRUE(lint_clean("a_ctx.onnx"));
+        CHECK(convert(back, "a_ctx.onnx", "b_ctx.onnx", NULL, NULL, &error) == EPCTX_OK, "%s: %s",
+              cases[i].model, error.message);
+        CHECK_TRUE(lint_clean("b_ctx.onnx"));
+        if (cases[i].embedded) CHECK_STR(nodes_of("b_ctx.onnx"), first);
+        if (!cases[i].embedded || i < 4) continue;
+        CHECK(same_files("b_ctx.onnx", "m_ctx.onnx"), "%s: the way back differs", cases[i].model);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    strcpy(root, "/tmp/epctx_convert_XXXXXX");
+    if (mkdtemp(root) == NULL) return 1;
+    RUN(embed_and_back);
+    RUN(inverse_restores_bytes);
+    RUN(equal_contexts_are_one_file);
+    RUN(names_of_binaries);
+    RUN(profiles_forbid);
+    RUN(openvino_shares_one_container);
+    RUN(qnn_of_two_contexts);
+    RUN(bodies_and_memory);
+    RUN(weights_out_and_in);
+    RUN(weights_inverse_restores_bytes);
+    RUN(weights_damaged_files);
+    RUN(prune_what_nobody_reads);
+    RUN(prune_spares_training_and_quantization);
+    RUN(weightless_and_back);
+    RUN(weightless_needs_the_ep);
+    RUN(group_keeps_and_refuses);
+    RUN(group_spares_its_sources);
+    RUN(failing_io);
+    RUN(mv_with_every_model);
+    RUN(mv_refuses);
+    RUN(mv_again_completes);
+    RUN(mv_failing_io);
+    RUN(out_of_memory);
+    RUN(genuine_models);
+    RUN(gigabyte_in_constant_memory);
+    clear_root();
+    rmdir(root);
+    return test_end();
+}
