@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FOLDER "/hub/snapshots/1"
 
-/* Sorted by nothing; `link` is where a link points to. */
+/* `link` is where a link points to. */
 static const struct entry {
     const char *path;
     epctx_file_kind kind;
@@ -205,6 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     inside = expected != NULL && expected->kind == EPCTX_FILE_REGULAR &&
              allowed(expected->path, flags != 0);
     require((status == EPCTX_OK) == inside);
+    /* Names of outputs can be read back. */
     if (epctx_path_binary(name, epctx_str_of("ep"), out, sizeof out, &error) == EPCTX_OK)
         require(strchr(out, '/') == NULL && epctx_path_check(epctx_str_of(out), NULL) == EPCTX_OK);
     return 0;

@@ -115,6 +115,13 @@ TEST(output_names)
                   EPCTX_OK);
         CHECK_STR(out, contexts[i].binary);
     }
+    /* A reader would refuse these. */
+    CHECK_INT(epctx_path_binary(epctx_str_of("m/C:m_ctx.onnx"), epctx_str_of("npu"), out,
+                                sizeof out, &error),
+              EPCTX_ERR_PATH);
+    CHECK_INT(epctx_path_binary(epctx_str_of("m/\\m_ctx.onnx"), epctx_str_of("npu"), out,
+                                sizeof out, &error),
+              EPCTX_ERR_PATH);
     /* Exactly fits; one byte less does not, and nothing is written behind the end. */
     for (size_t capacity = 0; capacity <= 15; capacity++) {
         epctx_status want = capacity >= 15 ? EPCTX_OK : EPCTX_ERR_LIMIT;
