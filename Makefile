@@ -8,7 +8,7 @@
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
-#   FUZZ_SECONDS       time for each fuzzer       (default: 30)
+#   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make test` 12)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
 #   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
 
@@ -21,7 +21,8 @@ endif
 CFLAGS ?= -O2 -g
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
-FUZZ_SECONDS ?= 30
+# `make test` only takes a short look.
+FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
 $(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS,$(if $($(v)),$(eval export $(v))))
@@ -70,9 +71,12 @@ programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 FUZZERS    := $(addprefix build/,$(basename $(FUZZ_SOURCES)))
+# The same for coverage. Without libFuzzer the fuzzers only replay.
+COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverage/tests/%) \
+                     $(patsubst fuzz/%.c,build/coverage/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
+.PHONY: all test demo coverage fuzz plugin matrix programs deps-build deps-demo deps-plugin deps-matrix \
         deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
@@ -102,6 +106,10 @@ matrix: deps-plugin deps-matrix build/epctx build/tests/test_plugin $(PLUGINS:%=
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)
 	@tests/run tests/test_fuzz.sh
+
+## coverage line and branch coverage of the headers, by section; the rest is listed in a file
+coverage: deps-test $(COVERAGE_PROGRAMS)
+	@tests/coverage.sh
 
 deps-build:
 	@sh tests/deps.sh build
@@ -198,6 +206,18 @@ build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.de
 build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
+
+COVERAGE = --coverage -fprofile-update=prefer-atomic
+$(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
+build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx.a
+	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
+build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
+build/coverage/fuzz/%: build/coverage/obj/fuzz/%.o build/coverage/obj/fuzz/replay.o \
+                       build/coverage/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its name

@@ -238,7 +238,7 @@ static void same_unknown(const pb::Message &m, epctx_view view, const std::strin
         const pb::UnknownField &u = set.field(i++);
         if (u.number() != (int)field.number || u.type() != types[field.wire])
             differ(where, "unknown fields differ in kind");
-        if (f != nullptr) field.value = bits_of(f, field.value);
+        if (f != nullptr && field.wire == EPCTX_WIRE_VARINT) field.value = bits_of(f, field.value);
         if ((field.wire == EPCTX_WIRE_VARINT && u.varint() != field.value) ||
             (field.wire == EPCTX_WIRE_FIXED64 && u.fixed64() != field.value) ||
             (field.wire == EPCTX_WIRE_FIXED32 && u.fixed32() != field.value) ||

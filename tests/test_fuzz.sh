@@ -1,11 +1,11 @@
 #!/bin/sh
 # Every fuzzer in build/fuzz: first what once went wrong (fuzz/regressions/NAME)
-# and the seeds (fuzz/corpus/NAME), then FUZZ_SECONDS of new inputs (default 30).
+# and the seeds (fuzz/corpus/NAME), then FUZZ_SECONDS of new inputs (default 12).
 # What a fuzzer finds it keeps in build/failures; put it into fuzz/regressions.
 # The number behind "cov" counts the edges of the program that inputs reached, "ft" adds how often.
 set -u
 cd "$(dirname "$0")/.."
-seconds=${FUZZ_SECONDS:-30}
+seconds=${FUZZ_SECONDS:-12}
 data=/usr/share/libonnx-testdata/data
 status=0
 mkdir -p build/failures
@@ -13,7 +13,7 @@ mkdir -p build/failures
 for fuzzer in build/fuzz/fuzz_*; do
     [ -f "$fuzzer" ] && [ -x "$fuzzer" ] || continue
     name=${fuzzer##*/fuzz_}
-    [ -e "fuzz/fuzz_$name.c" ] || continue
+    [ -e "fuzz/fuzz_$name.c" ] || [ -e "fuzz/fuzz_$name.cc" ] || continue
     runs=build/fuzz/runs/$name
     log=$runs.log
     mkdir -p "$runs/seeds" "$runs/found"
