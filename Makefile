@@ -37,7 +37,7 @@ WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
 # -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
 SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
-LIBS     = $(NANOPB_LIBS) -lm
+LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
@@ -70,6 +70,8 @@ programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
+# What works in several threads, once more under ThreadSanitizer.
+TSAN_TESTS := build/tsan/tests/test_threads
 FUZZERS    := $(addprefix build/,$(basename $(FUZZ_SOURCES)))
 # The same for coverage. Without libFuzzer the fuzzers only replay.
 COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverage/tests/%) \
@@ -82,7 +84,7 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
 
-programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TESTS)
+programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS)
 
 ## demo     compile a real model, look into it, run it, compare with ONNX Runtime
 demo: deps-demo build/epctx
@@ -91,7 +93,8 @@ demo: deps-demo build/epctx
 ## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, other processors, demo
 test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/%) $(PLUGIN_TESTS) \
       $(call programs_of,$(PLATFORMS))
-	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS))
+	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
+	    $(call tests_of,$(PLATFORMS))
 
 ## plugin   build/libepctx_ep.so, the plugin EP for ONNX Runtime
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
@@ -176,6 +179,8 @@ PLUGIN_FLAGS = -fPIC -fvisibility=hidden -DEPCTX_NO_WIRE -Iexamples/plugin_ep \
 comma := ,
 $(eval $(call rules,,$(COMPILE),-Wl$$(comma)-z$$(comma)defs))
 $(eval $(call rules,asan/,$(COMPILE) $(SANITIZE)))
+THREAD_SANITIZE = -O1 -fsanitize=thread -fno-omit-frame-pointer
+$(eval $(call rules,tsan/,$(COMPILE) $(THREAD_SANITIZE)))
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g $(FUZZ_SANITIZE)))
@@ -194,6 +199,10 @@ build/tests/%: build/obj/tests/%.o build/libepctx.a
 build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+
+build/tsan/tests/%: build/tsan/obj/tests/%.o build/tsan/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(THREAD_SANITIZE) $^ $(LIBS) -o $@
 
 build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx.a
 	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
