@@ -8,7 +8,7 @@
 #   ORT_HOME           an ONNX Runtime that is there already: no download
 #   ORT_INCLUDE        a folder with ONNX Runtime's C headers: no download
 #   EPCTX_TEST_MODELS  a folder of further models to test with
-#   FUZZ_SECONDS       time for each fuzzer       (default: 30)
+#   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make test` 12)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
 #   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
 
@@ -21,7 +21,8 @@ endif
 CFLAGS ?= -O2 -g
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
-FUZZ_SECONDS ?= 30
+# `make test` only takes a short look.
+FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
 $(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS,$(if $($(v)),$(eval export $(v))))
@@ -42,7 +43,7 @@ CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
 ORT_TESTS    := tests/test_plugin.c
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
-FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c)
+FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
 # The fuzzers take longest, so they start first.
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
 TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
@@ -70,11 +71,14 @@ programs_of = $(call tests_of,$(1)) $(1:%=build/%/epctx)
 TESTS      := $(TEST_SOURCES:tests/%.c=build/tests/%)
 ASAN_TESTS := $(TEST_SOURCES:tests/%.c=build/asan/tests/%)
 # What works in several threads, once more under ThreadSanitizer.
-TSAN_TESTS := build/tsan/tests/test_share
-FUZZERS    := $(FUZZ_SOURCES:fuzz/%.c=build/fuzz/%)
+TSAN_TESTS := build/tsan/tests/test_share build/tsan/tests/test_threads
+FUZZERS    := $(addprefix build/,$(basename $(FUZZ_SOURCES)))
+# The same for coverage. Without libFuzzer the fuzzers only replay.
+COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverage/tests/%) \
+                     $(patsubst fuzz/%.c,build/coverage/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo bench mutate size fuzz plugin matrix programs deps-build deps-demo \
+.PHONY: all test demo bench mutate size coverage fuzz plugin matrix programs deps-build deps-demo \
         deps-plugin deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
@@ -117,6 +121,10 @@ size: deps-test build/epctx
 ## fuzz     every fuzzer for FUZZ_SECONDS, after a replay of its corpus
 fuzz: deps-test $(FUZZERS)
 	@tests/run tests/test_fuzz.sh
+
+## coverage line and branch coverage of the headers, by section; the rest is listed in a file
+coverage: deps-test $(COVERAGE_PROGRAMS)
+	@tests/coverage.sh
 
 deps-build:
 	@sh tests/deps.sh build
@@ -210,6 +218,27 @@ build/tsan/tests/%: build/tsan/obj/tests/%.o build/tsan/libepctx.a
 
 build/fuzz/%: build/fuzz/obj/fuzz/%.o build/fuzz/libepctx.a
 	clang -fsanitize=fuzzer,address,undefined $^ $(LIBS) -o $@
+
+# libprotobuf is C++, so is what compares it with us.
+build/fuzz/fuzz_wire: fuzz/fuzz_wire.cc build/fuzz/libepctx.a build/fuzz/onnx.desc epctx.h
+	clang++ -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) -O1 -g \
+	    -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< \
+	    build/fuzz/libepctx.a $(LIBS) -lprotobuf -o $@
+build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
+	@mkdir -p $(@D)
+	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
+
+COVERAGE = --coverage -fprofile-update=prefer-atomic
+$(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
+build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx.a
+	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
+build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
+build/coverage/fuzz/%: build/coverage/obj/fuzz/%.o build/coverage/obj/fuzz/replay.o \
+                       build/coverage/libepctx.a
+	@mkdir -p $(@D)
+	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
 
 # A platform has no libraries of its own here: nanopb from its sources, everything static.
 # $(1) its name

@@ -1022,7 +1022,8 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
 EPCTX_API epctx_status epctx_path_context_model(epctx_str model_path, char *out, size_t capacity,
                                                 epctx_error *error);
 /* File name of the context binary, `[model]_[ep].bin`, from the path of the context model and the
- * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder). */
+ * EP's short name: "dir/model_ctx.onnx", "npu" -> "model_npu.bin" (no folder).
+ * EPCTX_ERR_PATH when epctx_path_check would refuse the name. */
 EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str ep, char *out,
                                          size_t capacity, epctx_error *error);
 
@@ -6864,6 +6865,7 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
                                          size_t capacity, epctx_error *error)
 {
     epctx_str parts[4];
+    epctx_status status;
     epctx_error_clear(error);
     parts[0] = epctx__path_stem(epctx_path_file(context_model_path));
     parts[1] = epctx_str_of("_");
@@ -6876,7 +6878,9 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "a context binary needs a model name and an EP name");
     }
-    return epctx__path_join(out, capacity, parts, 4, error);
+    status = epctx__path_join(out, capacity, parts, 4, error);
+    /* "C:m_ctx.onnx" is a fine file here, but readers would refuse the binary's name. */
+    return status == EPCTX_OK ? epctx_path_check(epctx_str_of(out), error) : status;
 }
 
 /* ================================================================================================

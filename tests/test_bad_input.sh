@@ -4,4 +4,4 @@
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf build/bad_input
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/bad_input.py build/asan/epctx build/bad_input
+exec "${PYTHON:-/usr/bin/python3}" tests/judge/bad_input.py ${EPCTX_BUILD:-build/asan}/epctx build/bad_input

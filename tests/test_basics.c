@@ -26,6 +26,9 @@ TEST(status_to_ort)
     CHECK_INT(epctx_status_to_ort(EPCTX_ERR_CONTEXT), 10);
     CHECK_INT(epctx_status_to_ort(EPCTX_ERR_VERSION), 10);
     CHECK_INT(epctx_status_to_ort((epctx_status)999), 1);
+#define CHECK_CODE(name, ort, text) CHECK_INT(epctx_status_to_ort(EPCTX_##name), ort);
+    EPCTX_STATUS_LIST(CHECK_CODE)
+#undef CHECK_CODE
 }
 
 TEST(strings)
@@ -278,6 +281,10 @@ TEST(fail_formats)
     CHECK_INT(e.status, EPCTX_ERR_IO);
     CHECK_UINT(e.offset, EPCTX_NO_OFFSET);
     CHECK_INT(epctx_fail(NULL, EPCTX_ERR_IO, "%d", (int64_t)1), EPCTX_ERR_IO);
+    /* No text, DEL, and a format that ends early. */
+    epctx_error_clear(&e);
+    CHECK_INT(epctx_fail(&e, EPCTX_ERR_IO, "%s\x7f%", (const char *)NULL), EPCTX_ERR_IO);
+    CHECK_STR(e.message, "\x7f");
     epctx_error_clear(NULL);
 }
 

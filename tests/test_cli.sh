@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/asan/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 work=$top/build/cli
 status=0
 

@@ -6,8 +6,8 @@ cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 judge=$top/tests/judge
-epctx=$top/build/asan/epctx
-fast=$top/build/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
+fast=$top/${EPCTX_BUILD:-build}/epctx
 work=$top/build/convert
 status=0
 

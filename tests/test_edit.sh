@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/asan/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 work=$top/build/edit
 data=/usr/share/libonnx-testdata/data
 models=${EPCTX_TEST_MODELS:-}
@@ -159,9 +159,9 @@ before=$(sums)
 unchanged "no room for the file in place" 1 "b.onnx"
 # A payload is never copied to memory: 300 MB go through 8 MB.
 truncate -s 300M huge
-if (ulimit -d 8192; "$top/build/epctx" set plain_ctx.onnx -o huge.onnx notes=@huge) \
+if (ulimit -d 8192; "$top/${EPCTX_BUILD:-build}/epctx" set plain_ctx.onnx -o huge.onnx notes=@huge) \
     >"$log.out" 2>"$log.err" && [ "$(stat -c %s huge.onnx)" -gt 314572800 ] &&
-    (ulimit -d 8192; "$top/build/epctx" prefix huge.onnx --in-place big_) \
+    (ulimit -d 8192; "$top/${EPCTX_BUILD:-build}/epctx" prefix huge.onnx --in-place big_) \
         >>"$log.out" 2>>"$log.err"; then
     ok "a large payload needs no memory"
 else
@@ -241,7 +241,7 @@ fi
 for name in ort_qdq_multi_consumer mlpt_kws_int8 gtcrn_simple; do
     [ -f "$models/onnx/$name.onnx" ] && set -- "$@" "$models/onnx/$name.onnx"
 done
-"$python" tests/judge/edit.py build/epctx "$work/judge" "$work/plain_ctx.onnx" "$@" || status=1
+"$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" "$work/plain_ctx.onnx" "$@" || status=1
 
 # -- in ONNX Runtime --
 set --
@@ -255,6 +255,6 @@ if [ $# -eq 0 ]; then
     echo "skip edits in ONNX Runtime: neither libonnx-testdata nor EPCTX_TEST_MODELS is there"
 else
     ORT_BINDING=$(tests/deps.sh where ort) ORT_DISABLE_TELEMETRY=1 \
-        "$python" tests/judge/edit.py build/epctx "$work/judge" --ort "$@" || status=1
+        "$python" tests/judge/edit.py ${EPCTX_BUILD:-build}/epctx "$work/judge" --ort "$@" || status=1
 fi
 exit $status

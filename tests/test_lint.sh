@@ -4,8 +4,8 @@
 set -u
 cd "$(dirname "$0")/.."
 python=${PYTHON:-/usr/bin/python3}
-epctx=$PWD/build/asan/epctx
-plain=$PWD/build/epctx
+epctx=$PWD/${EPCTX_BUILD:-build/asan}/epctx
+plain=$PWD/${EPCTX_BUILD:-build}/epctx
 work=$PWD/build/lint
 models=${EPCTX_TEST_MODELS:-}
 status=0

@@ -3,7 +3,7 @@
 # held against ONNX Runtime. They come from EPCTX_TEST_MODELS.
 set -u
 cd "$(dirname "$0")/.."
-epctx=$PWD/build/epctx
+epctx=$PWD/${EPCTX_BUILD:-build}/epctx
 demo=$PWD/examples/demo
 work=$PWD/build/models
 models=${EPCTX_TEST_MODELS:-}/onnx

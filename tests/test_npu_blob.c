@@ -216,6 +216,39 @@ TEST(foreign)
     epctx_buffer_free(&blob);
 }
 
+/* Names of graphs, tensors and commands that lie outside the strings, at word `at` of the section
+ * of words, and command lists that are too short. */
+TEST(forged_words)
+{
+    epctx_buffer blob = small_blob();
+    const uint8_t *words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    const uint32_t bytes = (uint32_t)u64(blob.data + 80);
+    const uint32_t table = (uint32_t)u64(words + 6 * 4), commands = (uint32_t)u64(words + 9 * 4);
+    const uint32_t names[] = {0, table, table + 12, commands + 2};
+    epctx_error error;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const uint32_t at = names[i] * 4 + EPCTX_NPU_HEADER_SIZE;
+        const uint32_t forged[][2] = {{0, bytes + 1}, {bytes, 1}, {1, UINT32_MAX}, {UINT32_MAX, 1}};
+        uint8_t saved[8];
+        memcpy(saved, blob.data + at, 8);
+        for (size_t j = 0; j < sizeof forged / sizeof forged[0]; j++) {
+            for (size_t k = 0; k < 8; k++)
+                blob.data[at + k] = (uint8_t)(forged[j][k / 4] >> 8 * (k % 4));
+            correct_sum(blob.data, blob.size);
+            CHECK(try_blob(blob.data, blob.size, &error) == EPCTX_ERR_CONTEXT,
+                  "name %zu, bytes %u from %u of %u: accepted", i, forged[j][1], forged[j][0],
+                  bytes);
+            CHECK_HAS(error.message, "outside the strings");
+        }
+        memcpy(blob.data + at, saved, 8);
+    }
+    blob.data[EPCTX_NPU_HEADER_SIZE + 11 * 4]--;
+    correct_sum(blob.data, blob.size);
+    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "words of commands");
+    epctx_buffer_free(&blob);
+}
+
 TEST(weights_checksum)
 {
     epctx_buffer blob = small_blob();
@@ -395,6 +428,7 @@ int main(int argc, char **argv)
     RUN(flipped);
     RUN(forged);
     RUN(foreign);
+    RUN(forged_words);
     RUN(weights_checksum);
     RUN(any_address);
     RUN(memory);

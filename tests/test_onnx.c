@@ -183,6 +183,40 @@ TEST(last_scalar_wins)
     bytes_free(&value);
 }
 
+/* TypeProto's messages are a oneof: of tensor, sequence, tensor only the last tensor is left, and
+ * two in a row are merged. Models with such fields are opened up while they are read. */
+TEST(doubled_types)
+{
+    bytes graph = {0}, model, value = {0}, type = {0}, tensor = {0}, element = {0};
+    epctx_cursor it;
+    epctx_value_view v;
+    epctx_model m;
+    put_int(&tensor, 1, EPCTX_ONNX_INT64);
+    put_child(&type, 1, &tensor);
+    put_child(&type, 4, &element);
+    put_child(&type, 1, &element); /* no element type */
+    put_str(&value, 1, "a");
+    put_child(&value, 2, &type);
+    put_child(&graph, 11, &value);
+    put_child(&type, 1, &element);
+    put_int(&tensor, 1, EPCTX_ONNX_INT64);
+    put_child(&type, 1, &tensor);
+    put_str(&value, 1, "b");
+    put_child(&value, 2, &type);
+    put_child(&graph, 11, &value);
+    model = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_inputs(epctx_model_graph(&m));
+    CHECK_TRUE(epctx_next_value(&it, &v) && epctx_str_is(v.name, "a"));
+    CHECK_INT(epctx_value_type(&v).kind, EPCTX_TYPE_TENSOR);
+    CHECK_INT(v.elem_type, 0);
+    CHECK_TRUE(epctx_next_value(&it, &v) && epctx_str_is(v.name, "b"));
+    CHECK_INT(epctx_value_type(&v).kind, EPCTX_TYPE_TENSOR);
+    CHECK_INT(v.elem_type, EPCTX_ONNX_INT64);
+    epctx_model_close(&m);
+    bytes_free(&model);
+}
+
 TEST(no_graph)
 {
     epctx_model model;
@@ -802,6 +836,7 @@ int main(int argc, char **argv)
     RUN(nodes);
     RUN(values_and_tensors);
     RUN(last_scalar_wins);
+    RUN(doubled_types);
     RUN(no_graph);
     RUN(not_a_model);
     RUN(bad_arguments);

@@ -115,6 +115,17 @@ TEST(output_names)
                   EPCTX_OK);
         CHECK_STR(out, contexts[i].binary);
     }
+    CHECK_INT(epctx_path_binary(epctx_str_of("m/"), epctx_str_of("npu"), out, sizeof out, &error),
+              EPCTX_ERR_PATH);
+    CHECK_INT(epctx_path_binary(epctx_str_of("m"), epctx_str_of(""), out, sizeof out, &error),
+              EPCTX_ERR_PATH);
+    /* A reader would refuse these. */
+    CHECK_INT(epctx_path_binary(epctx_str_of("m/C:m_ctx.onnx"), epctx_str_of("npu"), out,
+                                sizeof out, &error),
+              EPCTX_ERR_PATH);
+    CHECK_INT(epctx_path_binary(epctx_str_of("m/\\m_ctx.onnx"), epctx_str_of("npu"), out,
+                                sizeof out, &error),
+              EPCTX_ERR_PATH);
     /* Exactly fits; one byte less does not, and nothing is written behind the end. */
     for (size_t capacity = 0; capacity <= 15; capacity++) {
         epctx_status want = capacity >= 15 ? EPCTX_OK : EPCTX_ERR_LIMIT;
@@ -282,6 +293,36 @@ TEST(resolve_capacity)
     }
 }
 
+/* A file that is emptied between the look at it and the mapping. */
+static epctx_status map_empty(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    (void)path;
+    (void)error;
+    memset(out, 0, sizeof *out);
+    return EPCTX_OK;
+}
+
+TEST(emptied)
+{
+    epctx_io io = *epctx_io_files();
+    epctx_mapping mapping;
+    epctx_error error;
+    char folder[100];
+    make_tree();
+    snprintf(folder, sizeof folder, "%s/model", root);
+    io.map_fn = map_empty;
+    io.map_inside_fn = NULL;
+    CHECK_INT(epctx_path_map(&io, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
+                             0, &error),
+              EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "is empty");
+    CHECK_INT(epctx_path_map(NULL, epctx_str_of(folder), epctx_str_of("a.bin"), 0, &mapping, NULL,
+                             0, &error),
+              EPCTX_ERR_ARG);
+    remove_tree();
+}
+
 TEST(long_names)
 {
     static char name[2 * EPCTX_PATH_MAX];
@@ -306,6 +347,7 @@ int main(int argc, char **argv)
     RUN(resolve_bad);
     RUN(resolve_folders);
     RUN(resolve_capacity);
+    RUN(emptied);
     RUN(long_names);
     remove_tree();
     return test_end();

@@ -3,4 +3,4 @@
 set -eu
 cd "$(dirname "$0")/.."
 rm -rf build/preserve
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/preserve.py build/epctx build/preserve
+exec "${PYTHON:-/usr/bin/python3}" tests/judge/preserve.py ${EPCTX_BUILD:-build}/epctx build/preserve

@@ -4,7 +4,7 @@
 # Leaves its files in build/demo.
 set -eu
 cd "$(dirname "$0")/../.."
-epctx=$PWD/build/epctx
+epctx=$PWD/${EPCTX_BUILD:-build}/epctx
 here=$PWD/examples/demo
 package=$(tests/deps.sh where blazeface)
 ORT_BINDING=$(tests/deps.sh where ort)

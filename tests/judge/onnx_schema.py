@@ -103,3 +103,8 @@ def parse(data, kind=ModelProto):
     # At a stray end-group tag or a zero tag a top-level parse just stops. That
     # is a failure in C++, where Python only warns.
     return None if caught else result
+
+
+if __name__ == "__main__":
+    # The serialized FileDescriptorProto, for fuzz/fuzz_wire.cc.
+    sys.stdout.buffer.write(ModelProto.DESCRIPTOR.file.serialized_pb)
