@@ -78,8 +78,8 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
                      $(patsubst fuzz/%.c,build/coverage/fuzz/%,$(filter %.c,$(FUZZ_SOURCES)))
 
 .DELETE_ON_ERROR:
-.PHONY: all test demo bench mutate size coverage fuzz plugin matrix programs deps-build deps-demo \
-        deps-plugin deps-matrix deps-test clean help
+.PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
+        deps-build deps-demo deps-plugin deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -125,6 +125,16 @@ fuzz: deps-test $(FUZZERS)
 ## coverage line and branch coverage of the headers, by section; the rest is listed in a file
 coverage: deps-test $(COVERAGE_PROGRAMS)
 	@tests/coverage.sh
+
+## analyze  clang-tidy, gcc -fanalyzer, cppcheck, and stack use of the headers; takes minutes
+analyze: deps-build
+	@TEST_TIMEOUT=3600 tests/run tests/analyze.sh
+
+## guards   take the checks of the wire reader and of the blob verifier out one at a time
+guards: deps-test
+	@tests/guards.py epctx.h wire
+	@tests/guards.py epctx.h scan
+	@tests/guards.py epctx_npu.h "exec: loading"
 
 deps-build:
 	@sh tests/deps.sh build

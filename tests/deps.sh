@@ -155,6 +155,8 @@ want_test() {
         "$PYTHON" -c 'import google.protobuf' || die "$PYTHON cannot import google.protobuf"
     fi
     [ -d /usr/share/libonnx-testdata/data ] || need libonnx-testdata
+    # fuzz/fuzz_wire.cc
+    [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
 }
 
 # One platform each: its compiler, its C library, and what runs its programs.

@@ -246,6 +246,12 @@ TEST(forged_words)
     correct_sum(blob.data, blob.size);
     CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "words of commands");
+    /* As many weights as the section has room for, but they do not start at its first word. */
+    blob.data[EPCTX_NPU_HEADER_SIZE + 11 * 4]++;
+    blob.data[108] = (uint8_t)(u64(blob.data + 64) / 6);
+    blob.data[109] = (uint8_t)(u64(blob.data + 64) / 6 >> 8);
+    correct_sum(blob.data, blob.size);
+    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
     epctx_buffer_free(&blob);
 }
 
