@@ -101,6 +101,17 @@ for name, variant in component['variants'].items():
             assert os.path.isfile(os.path.join(root, 'model', name, value)), value
 END
 
+# A node that names its source model: the source is an asset, and ORT tells the EP where.
+epctx set plain_ctx.onnx onnx_model_filename=plain.onnx -o named.onnx
+result "source: set" 0
+epctx package -o named --device cpu --source plain.onnx named.onnx
+result "source" 0
+hashes "source" named 1
+option=$(sed -n 's/.*"ep.context_source_model_path": "sha256:\(.*\)".*/\1/p' named/model/named/ort_info.json)
+same "source: is where the option says" plain.onnx "${option#*/}"
+cmp plain.onnx "named/shared_assets/sha256-$option" && echo "ok source: bytes" ||
+    fail "source: bytes" "another file"
+
 # Written twice, it is the same; a dry run tells the same and writes nothing.
 epctx package -o again --source plain.onnx --name demo --version 1.2 a=plain_ctx.onnx \
     b=second_ctx.onnx c=inside_ctx.onnx
@@ -130,20 +141,21 @@ mv away plain_npu.bin
 same "nothing is left behind" "$before" "$(ls -a)"
 
 # Killed at any rename or write: no package, or all of it.
-if strace -f -o trace "$epctx" --version >/dev/null 2>&1; then
-    calls=$(strace -f -e trace=write,rename,mkdir,fsync -o trace "$top/build/epctx" package -o traced \
-        plain_ctx.onnx >/dev/null 2>&1; grep -c -E '(write|rename|mkdir|fsync)\(' trace)
-    at=1 bad=
-    while [ "$at" -le "$calls" ]; do
-        rm -rf killed killed.part-*
-        strace -f -o /dev/null -e trace=write,rename,mkdir,fsync \
-            -e inject=write,rename,mkdir,fsync:signal=KILL:when=$at \
-            "$top/build/epctx" package -o killed plain_ctx.onnx >/dev/null 2>&1
-        if [ -e killed ] && ! diff -r killed one >/dev/null; then bad="$bad $at"; fi
-        at=$((at + 1))
+if strace -f -o trace "$top/build/epctx" --version >/dev/null 2>&1; then
+    strace -o trace "$top/build/epctx" package -o traced plain_ctx.onnx >/dev/null 2>&1
+    bad= count=0
+    for call in write rename mkdir fsync; do
+        at=$(grep -c "^$call(" trace)
+        while [ "$at" -gt 0 ]; do
+            rm -rf killed killed.part-*
+            strace -qq -o /dev/null -e "trace=$call" -e "inject=$call:signal=KILL:when=$at" \
+                "$top/build/epctx" package -o killed plain_ctx.onnx >/dev/null 2>&1
+            if [ -e killed ] && ! diff -r killed one >/dev/null; then bad="$bad $call:$at"; fi
+            at=$((at - 1)) count=$((count + 1))
+        done
     done
     rm -rf killed killed.part-*
-    same "killed at $calls calls" "" "$bad"
+    same "killed at $count calls" "" "$bad"
 else
     echo "skip killed: strace does not run here"
 fi
@@ -161,4 +173,6 @@ epctx package -o digits --source digits.onnx digits_ctx.onnx
 ort "one variant" one plain.onnx plain_ctx
 ort "the first of several, binary in an asset" all plain.onnx a
 ort "a model with more in it" digits digits.onnx digits_ctx
+ort "without our EP the source" all plain.onnx cpu cpu
+ort "a node that names its source" named plain.onnx named
 exit $status

@@ -2330,6 +2330,7 @@ static bool run_package(const char *path, const char *model, bool cpu)
     OrtSession *session = NULL;
     ort_values got;
     const char *name = NULL;
+    char text[sizeof ort_text];
     bool ok;
     memset(&got, 0, sizeof got);
     if (cpu) spec.ep = NULL;
@@ -2350,12 +2351,14 @@ static bool run_package(const char *path, const char *model, bool cpu)
          ort_ok(api.session(ort_env, component, NULL, &session)) && ort_run(session, 7, &got) &&
          as_on_cpu(model, &got);
     if (ok) printf("variant %s, outputs as on the CPU\n", name);
+    memcpy(text, ort_text, sizeof text);
     ort_values_free(&got);
     if (session) ort->ReleaseSession(session);
     if (component) api.close_component(component);
     if (package) api.close(package);
     if (options) api.close_options(options);
     if (session_options) ort->ReleaseSessionOptions(session_options);
+    memcpy(ort_text, text, sizeof text);
     return ok;
 }
 

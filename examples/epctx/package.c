@@ -460,8 +460,9 @@ static void put_component(const package *p, const variant *v, FILE *out)
         put_text(out, i > 0 ? ",\n    " : "\n    ", v->name, ": {\n");
         put_text(out, "      \"variant_directory\": ", v->name, ",\n");
         put_text(out, "      \"ep\": ", v->ep, ",\n");
-        if (v->is_source || p->device != NULL)
-            put_text(out, "      \"device\": ", v->is_source ? "cpu" : p->device, ",\n");
+        /* ORT's own CPU EP has no devices to compare with: it would never be chosen. */
+        if (!v->is_source && p->device != NULL)
+            put_text(out, "      \"device\": ", p->device, ",\n");
         if (v->compatibility != NULL)
             put_text(out, "      \"compatibility_string\": ", v->compatibility, ",\n");
         fputs("      \"executor_info\": {\"ort\": \"ort_info.json\"}\n    }", out);
