@@ -92,7 +92,7 @@ demo: deps-demo build/epctx
 
 ## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, other processors, demo
 test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/%) $(PLUGIN_TESTS) \
-      $(call programs_of,$(PLATFORMS))
+      $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 
@@ -213,6 +213,13 @@ build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx.a
 
 build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+
+# An application with a crypto library.
+build/obj/examples/encrypted/%.o build/asan/obj/examples/encrypted/%.o: | deps-test
+build/encrypted: build/obj/examples/encrypted/encrypted.o build/libepctx.a
+	$(CC) $(CFLAGS) $^ $(LIBS) -lsodium -o $@
+build/asan/encrypted: build/asan/obj/examples/encrypted/encrypted.o build/asan/libepctx.a
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -lsodium -o $@
 
 build/tests/%: build/obj/tests/%.o build/libepctx.a
 	@mkdir -p $(@D)

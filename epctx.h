@@ -377,6 +377,38 @@ typedef struct epctx_io {
  * source of an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
 
+/* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
+ * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
+ * OrtWriteNamedBufferFunc, to which these are forwarded in a line each. A name is the path without
+ * ".", ".." and doubled "/" where they can be left out; it may come from a model: do not trust it.
+ * A callback that fails returns a status and may fill the error. Calls come from whichever thread
+ * calls the library, at the same time if several do. */
+typedef struct epctx_buffer_io {
+    void *user;
+    /* The buffer called `name`; EPCTX_ERR_NOT_FOUND when there is none. It stays as it is until
+     * free_fn. NULL: there are none. */
+    epctx_status (*read_fn)(void *user, const char *name, void **data, size_t *size,
+                            epctx_error *error);
+    /* Takes back what read_fn gave, unless that was NULL. May be NULL. */
+    void (*free_fn)(void *user, void *data, size_t size);
+    /* May be NULL: read_fn is asked. Size of a buffer, for callers who only want to know whether
+     * there is one; errors as read_fn. */
+    epctx_status (*size_fn)(void *user, const char *name, uint64_t *size, epctx_error *error);
+    /* One call for each buffer, with all of it; `data` is the library's. It replaces a buffer of
+     * that name, in whole or, when it fails, not at all. NULL: nothing can be written. */
+    epctx_status (*write_fn)(void *user, const char *name, const void *data, size_t size,
+                             epctx_error *error);
+    /* May be NULL (ORT has no such callback): then nothing that needs a buffer to go, such as
+     * replacing a model and its binary, can be done. */
+    epctx_status (*remove_fn)(void *user, const char *name, epctx_error *error);
+    const epctx_allocator *allocator; /* for what is being written; default malloc */
+} epctx_buffer_io;
+
+/* An io over the callbacks, for epctx_open_opts.io and wherever else an io is asked for. Every
+ * folder exists and has no links. Borrows `buffers`. What is written is collected in memory and
+ * handed over in commit_fn; what fails before that is never handed over. */
+EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers);
+
 /* ================================================================================================
  * >>wire: protobuf fields
  * ============================================================================================== */
@@ -4346,6 +4378,293 @@ EPCTX_API const epctx_io *epctx_io_files(void)
 }
 
 #endif /* EPCTX_NO_STDIO */
+
+/* -- buffers of the application -- */
+
+static bool epctx__buffers_slash(char c)
+{
+#ifdef _WIN32
+    return c == '/' || c == '\\';
+#else
+    return c == '/';
+#endif
+}
+
+/* The path in its shortest form; a relative one begins with "./", unless with "../". */
+static epctx_status epctx__buffers_canonical(void *user, const char *path, char *out,
+                                             size_t capacity, epctx_error *error)
+{
+    size_t used = 0;
+    size_t least; /* what ".." does not take away */
+    (void)user;
+    if (capacity < 4) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "no room for a path");
+    }
+    if (!epctx__buffers_slash(*path)) {
+        out[used++] = '.';
+    }
+    out[used++] = '/';
+    least = used;
+    while (*path != '\0') {
+        size_t size = 0;
+        bool up, stays;
+        while (path[size] != '\0' && !epctx__buffers_slash(path[size])) {
+            size++;
+        }
+        up = size == 2 && path[0] == '.' && path[1] == '.';
+        stays = size == 0 || (size == 1 && path[0] == '.');
+        if (up && used > least) {
+            do {
+                used--;
+            } while (used > least && out[used - 1] != '/');
+        } else if (up && out[0] == '/') {
+            stays = true; /* the root has nothing above it */
+        } else if (!stays) {
+            if (up && least == 2) {
+                used = 0; /* "../" in place of "./" */
+            }
+            if (size + 2 > capacity - used) {
+                return epctx_fail(error, EPCTX_ERR_LIMIT, "the path is too long");
+            }
+            memcpy(out + used, path, size);
+            used += size;
+            out[used++] = '/';
+            least = up ? used : least;
+        }
+        path += size + (path[size] != '\0');
+    }
+    used -= used > least; /* a folder, too, ends without "/" */
+    out[used] = '\0';
+    return EPCTX_OK;
+}
+
+/* The name that the application hears. */
+static epctx_status epctx__buffers_name(const char *path, char out[EPCTX_PATH_MAX],
+                                        epctx_error *error)
+{
+    epctx_status status = epctx__buffers_canonical(NULL, path, out, EPCTX_PATH_MAX, error);
+    if (status == EPCTX_OK && out[0] == '.' && out[1] == '/') {
+        memmove(out, out + 2, strlen(out + 2) + 1);
+    }
+    return status;
+}
+
+/* "", ".", "..", and what ends in one of them or in "/". */
+static bool epctx__buffers_folder(const char *path)
+{
+    size_t size = strlen(path);
+    size_t dots = 0;
+    while (dots < size && dots < 3 && path[size - 1 - dots] == '.') {
+        dots++;
+    }
+    return dots < 3 && (size == dots || epctx__buffers_slash(path[size - 1 - dots]));
+}
+
+/* A failure of the application's, with a message in any case. */
+static epctx_status epctx__buffers_failed(epctx_status status, const char *what, const char *name,
+                                          epctx_error *error)
+{
+    epctx_fail(error, status, "the application did not %s the buffer: %s", what,
+               epctx_status_text(status));
+    epctx_blame(error, name, NULL, NULL);
+    return status;
+}
+
+static void epctx__buffers_free(const epctx_buffer_io *b, void *data, size_t size)
+{
+    if (data != NULL && b->free_fn != NULL) {
+        b->free_fn(b->user, data, size);
+    }
+}
+
+static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *name, void **data,
+                                        size_t *size, epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_NOT_FOUND;
+    *data = NULL;
+    *size = 0;
+    if (b->read_fn != NULL) {
+        status = b->read_fn(b->user, name, data, size, error);
+    }
+    if (status == EPCTX_OK && *data == NULL && *size > 0) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
+    }
+    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "read", name, error);
+}
+
+static epctx_status epctx__buffers_map(void *user, const char *path, epctx_mapping *out,
+                                       epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    char name[EPCTX_PATH_MAX];
+    void *data = NULL;
+    epctx_status status = epctx__buffers_name(path, name, error);
+    memset(out, 0, sizeof *out);
+    if (status == EPCTX_OK) {
+        status = epctx__buffers_read(b, name, &data, &out->size, error);
+    }
+    if (status == EPCTX_OK) {
+        out->data = (const uint8_t *)data;
+        out->handle = data != NULL ? data : user; /* an empty buffer is mapped, too */
+    }
+    return status;
+}
+
+static void epctx__buffers_unmap(void *user, epctx_mapping *mapping)
+{
+    if (mapping->handle != user) {
+        epctx__buffers_free((epctx_buffer_io *)user, mapping->handle, mapping->size);
+    }
+    memset(mapping, 0, sizeof *mapping);
+}
+
+static epctx_status epctx__buffers_stat(void *user, const char *path, epctx_file_kind *kind,
+                                        uint64_t *size, epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    char name[EPCTX_PATH_MAX];
+    void *data = NULL;
+    size_t bytes = 0;
+    epctx_error why;
+    epctx_status status = epctx__buffers_name(path, name, error);
+    *kind = EPCTX_FILE_NONE;
+    *size = 0;
+    if (status == EPCTX_OK && epctx__buffers_folder(path)) {
+        *kind = EPCTX_FILE_FOLDER;
+        return EPCTX_OK;
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx_error_clear(&why);
+    if (b->size_fn != NULL) {
+        status = b->size_fn(b->user, name, size, &why);
+    } else {
+        status = epctx__buffers_read(b, name, &data, &bytes, &why);
+        *size = bytes;
+        epctx__buffers_free(b, data, bytes);
+    }
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        return EPCTX_OK;
+    }
+    if (status != EPCTX_OK) {
+        epctx__buffers_failed(status, "tell the size of", name, &why);
+        if (error != NULL) {
+            *error = why;
+        }
+        return status;
+    }
+    *kind = EPCTX_FILE_REGULAR;
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__buffers_create(void *user, const char *path, epctx_io_file *file,
+                                          epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    epctx_buffer pending;
+    epctx_status status;
+    memset(file, 0, sizeof *file);
+    status = epctx__buffers_name(path, file->path, error);
+    if (status == EPCTX_OK && b->write_fn == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "the application takes no buffers");
+        epctx_blame(error, file->path, NULL, NULL);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    epctx_buffer_init(&pending, b->allocator);
+    if (pending.allocator.alloc_fn != NULL) {
+        file->handle = pending.allocator.alloc_fn(pending.allocator.user, sizeof pending);
+    }
+    if (file->handle == NULL) {
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a buffer to write");
+    }
+    memcpy(file->handle, &pending, sizeof pending);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__buffers_write(void *user, epctx_io_file *file, const void *data,
+                                         size_t size, epctx_error *error)
+{
+    epctx_status status = epctx_buffer_append((epctx_buffer *)file->handle, data, size);
+    (void)user;
+    if (status != EPCTX_OK) {
+        epctx_fail(error, status, "no memory for a buffer to write");
+        epctx_blame(error, file->path, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__buffers_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+static void epctx__buffers_abort(void *user, epctx_io_file *file)
+{
+    epctx_buffer *pending = (epctx_buffer *)file->handle;
+    epctx_allocator allocator = pending->allocator;
+    (void)user;
+    epctx_buffer_free(pending);
+    allocator.free_fn(allocator.user, pending);
+    file->handle = NULL;
+}
+
+static epctx_status epctx__buffers_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    epctx_buffer *pending = (epctx_buffer *)file->handle;
+    const void *data = pending->size > 0 ? (const void *)pending->data : (const void *)"";
+    epctx_status status = b->write_fn(b->user, file->path, data, pending->size, error);
+    epctx__buffers_abort(user, file);
+    return status == EPCTX_OK ? status
+                              : epctx__buffers_failed(status, "write", file->path, error);
+}
+
+static epctx_status epctx__buffers_remove(void *user, const char *path, epctx_error *error)
+{
+    epctx_buffer_io *b = (epctx_buffer_io *)user;
+    char name[EPCTX_PATH_MAX];
+    epctx_status status = epctx__buffers_name(path, name, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (b->remove_fn == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                            "the application has no callback that removes a buffer");
+        epctx_blame(error, name, NULL, NULL);
+        return status;
+    }
+    status = b->remove_fn(b->user, name, error);
+    return status == EPCTX_OK ? status : epctx__buffers_failed(status, "remove", name, error);
+}
+
+static epctx_status epctx__buffers_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    (void)user, (void)path, (void)error;
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_io epctx_io_buffers(epctx_buffer_io *buffers)
+{
+    epctx_io io;
+    memset(&io, 0, sizeof io);
+    io.user = buffers;
+    io.map_fn = epctx__buffers_map;
+    io.unmap_fn = epctx__buffers_unmap;
+    io.stat_fn = epctx__buffers_stat;
+    io.canonical_fn = epctx__buffers_canonical;
+    io.create_fn = epctx__buffers_create;
+    io.write_fn = epctx__buffers_write;
+    io.sync_fn = epctx__buffers_sync;
+    io.commit_fn = epctx__buffers_commit;
+    io.abort_fn = epctx__buffers_abort;
+    io.remove_fn = epctx__buffers_remove;
+    io.sync_folder_fn = epctx__buffers_sync_folder;
+    return io;
+}
 
 #ifndef EPCTX_NO_WIRE
 

@@ -135,6 +135,7 @@ want_test() {
     have g++ || need g++
     have nm || need binutils
     have strace || need strace
+    [ -e /usr/include/sodium.h ] || need libsodium-dev
     if have clang; then
         # clang does not depend on its sanitizer and fuzzer runtimes
         resources=$(clang -print-resource-dir)

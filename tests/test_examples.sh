@@ -32,6 +32,69 @@ else
     cat $work/log
     exit 1
 fi
+
+# The application that keeps everything encrypted, plain and under sanitizers.
+try() { # try PROGRAM NAME
+    dir=$work/$2
+    mkdir -p $dir
+    cp "$MODEL" $dir/m.onnx
+    $1 key $dir/key && $1 compile $dir/key $dir/m.onnx $dir/m_ctx.onnx >$dir/log || return 1
+    [ "$(ls $dir)" = "key
+log
+m.onnx
+m_ctx.onnx.sealed
+m_npu.bin.sealed" ] || { echo "other files than expected: $(ls $dir)"; return 1; }
+    build/epctx compile $dir/m.onnx -o $dir/plain_ctx.onnx >$dir/log 2>&1 || return 1
+    for sealed in m_ctx.onnx m_npu.bin; do
+        if grep -q -a -e EPContext -e conv $dir/$sealed.sealed; then
+            echo "$sealed.sealed can be read"
+            return 1
+        fi
+    done
+    $1 run $dir/key $dir/m_ctx.onnx >$dir/sealed.out && $1 run - $dir/plain_ctx.onnx >$dir/plain.out ||
+        return 1
+    [ -s $dir/sealed.out ] && cmp $dir/sealed.out $dir/plain.out || return 1
+    # Any byte changed, another file in its place, another key, a plain file: refused with a reason.
+    mkdir -p $dir/kept
+    cp $dir/*.sealed $dir/kept/
+    size=$(wc -c <$dir/m_npu.bin.sealed)
+    for at in 0 8 40 $((size / 2)) $((size - 1)); do
+        { head -c $at $dir/kept/m_npu.bin.sealed
+          tail -c +$((at + 1)) $dir/kept/m_npu.bin.sealed | head -c 1 | LC_ALL=C tr '\000-\377' '\001-\377\000'
+          tail -c +$((at + 2)) $dir/kept/m_npu.bin.sealed; } >$dir/m_npu.bin.sealed
+        refused $1 $dir "byte $at changed" "sealed" || return 1
+    done
+    head -c 10 $dir/kept/m_npu.bin.sealed >$dir/m_npu.bin.sealed
+    refused $1 $dir "cut off" "is no sealed file" || return 1
+    cp $dir/kept/m_ctx.onnx.sealed $dir/m_npu.bin.sealed
+    refused $1 $dir "another file" "under this name and key" || return 1
+    rm $dir/m_npu.bin.sealed
+    cp $dir/plain_npu.bin $dir/m_npu.bin
+    refused $1 $dir "a plain file" "m_npu.bin" || return 1
+    cp $dir/kept/*.sealed $dir/
+    $1 run $dir/key $dir/m_ctx.onnx | cmp - $dir/plain.out || return 1
+    $1 key $dir/key2
+    mv $dir/key2 $dir/key
+    refused $1 $dir "another key" "the key is another one"
+}
+refused() { # refused PROGRAM FOLDER WHAT MESSAGE
+    if $1 run $2/key $2/m_ctx.onnx >$2/log 2>&1; then
+        echo "$3: expected to be refused"
+        return 1
+    fi
+    grep -q "^encrypted: .*$4" $2/log || { echo "$3: expected '$4' in: $(cat $2/log)"; return 1; }
+}
+for program in build/encrypted build/asan/encrypted; do
+    name=encrypted$(echo $program | sed -n 's/.*asan.*/_asan/p')
+    if ! [ -x $program ]; then
+        echo "skip examples $name: $program is not built"
+    elif why=$(try $program $name 2>&1); then
+        echo "ok examples $name"
+    else
+        echo "FAIL examples $name: $why"
+        exit 1
+    fi
+done
 for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "skip examples $cc: not installed"; continue; }
     if $cc -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \

@@ -2290,6 +2290,78 @@ static int try_ep(const char *library, const char *name, const char *model, bool
     return ok ? 0 : 1;
 }
 
+/* ORT's model packages: experimental functions, so they are asked for by name. */
+typedef struct package_api {
+    OrtStatus *(ORT_API_CALL *options)(const OrtEnv *, const OrtSessionOptions *, void **);
+    OrtStatus *(ORT_API_CALL *open)(const ORTCHAR_T *, void **);
+    OrtStatus *(ORT_API_CALL *select)(const void *, const char *, const void *, void **);
+    OrtStatus *(ORT_API_CALL *variant)(const void *, const char **);
+    OrtStatus *(ORT_API_CALL *session)(const OrtEnv *, void *, const OrtSessionOptions *,
+                                       OrtSession **);
+    void(ORT_API_CALL *close_options)(void *);
+    void(ORT_API_CALL *close)(void *);
+    void(ORT_API_CALL *close_component)(void *);
+} package_api;
+
+static bool package_find(const char *name, void *function, size_t size)
+{
+    char full[200];
+    OrtExperimentalFnPtr found;
+    snprintf(full, sizeof full, "OrtModelPackageApi_%s_SinceV28", name);
+    found = ort->GetExperimentalFunction(full);
+    if (!found || sizeof found != size) {
+        snprintf(ort_text, sizeof ort_text, "ORT has no %s", full);
+        return false;
+    }
+    memcpy(function, &found, size);
+    return true;
+}
+
+#define PACKAGE_FIND(name, function) package_find(name, (void *)&(function), sizeof(function))
+
+/* Lets ORT choose from a package and run what it chose, with the options of the package alone:
+ * prints the variant's name. `cpu`: without our EP. The outputs are those of `model`. */
+static bool run_package(const char *path, const char *model, bool cpu)
+{
+    package_api api;
+    ort_spec spec = spec_of(NULL);
+    OrtSessionOptions *session_options = NULL;
+    void *options = NULL, *package = NULL, *component = NULL;
+    OrtSession *session = NULL;
+    ort_values got;
+    const char *name = NULL;
+    char text[sizeof ort_text];
+    bool ok;
+    memset(&got, 0, sizeof got);
+    if (cpu) spec.ep = NULL;
+    if (!PACKAGE_FIND("CreateModelPackageOptionsFromSessionOptions", api.options) ||
+        !PACKAGE_FIND("CreateModelPackageContext", api.open) ||
+        !PACKAGE_FIND("SelectComponent", api.select) ||
+        !PACKAGE_FIND("ModelPackageComponent_GetSelectedVariantName", api.variant) ||
+        !PACKAGE_FIND("CreateSession", api.session) ||
+        !PACKAGE_FIND("ReleaseModelPackageOptions", api.close_options) ||
+        !PACKAGE_FIND("ReleaseModelPackageContext", api.close) ||
+        !PACKAGE_FIND("ReleaseModelPackageComponentContext", api.close_component))
+        return false;
+    ok = ort_options(&spec, &session_options) &&
+         ort_ok(api.options(ort_env, session_options, &options)) &&
+         ort_ok(api.open(path, &package)) &&
+         ort_ok(api.select(package, "model", options, &component)) &&
+         ort_ok(api.variant(component, &name)) &&
+         ort_ok(api.session(ort_env, component, NULL, &session)) && ort_run(session, 7, &got) &&
+         as_on_cpu(model, &got);
+    if (ok) printf("variant %s, outputs as on the CPU\n", name);
+    memcpy(text, ort_text, sizeof text);
+    ort_values_free(&got);
+    if (session) ort->ReleaseSession(session);
+    if (component) api.close_component(component);
+    if (package) api.close(package);
+    if (options) api.close_options(options);
+    if (session_options) ort->ReleaseSessionOptions(session_options);
+    memcpy(ort_text, text, sizeof text);
+    return ok;
+}
+
 static int tool(int argc, char **argv)
 {
     bool ok = false;
@@ -2301,6 +2373,7 @@ static int tool(int argc, char **argv)
     }
     spec = spec_of(argv[2]);
     if (strcmp(argv[1], "--run") == 0) ok = check_run(&spec, argv[3]) > 0;
+    if (strcmp(argv[1], "--package") == 0) ok = run_package(argv[2], argv[3], argc > 4);
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
     if (strcmp(argv[1], "--write") == 0) {

@@ -13,7 +13,8 @@ static const cli_command *const commands[] = {
     &cli_explain, &cli_get, &cli_diff,  &cli_scan,   &cli_dot,   &cli_copy,
     &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
     &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless,
-    &cli_merge,   &cli_split, &cli_wrap, &cli_repair, &cli_weights};
+    &cli_merge,   &cli_split, &cli_wrap, &cli_repair, &cli_weights,
+    &cli_package};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void print_help(FILE *out)

@@ -1,0 +1,370 @@
+/* >>io: files that are buffers of the application, whole, each through one callback. */
+#define _XOPEN_SOURCE 700
+#include "fake.h"
+#include "files.h"
+#include "test.h"
+
+typedef struct buffer {
+    char name[100];
+    bytes data;
+    bool there;
+} buffer;
+
+/* The application: its buffers, and what was asked of it. */
+typedef struct app {
+    buffer buffers[8];
+    char log[2000]; /* "write NAME;" and so on */
+    int alive;      /* buffers handed out and not taken back */
+    int reads;
+    const char *fails; /* the name whose callbacks fail, with `status` */
+    epctx_status status;
+    bool silent; /* and without a message */
+} app;
+
+static buffer *app_find(app *a, const char *name, bool make)
+{
+    for (size_t i = 0; i < 8; i++)
+        if (a->buffers[i].there && strcmp(a->buffers[i].name, name) == 0) return &a->buffers[i];
+    for (size_t i = 0; make && i < 8; i++) {
+        if (a->buffers[i].there) continue;
+        snprintf(a->buffers[i].name, sizeof a->buffers[i].name, "%s", name);
+        a->buffers[i].there = true;
+        return &a->buffers[i];
+    }
+    return NULL;
+}
+
+static epctx_status app_asked(app *a, const char *what, const char *name, epctx_error *error)
+{
+    size_t used = strlen(a->log);
+    snprintf(a->log + used, sizeof a->log - used, "%s %s;", what, name);
+    if (a->fails == NULL || strcmp(a->fails, name) != 0) return EPCTX_OK;
+    return a->silent ? a->status : epctx_fail(error, a->status, "the application says no");
+}
+
+static epctx_status app_read(void *user, const char *name, void **data, size_t *size,
+                             epctx_error *error)
+{
+    app *a = (app *)user;
+    buffer *b = app_find(a, name, false);
+    a->reads++;
+    if (a->fails != NULL && strcmp(a->fails, name) == 0)
+        return a->silent ? a->status : epctx_fail(error, a->status, "the application says no");
+    if (b == NULL) return EPCTX_ERR_NOT_FOUND;
+    *size = b->data.size;
+    *data = b->data.size > 0 ? malloc(b->data.size) : NULL;
+    if (*data != NULL) {
+        memcpy(*data, b->data.data, b->data.size);
+        a->alive++;
+    }
+    return EPCTX_OK;
+}
+
+static void app_free(void *user, void *data, size_t size)
+{
+    memset(data, 0xee, size); /* who reads on reads this */
+    free(data);
+    ((app *)user)->alive--;
+}
+
+static epctx_status app_size(void *user, const char *name, uint64_t *size, epctx_error *error)
+{
+    buffer *b = app_find((app *)user, name, false);
+    (void)error;
+    if (b == NULL) return EPCTX_ERR_NOT_FOUND;
+    *size = b->data.size;
+    return EPCTX_OK;
+}
+
+static epctx_status app_write(void *user, const char *name, const void *data, size_t size,
+                              epctx_error *error)
+{
+    app *a = (app *)user;
+    epctx_status status = app_asked(a, "write", name, error);
+    buffer *b;
+    if (status != EPCTX_OK) return status;
+    b = app_find(a, name, true);
+    if (b == NULL || data == NULL) return EPCTX_ERR_IO;
+    bytes_free(&b->data);
+    memset(&b->data, 0, sizeof b->data);
+    bytes_add(&b->data, data, size);
+    return EPCTX_OK;
+}
+
+static epctx_status app_remove(void *user, const char *name, epctx_error *error)
+{
+    app *a = (app *)user;
+    epctx_status status = app_asked(a, "remove", name, error);
+    buffer *b = app_find(a, name, false);
+    if (status != EPCTX_OK) return status;
+    if (b == NULL) return EPCTX_ERR_NOT_FOUND;
+    bytes_free(&b->data);
+    memset(b, 0, sizeof *b);
+    return EPCTX_OK;
+}
+
+static epctx_buffer_io app_callbacks(app *a)
+{
+    epctx_buffer_io b;
+    memset(&b, 0, sizeof b);
+    b.user = a;
+    b.read_fn = app_read;
+    b.free_fn = app_free;
+    b.write_fn = app_write;
+    b.remove_fn = app_remove;
+    return b;
+}
+
+static void app_source(app *a, const char *name, float first)
+{
+    buffer *b = app_find(a, name, true);
+    bytes_free(&b->data);
+    b->data = source(first);
+    a->log[0] = '\0';
+    a->reads = 0;
+}
+
+static void app_end(app *a)
+{
+    for (size_t i = 0; i < 8; i++)
+        bytes_free(&a->buffers[i].data);
+    memset(a, 0, sizeof *a);
+}
+
+static epctx_status generate(epctx_buffer_io *callbacks, const char *path,
+                             const epctx_gen_opts *opts, epctx_error *error)
+{
+    fake f = {0};
+    epctx_backend backend;
+    epctx_open_opts open = {0};
+    epctx_io io = epctx_io_buffers(callbacks);
+    epctx_model model;
+    epctx_status status;
+    f.takes = "Take";
+    backend = fake_backend(&f);
+    open.io = &io;
+    status = epctx_model_open_file(&model, path, &open, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_generate(&model, &backend, opts, NULL, error);
+    epctx_model_close(&model);
+    return f.alive == 0 ? status : EPCTX_ERR_BACKEND;
+}
+
+static epctx_status load(epctx_buffer_io *callbacks, const char *path, size_t *bound,
+                         epctx_error *error)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts open = {0};
+    epctx_io io = epctx_io_buffers(callbacks);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_status status;
+    open.io = &io;
+    status = epctx_model_open_file(&model, path, &open, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_load(&loaded, &model, &backend, NULL, error);
+    *bound = loaded.bound_count;
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* The same bytes as through files, with nothing in the file system: the current folder is empty. */
+TEST(generate_and_load)
+{
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_error error;
+    epctx_model model;
+    fake f = {0};
+    epctx_backend backend;
+    size_t bound = 0;
+    bytes file;
+    f.takes = "Take";
+    backend = fake_backend(&f);
+    clear_root();
+    CHECK_INT(chdir(root), 0);
+    app_source(&a, "m.onnx", 0);
+    CHECK(generate(&callbacks, "m.onnx", NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(a.log, "write m_fake.bin;write m_ctx.onnx;");
+    CHECK_STR(listing(), "");
+    CHECK(load(&callbacks, "m_ctx.onnx", &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(bound, 2);
+    CHECK_INT(a.alive, 0);
+    CHECK_STR(listing(), "");
+    /* A plain file has the same bytes. */
+    make_source(0);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_OK);
+    epctx_model_close(&model);
+    file = read_file(at("m_ctx.onnx"));
+    CHECK_MEM(app_find(&a, "m_ctx.onnx", false)->data.data,
+              app_find(&a, "m_ctx.onnx", false)->data.size, file.data, file.size);
+    bytes_free(&file);
+    app_end(&a);
+}
+
+/* Folders are part of the name; a name that leaves them is refused before the application hears it. */
+TEST(names)
+{
+    static const struct {
+        const char *path, *name;
+    } cases[] = {
+        {"a", "a"},         {"./a", "a"},       {"a//b/./c", "a/b/c"}, {"x/../a", "a"},
+        {"../a", "../a"},   {"/a/b", "/a/b"},   {"/../a", "/a"},       {"a/../../b", "../b"},
+        {"../../a", "../../a"}, {"...", "..."},
+    };
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_io_file file;
+    epctx_file_kind kind;
+    uint64_t size;
+    static char longest[EPCTX_PATH_MAX + 1];
+    size_t bound;
+    epctx_error error;
+    epctx_gen_opts opts = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char want[200];
+        a.log[0] = '\0';
+        snprintf(want, sizeof want, "write %s;", cases[i].name);
+        CHECK_INT(io.create_fn(io.user, cases[i].path, &file, NULL), EPCTX_OK);
+        CHECK_INT(io.commit_fn(io.user, &file, NULL), EPCTX_OK);
+        CHECK_STR(a.log, want);
+        CHECK_INT(io.stat_fn(io.user, cases[i].path, &kind, &size, NULL), EPCTX_OK);
+        CHECK(kind == EPCTX_FILE_REGULAR, "%s: not found again", cases[i].path);
+        app_end(&a);
+    }
+    CHECK_INT(io.stat_fn(io.user, "nothing", &kind, &size, NULL), EPCTX_OK);
+    CHECK_INT(kind, EPCTX_FILE_NONE);
+    CHECK_INT(io.stat_fn(io.user, "folder/", &kind, &size, NULL), EPCTX_OK);
+    CHECK_INT(kind, EPCTX_FILE_FOLDER);
+    CHECK_INT(io.stat_fn(io.user, "a/..", &kind, &size, NULL), EPCTX_OK);
+    CHECK_INT(kind, EPCTX_FILE_FOLDER);
+    memset(longest, 'a', EPCTX_PATH_MAX);
+    epctx_error_clear(&error);
+    CHECK_INT(io.create_fn(io.user, longest, &file, &error), EPCTX_ERR_LIMIT);
+
+    app_source(&a, "in/m.onnx", 0);
+    opts.context_file_path = "out/m_ctx.onnx";
+    opts.binary = "bin/m.bin";
+    CHECK(generate(&callbacks, "in/m.onnx", &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(a.log, "write out/bin/m.bin;write out/m_ctx.onnx;");
+    CHECK(load(&callbacks, "out/m_ctx.onnx", &bound, &error) == EPCTX_OK, "%s", error.message);
+    app_end(&a);
+    {
+        bytes graph = {0};
+        buffer *b = app_find(&a, "evil.onnx", true);
+        add_epnode(&graph, "n", "x", "y", 1, 0, "FakeEP", "part", "../secret", 9);
+        b->data = new_model(&graph);
+        a.reads = 0;
+        CHECK_INT(epctx_status_to_ort(load(&callbacks, "evil.onnx", &bound, &error)), 10);
+        CHECK_INT(a.reads, 1);
+    }
+    app_end(&a);
+}
+
+/* What fails is heard of, with its reason, and what was not complete was never handed over. */
+TEST(failures)
+{
+    static const epctx_status statuses[] = {EPCTX_ERR_IO, EPCTX_ERR_BACKEND, EPCTX_ERR_CANCELLED};
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_error error;
+    size_t bound;
+    for (size_t i = 0; i < 3; i++) {
+        app_source(&a, "m.onnx", 0);
+        a.status = statuses[i];
+        a.silent = i == 0;
+        a.fails = "m_fake.bin";
+        callbacks.size_fn = app_size; /* so that looking for it does not fail already */
+        CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), statuses[i]);
+        CHECK_HAS(error.message, "m_fake.bin");
+        CHECK_HAS(error.message, i == 0 ? "did not write" : "the application says no");
+        CHECK_STR(a.log, "write m_fake.bin;"); /* and no model for it */
+        a.log[0] = '\0';
+        a.fails = "m_ctx.onnx";
+        CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), statuses[i]);
+        CHECK_HAS(error.message, "m_ctx.onnx");
+        CHECK_TRUE(app_find(&a, "m_ctx.onnx", false) == NULL);
+        a.fails = NULL;
+        app_end(&a);
+    }
+    app_source(&a, "m.onnx", 0);
+    callbacks.size_fn = NULL;
+    CHECK(generate(&callbacks, "m.onnx", NULL, &error) == EPCTX_OK, "%s", error.message);
+    a.fails = "m_fake.bin";
+    a.status = EPCTX_ERR_IO;
+    CHECK_INT(epctx_status_to_ort(load(&callbacks, "m_ctx.onnx", &bound, &error)), 10);
+    CHECK_HAS(error.message, "the application says no");
+    CHECK_INT(a.alive, 0);
+    a.fails = NULL;
+    CHECK_INT(load(&callbacks, "missing.onnx", &bound, &error), EPCTX_ERR_NOT_FOUND);
+    app_end(&a);
+}
+
+/* Existing buffers: not replaced unless allowed, the old model goes before its binary changes. */
+TEST(overwriting)
+{
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    size_t bound;
+    app_source(&a, "m.onnx", 0);
+    CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), EPCTX_OK);
+    app_source(&a, "m.onnx", 1);
+    CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), EPCTX_ERR_EXISTS);
+    CHECK_STR(a.log, "");
+    opts.overwrite = true;
+    CHECK_INT(generate(&callbacks, "m.onnx", &opts, &error), EPCTX_OK);
+    CHECK_STR(a.log, "remove m_ctx.onnx;write m_fake.bin;write m_ctx.onnx;");
+    CHECK_INT(load(&callbacks, "m_ctx.onnx", &bound, &error), EPCTX_OK);
+    a.log[0] = '\0';
+    callbacks.remove_fn = NULL;
+    CHECK_INT(generate(&callbacks, "m.onnx", &opts, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "removes a buffer");
+    CHECK_STR(a.log, "");
+    CHECK_INT(load(&callbacks, "m_ctx.onnx", &bound, &error), EPCTX_OK);
+    opts.embed = true; /* one buffer is replaced in one call */
+    CHECK_INT(generate(&callbacks, "m.onnx", &opts, &error), EPCTX_OK);
+    CHECK_STR(a.log, "write m_ctx.onnx;");
+    app_end(&a);
+}
+
+/* With ORT's two callbacks alone, or one of them. */
+TEST(few_callbacks)
+{
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_error error;
+    size_t bound;
+    app_source(&a, "m.onnx", 0);
+    callbacks.remove_fn = NULL;
+    CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), EPCTX_OK);
+    callbacks.write_fn = NULL;
+    CHECK_INT(load(&callbacks, "m_ctx.onnx", &bound, &error), EPCTX_OK);
+    app_end(&a);
+    app_source(&a, "m.onnx", 0);
+    CHECK_INT(generate(&callbacks, "m.onnx", NULL, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "takes no buffers");
+    callbacks.read_fn = NULL;
+    CHECK_INT(load(&callbacks, "m.onnx", &bound, &error), EPCTX_ERR_NOT_FOUND);
+    app_end(&a);
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_root()) {
+        printf("FAIL test_io: no folder to work in\n");
+        return 1;
+    }
+    RUN(generate_and_load);
+    RUN(names);
+    RUN(failures);
+    RUN(overwriting);
+    RUN(few_callbacks);
+    if (chdir("/") == 0) remove_root();
+    return test_end();
+}

@@ -1,0 +1,178 @@
+#!/bin/sh
+# `epctx package`: what it writes is what ONNX Runtime's model package API takes. The real ORT opens
+# the packages, chooses a variant, makes a session of it with the package's options alone, and runs.
+set -u
+cd "$(dirname "$0")/.."
+top=$PWD
+python=${PYTHON:-/usr/bin/python3}
+epctx=$top/build/asan/epctx
+plugin=$top/build/tests/test_plugin
+work=$top/build/package
+status=0
+rm -rf "$work"
+mkdir -p "$work"
+
+for model in plain digits; do
+    "$python" tests/judge/make_model.py $model "$work/$model.onnx" &&
+        "$epctx" compile "$work/$model.onnx" >/dev/null || {
+        echo "FAIL models: $model could not be made"
+        exit 1
+    }
+done
+cd "$work" || exit 1
+cp plain_ctx.onnx second_ctx.onnx
+"$epctx" compile --embed plain.onnx -o inside_ctx.onnx >/dev/null
+
+epctx() {
+    "$epctx" "$@" >stdout 2>stderr
+    code=$?
+}
+fail() {
+    echo "FAIL $1: $2"
+    cat stdout stderr 2>/dev/null | head -n 20
+    status=1
+}
+# result NAME CODE [TEXT]: how the last command ended and what it said.
+result() {
+    if [ "$code" -ne "$2" ]; then fail "$1" "expected exit code $2, found $code"
+    elif [ -n "${3:-}" ] && ! grep -q -e "$3" stdout stderr; then fail "$1" "expected to read '$3'"
+    else echo "ok $1"
+    fi
+}
+# same NAME WANT GOT
+same() {
+    if [ "$2" = "$3" ]; then echo "ok $1"; else fail "$1" "expected '$2', found '$3'"; fi
+}
+
+# A folder hashed the way ORT's documentation says, with other people's sha256sum.
+folder_hash() {
+    (cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort | while read -r file; do
+        sha256sum "$file"
+    done | sha256sum | cut -d' ' -f1)
+}
+hashes() { # hashes NAME PACKAGE COUNT
+    count=0
+    for asset in "$2"/shared_assets/*; do
+        [ -d "$asset" ] || continue
+        count=$((count + 1))
+        same "$1: hash of asset $count" "sha256-$(folder_hash "$asset")" "$(basename "$asset")"
+    done
+    same "$1: assets" "$3" "$count"
+}
+
+# One variant: its files are in its folder, nothing is shared.
+epctx package -o one plain_ctx.onnx
+result "one variant" 0 "5 files"
+same "one variant: files" "manifest.json
+model/component.json
+model/plain_ctx/ort_info.json
+model/plain_ctx/plain_ctx.onnx
+model/plain_ctx/plain_npu.bin" "$(cd one && find . -type f | sed 's|^\./||' | LC_ALL=C sort)"
+hashes "one variant" one 0
+cmp -s plain_ctx.onnx one/model/plain_ctx/plain_ctx.onnx || fail "one variant" "the model has changed"
+
+# Several: the binary of two and the source are assets, once.
+epctx package -o all --source plain.onnx --name demo --version 1.2 a=plain_ctx.onnx \
+    b=second_ctx.onnx c=inside_ctx.onnx
+result "several variants" 0 "variant c: EpctxNpuExecutionProvider, epctx=1"
+hashes "several variants" all 2
+same "several variants: one binary" 1 "$(find all -name '*.bin' | wc -l)"
+"$python" - all <<'END' && echo "ok several variants: JSON" || fail "several variants: JSON" "see above"
+import json, os, sys
+root = sys.argv[1]
+load = lambda *path: json.load(open(os.path.join(root, *path)))
+manifest, component = load('manifest.json'), load('model', 'component.json')
+assert manifest == {'schema_version': '1.0', 'package_name': 'demo', 'package_version': '1.2',
+                    'components': {'model': 'model'}}, manifest
+assert list(component['variants']) == ['a', 'b', 'c', 'cpu'], component
+for name, variant in component['variants'].items():
+    known = {'variant_directory', 'ep', 'device', 'compatibility_string', 'executor_info'}
+    assert set(variant) <= known, variant
+    assert variant['ep'] == ('CPUExecutionProvider' if name == 'cpu' else
+                             'EpctxNpuExecutionProvider'), variant
+    info = load('model', variant['variant_directory'], variant['executor_info']['ort'])
+    for value in [info['model_file'], *info.get('session_options', {}).values()]:
+        if value.startswith('sha256:'):
+            folder, _, file = value[7:].partition('/')
+            path = os.path.join(root, 'shared_assets', 'sha256-' + folder)
+            assert os.path.isdir(path), value
+            assert name != 'cpu' or os.path.isfile(os.path.join(path, file)), value
+        else:
+            assert os.path.isfile(os.path.join(root, 'model', name, value)), value
+END
+
+# A node that names its source model: the source is an asset, and ORT tells the EP where.
+epctx set plain_ctx.onnx onnx_model_filename=plain.onnx -o named.onnx
+result "source: set" 0
+epctx package -o named --device cpu --source plain.onnx named.onnx
+result "source" 0
+hashes "source" named 1
+option=$(sed -n 's/.*"ep.context_source_model_path": "sha256:\(.*\)".*/\1/p' named/model/named/ort_info.json)
+same "source: is where the option says" plain.onnx "${option#*/}"
+cmp plain.onnx "named/shared_assets/sha256-$option" && echo "ok source: bytes" ||
+    fail "source: bytes" "another file"
+
+# Written twice, it is the same; a dry run tells the same and writes nothing.
+epctx package -o again --source plain.onnx --name demo --version 1.2 a=plain_ctx.onnx \
+    b=second_ctx.onnx c=inside_ctx.onnx
+diff -r all again >stdout 2>stderr && echo "ok same bytes" || fail "same bytes" "they differ"
+epctx package --json -o plan a=plain_ctx.onnx
+cp stdout done
+rm -r plan
+epctx package --json --dry-run -o plan a=plain_ctx.onnx
+result "dry run" 0 '"dry_run": true'
+same "dry run: same plan" "$(sed 's/"dry_run": [a-z]*//' done)" "$(sed 's/"dry_run": [a-z]*//' stdout)"
+"$python" -m json.tool <stdout >/dev/null && echo "ok JSON report" || fail "JSON report" "no JSON"
+[ -e plan ] && fail "dry run" "it wrote"
+
+# Refused, with the cure, and nothing is left behind.
+before=$(ls -a)
+epctx package plain_ctx.onnx; result "no folder" 2 "-o DIR"
+epctx package -o one plain_ctx.onnx; result "folder in use" 1 "choose another folder"
+epctx package -o new plain_ctx.onnx ./plain_ctx.onnx; result "doubled name" 2 "NAME=FILE"
+epctx package -o new "../x=plain_ctx.onnx"; result "name of a variant" 2 "letters, digits"
+epctx package -o new --component shared_assets plain_ctx.onnx; result "name of the component" 2
+epctx package -o new --device tpu plain_ctx.onnx; result "device" 2 "cpu, gpu or npu"
+epctx package -o new plain.onnx; result "no EPContext node" 1 "--source"
+epctx package -o none/new plain_ctx.onnx; result "no parent" 1 "none/new"
+mv plain_npu.bin away
+epctx package -o new plain_ctx.onnx; result "binary is missing" 1 "needs 'plain_npu.bin'"
+mv away plain_npu.bin
+same "nothing is left behind" "$before" "$(ls -a)"
+
+# Killed at any rename or write: no package, or all of it.
+if strace -f -o trace "$top/build/epctx" --version >/dev/null 2>&1; then
+    strace -o trace "$top/build/epctx" package -o traced plain_ctx.onnx >/dev/null 2>&1
+    bad= count=0
+    for call in write rename mkdir fsync; do
+        at=$(grep -c "^$call(" trace)
+        while [ "$at" -gt 0 ]; do
+            rm -rf killed killed.part-*
+            strace -qq -o /dev/null -e "trace=$call" -e "inject=$call:signal=KILL:when=$at" \
+                "$top/build/epctx" package -o killed plain_ctx.onnx >/dev/null 2>&1
+            if [ -e killed ] && ! diff -r killed one >/dev/null; then bad="$bad $call:$at"; fi
+            at=$((at - 1)) count=$((count + 1))
+        done
+    done
+    rm -rf killed killed.part-*
+    same "killed at $count calls" "" "$bad"
+else
+    echo "skip killed: strace does not run here"
+fi
+
+# ONNX Runtime itself.
+if ! [ -x "$plugin" ] || ! [ -e "$top/build/libepctx_ep.so" ]; then
+    echo "skip ORT: the plugin is not built"
+    exit $status
+fi
+ort() { # ort NAME PACKAGE MODEL WANT [cpu]
+    got=$(cd "$top" && "$plugin" --package "$work/$2" "$work/$3" ${5:-} 2>&1)
+    same "ORT: $1" "variant $4, outputs as on the CPU" "$got"
+}
+epctx package -o digits --source digits.onnx digits_ctx.onnx
+ort "one variant" one plain.onnx plain_ctx
+ort "the first of several, binary in an asset" all plain.onnx a
+ort "a model with more in it" digits digits.onnx digits_ctx
+ort "without our EP the source" all plain.onnx cpu cpu
+ort "a node that names its source" named plain.onnx named
+exit $status
