@@ -17979,7 +17979,8 @@ static bool epctx__guest_join(epctx__guest *g)
         if (!epctx__combine_put(&g->w->m, &g->joined, input.name, at) ||
             (!end->input && !epctx__combine_put(&g->w->m, &g->w->fed, end->now, 1)) ||
             !epctx__combine_say(&g->w->m, g->number, input.name,
-                                "input '%S' is %s '%S' of model %u", &input.name, end->input ? "input" : "fed by output", &end->name,
+                                "input '%S' is %s '%S' of model %u", &input.name,
+                                end->input ? "input" : "fed by output", &end->name,
                                 (uint64_t)end->part + 1)) {
             return false;
         }
