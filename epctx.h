@@ -3783,11 +3783,11 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
             return EPCTX_OK;
         }
         if (GetLastError() != ERROR_FILE_EXISTS) {
-            return epctx__io_error(error, "create a temporary file for", path);
+            return epctx__io_error(error, "create a temporary file beside it", path);
         }
     }
     return status != EPCTX_OK ? status
-                              : epctx__io_error(error, "create a temporary file for", path);
+                              : epctx__io_error(error, "create a temporary file beside it", path);
 }
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
@@ -4168,7 +4168,7 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         epctx_blame(error, path, NULL, NULL);
         return EPCTX_ERR_NOT_FOUND;
     }
-    return epctx__io_error(error, "create a temporary file for", path);
+    return epctx__io_error(error, "create a temporary file beside it", path);
 }
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
@@ -10267,6 +10267,7 @@ static void epctx__lint_compat_entry(epctx__lint *l, epctx_str key, epctx_str va
     epctx__remember(l, told, lowered, 1);
     epctx__remember(l, told, epctx_str_of(profile->name), 1);
     if (l->party_count > 0 && epctx_map_get(sources, lowered) == EPCTX_MAP_NONE &&
+        epctx_map_get(sources, epctx_str_of("")) == EPCTX_MAP_NONE && /* it may be for anybody */
         !epctx__has_party(l, profile)) {
         epctx__say(l, EPCTX_RULE_STALE_COMPAT, key, NULL,
                    "no node is for EP '%S': left over from an earlier compilation?", &ep);

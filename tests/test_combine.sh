@@ -199,6 +199,13 @@ if [ -e /dev/full ]; then
     refused "full disk" 1 "standard output"
 fi
 
+# Whose node it is, only the compatibility entry tells: it stays.
+"$epctx" unset plain_ctx.onnx source -o nobody_ctx.onnx >/dev/null
+epctx repair nobody_ctx.onnx -o nobody_repaired.onnx -f
+"$epctx" get nobody_repaired.onnx metadata:ep_compatibility_info.EpctxNpuExecutionProvider \
+    >/dev/null 2>&1 && echo "ok repair keeps what may be needed" ||
+    fail "repair keeps what may be needed" "the compatibility entry went"
+
 # What repair leaves: written, and exit code 3.
 cp plain_ctx.onnx broken_ctx.onnx
 "$epctx" set broken_ctx.onnx node:0.ep_cache_context=gone.bin --in-place >/dev/null 2>&1 ||

@@ -190,10 +190,11 @@ static void count_weights(void *user, const char *work, uint64_t done, uint64_t 
 
 static void print_session(const char *file, const epctx_gen_report *report, const sharing *weights)
 {
-    printf("%-14s %s: %zu partitions, %zu nodes compiled, %zu left to the CPU; %" PRIu64
+    printf("%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
            " bytes of weights, %" PRIu64 " of them shared\n",
            "model", report->context_path[0] != '\0' ? report->context_path : file,
-           report->partition_count, report->compiled_nodes, report->cpu_nodes,
+           report->partition_count, cli_plural(report->partition_count), report->compiled_nodes,
+           cli_plural(report->compiled_nodes), report->cpu_nodes,
            weights->stored + weights->shared, weights->shared);
     fflush(stdout);
 }

@@ -98,7 +98,7 @@ static int write_all(output *out, epctx_model *model, epctx_changes *changes)
     for (i = 0; i < changes->file_count; i++)
         output_file(out, changes->files[i].kept ? "keep" : "write", changes->files[i].path,
                     &changes->files[i].size, NULL);
-    size = epctx_model_size(model);
+    size = out->size = epctx_model_size(model);
     snprintf(note, sizeof note, "the old one is %s", backup);
     output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
     return output_done(out);

@@ -158,8 +158,10 @@ static void print_text(const output *out)
         }
         putchar('\n');
     }
-    if (out->dry_run)
+    if (out->dry_run && out->size > 0)
         printf("dry run, nothing was written: the model would have %" PRIu64 " bytes\n", out->size);
+    else if (out->dry_run)
+        puts("dry run, nothing was written");
 }
 
 int output_done(output *out)

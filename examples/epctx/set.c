@@ -340,7 +340,8 @@ static bool set_opset(set_work *work, const target *what, const char *value)
 {
     int64_t version;
     if (!read_int(value, strlen(value), &version) || version < 1)
-        return misuse(work, what->name, epctx_str_of(value), "is no version of an opset");
+        return misuse(work, what->name.size > 0 ? what->name : epctx_str_of("ai.onnx"),
+                      epctx_str_of(value), "is no version of an opset");
     output_change(&work->out, "opset '%.*s': version %" PRId64 " (was %" PRId64 ")",
                   (int)what->name.size, what->name.data, version,
                   epctx_model_opset(&work->model, what->name));
