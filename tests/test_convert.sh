@@ -257,6 +257,10 @@ weights_check() {
 }
 inline_setup() { cp x.onnx crash/m.onnx; cp x.onnx.data crash; }
 
+nothing_setup() { :; }
+result_check() { [ ! -e crash/r_ctx.onnx ] || context_is crash/r_ctx.onnx "$main" m_npu.bin; }
+wrap_check() { [ ! -e crash/r_ctx.onnx ] || context_is crash/r_ctx.onnx w m_npu.bin; }
+
 if strace -qq -o /dev/null true 2>/dev/null; then
     "$python" "$judge/convert.py" generations one.onnx two.onnx
     "$fast" extract one.onnx -o m_ctx1.onnx --name m_fakeep.bin >out
@@ -274,6 +278,15 @@ if strace -qq -o /dev/null true 2>/dev/null; then
     crash "init --external is killed" weights_setup weights_check init --external --threshold 0 \
         --in-place crash/m.onnx
     crash "init --inline is killed" inline_setup weights_check init --inline --in-place crash/m.onnx
+    crash "set is killed" external_setup context_check set --in-place crash/m_ctx.onnx \
+        --node "$main" notes=changed
+    crash "repair is killed" external_setup context_check repair --in-place crash/m_ctx.onnx
+    crash "merge is killed" nothing_setup result_check merge m_ctx.onnx plain.onnx \
+        -o crash/r_ctx.onnx
+    crash "split is killed" nothing_setup result_check split m_ctx.onnx --outputs y \
+        -o crash/r_ctx.onnx
+    crash "wrap is killed" nothing_setup wrap_check wrap m_npu.bin --ep npu --name w \
+        --outputs 'y:float32[1]' -o crash/r_ctx.onnx
 else
     echo "skip killed: strace cannot trace here"
 fi
