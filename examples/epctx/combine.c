@@ -149,40 +149,10 @@ void tell_steps(output *out, const epctx_combined *combined, size_t parts)
     }
 }
 
-static int refuse(const output *out, const epctx_error *error)
-{
-    if (error->status == EPCTX_ERR_EXISTS)
-        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
-    if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
-        return cli_fail_text("%s (--allow-huge)", error->message);
-    return cli_fail(error);
-}
-
 int write_combined(output *out, epctx_model *model, epctx_combined *combined)
 {
-    static char backup[EPCTX_PATH_MAX];
-    static char note[EPCTX_PATH_MAX + 32];
-    epctx_write_opts opts = output_options(out);
-    epctx_overwrite files =
-        out->force || out->overwrite != NULL ? out->policy : EPCTX_OVERWRITE_FAIL;
-    epctx_error error;
-    epctx_status status;
-    uint64_t size;
-    size_t i;
     if (out->to_stdout && combined->file_count > 0)
         return cli_fail_text("the result is more than one file: use -o FILE");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
-    opts.backup = backup;
-    opts.backup_capacity = sizeof backup;
-    error.status = EPCTX_OK;
-    status = (out->dry_run ? epctx_check_group : epctx_write_group)(
-        model, out->path, &opts, combined->files, combined->file_count, files, &error);
-    if (status != EPCTX_OK) return refuse(out, &error);
-    for (i = 0; i < combined->file_count; i++)
-        output_file(out, combined->files[i].kept ? "keep" : "write", combined->files[i].path,
-                    &combined->files[i].size, NULL);
-    size = out->size = epctx_model_size(model);
-    snprintf(note, sizeof note, "the old one is %s", backup);
-    output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
-    return output_done(out);
+    return output_group(out, model, combined->files, combined->file_count);
 }

@@ -38,15 +38,6 @@ static void tell(output *out, const epctx_change *c)
     }
 }
 
-static int refuse(const output *out, const epctx_error *error)
-{
-    if (error->status == EPCTX_ERR_EXISTS)
-        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
-    if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
-        return cli_fail_text("%s (--allow-huge)", error->message);
-    return cli_fail(error);
-}
-
 /* In another folder the result must find what the source finds: a file that is not part of the
  * result has to be there. */
 static epctx_status check_left_behind(const output *out, epctx_model *model,
@@ -78,30 +69,11 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
 
 static int write_all(output *out, epctx_model *model, epctx_changes *changes)
 {
-    static char backup[EPCTX_PATH_MAX];
-    static char note[EPCTX_PATH_MAX + 32];
-    epctx_write_opts opts = output_options(out);
-    epctx_overwrite files =
-        out->force || out->overwrite != NULL ? out->policy : EPCTX_OVERWRITE_FAIL;
     epctx_error error;
-    epctx_status status;
-    uint64_t size;
-    size_t i;
-    opts.backup = backup;
-    opts.backup_capacity = sizeof backup;
-    error.status = EPCTX_OK;
-    status = check_left_behind(out, model, changes, &error);
-    if (status == EPCTX_OK)
-        status = (out->dry_run ? epctx_check_group : epctx_write_group)(
-            model, out->path, &opts, changes->files, changes->file_count, files, &error);
-    if (status != EPCTX_OK) return refuse(out, &error);
-    for (i = 0; i < changes->file_count; i++)
-        output_file(out, changes->files[i].kept ? "keep" : "write", changes->files[i].path,
-                    &changes->files[i].size, NULL);
-    size = out->size = epctx_model_size(model);
-    snprintf(note, sizeof note, "the old one is %s", backup);
-    output_file(out, "write", out->path, &size, backup[0] != '\0' ? note : NULL);
-    return output_done(out);
+    epctx_error_clear(&error);
+    if (check_left_behind(out, model, changes, &error) != EPCTX_OK)
+        return output_refuse(out, &error);
+    return output_group(out, model, changes->files, changes->file_count);
 }
 
 static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, convert_fn function)

@@ -249,3 +249,36 @@ int output_model(output *out, epctx_model *model)
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
     return output_done(out);
 }
+
+int output_refuse(const output *out, const epctx_error *error)
+{
+    if (error->status == EPCTX_ERR_EXISTS)
+        return cli_fail_text("%s (-f replaces it, --overwrite backup keeps it)", error->message);
+    if (error->status == EPCTX_ERR_LIMIT && !out->allow_huge)
+        return cli_fail_text("%s (--allow-huge)", error->message);
+    return cli_fail(error);
+}
+
+int output_group(output *out, epctx_model *model, epctx_output_file *files, size_t count)
+{
+    static char backup[EPCTX_PATH_MAX];
+    static char note[EPCTX_PATH_MAX + 32];
+    epctx_write_opts opts = output_options(out);
+    epctx_overwrite policy =
+        out->force || out->overwrite != NULL ? out->policy : EPCTX_OVERWRITE_FAIL;
+    epctx_error error;
+    epctx_status status;
+    size_t i;
+    opts.backup = backup;
+    opts.backup_capacity = sizeof backup;
+    epctx_error_clear(&error);
+    status = (out->dry_run ? epctx_check_group : epctx_write_group)(model, out->path, &opts, files,
+                                                                    count, policy, &error);
+    if (status != EPCTX_OK) return output_refuse(out, &error);
+    for (i = 0; i < count; i++)
+        output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);
+    out->size = epctx_model_size(model);
+    snprintf(note, sizeof note, "the old one is %s", backup);
+    output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
+    return output_done(out);
+}

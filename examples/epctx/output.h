@@ -80,6 +80,10 @@ void output_file(output *out, const char *action, const char *path, const uint64
 /* Writes the edited model to where it goes and ends with output_done; with --dry-run only checks
  * that it could. Returns the exit code. */
 int output_model(output *out, epctx_model *model);
+/* The same for a model that goes to a file, and the files beside it, all or nothing. */
+int output_group(output *out, epctx_model *model, epctx_output_file *files, size_t count);
+/* Says why something was refused, and which option allows it. Returns the exit code. */
+int output_refuse(const output *out, const epctx_error *error);
 /* The same in two steps, for commands that commit more files than the model themselves: the write
  * options for the library, and the report. */
 epctx_write_opts output_options(const output *out);
