@@ -870,6 +870,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
+/* An attribute of ours beside those of the schema: which weights a weightless context takes from
+ * the source model (>>ep). */
+#define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
 #define EPCTX_EPNODE_ATTR_LIST(X)                                                                  \
@@ -1980,9 +1983,10 @@ EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_
 
 /* A weightless model has EPContext nodes that take their weights as inputs (ORT's
  * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
- * each of them a reference into the source model (or into its data file) where the bytes are equal,
- * and stores onnx_model_filename where it is missing. EPCTX_ERR_UNSUPPORTED when no EPContext node
- * takes weights: they are in its binary, out of reach for everyone but the EP. */
+ * each of them a reference into the source model (or into its data file), and stores
+ * onnx_model_filename where it is missing. EPCTX_ERR_VERSION where the source has another tensor of
+ * that name or none. EPCTX_ERR_UNSUPPORTED when no EPContext node takes weights: they are in its
+ * binary, out of reach for everyone but the EP, or were left out by it already. */
 EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
                                         epctx_changes *changes, epctx_error *error);
 /* The way back: the weights that EPContext nodes take come into the model, and a node that took
@@ -2460,13 +2464,11 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
 /* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
  *
- * An EPContext node names the weights that its graph takes in an attribute of ours (the schema
- * allows others), and the source model in onnx_model_filename. A line for each weight:
+ * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
+ * model in onnx_model_filename. A line for each weight:
  *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
  * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
  * name, because the source may have been stored again, and verified by size and hash. */
-
-#define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 typedef struct epctx_weight_ref {
     uint64_t size, hash, offset;
@@ -8841,7 +8843,8 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
     if (node.onnx_model_filename.size > 0 &&
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
-                        epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
+                        epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
@@ -10423,7 +10426,7 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
 static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 {
     epctx_str name = file->name;
-    if (file->use == EPCTX_USE_SOURCE_MODEL) {
+    if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
         if (memchr(name.data, '/', name.size) != NULL ||
             memchr(name.data, '\\', name.size) != NULL) {
             epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
@@ -16135,6 +16138,17 @@ static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
+/* Not the model that this one was compiled from: to refer to a part of it would hide that. */
+static bool epctx__weight_wrong(epctx__convert *c, epctx_str source_name, epctx_str name,
+                                const char *found)
+{
+    epctx_fail(c->error, EPCTX_ERR_VERSION,
+               "initializer '%S': expected the same in the source model '%S', found %s: it is "
+               "another model",
+               &name, &source_name, found);
+    return false;
+}
+
 static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
                                 const epctx_tensor_view *mine, epctx_view theirs)
 {
@@ -16149,7 +16163,7 @@ static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_st
     }
     if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
                         (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
-        why = "the source model has another tensor of this name";
+        return epctx__weight_wrong(c, source_name, mine->name, "another tensor of this name");
     }
     if (why == NULL && !view.external && !view.has_raw) {
         why = "the source model stores it in typed fields, which cannot be referred to";
@@ -16188,10 +16202,9 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
             continue;
         }
         if (at == EPCTX_MAP_NONE) {
-            if (!epctx__convert_skip(c, tensor.name, 0, "the source model does not have it")) {
-                return false;
-            }
-        } else if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
+            return epctx__weight_wrong(c, source_name, tensor.name, "none");
+        }
+        if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
             return false;
         }
     }
@@ -16253,11 +16266,13 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 /* A binary that has no weights itself gets them at load, from the source model. */
 static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
-    if (!job->chosen || !epctx__ends_with(job->node.ep_cache_context, ".stripped.engine")) {
+    epctx_node_view view = epctx_node_of(job->view);
+    if (!job->chosen || (!epctx__ends_with(job->node.ep_cache_context, ".stripped.engine") &&
+                         epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-               "names an engine without weights: only the EP can put them in; compile again "
+               "has a context without weights: only the EP can put them in; compile again "
                "without trt_weight_stripped_engine_enable");
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
@@ -25069,19 +25084,6 @@ static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_mode
                                                 : epctx__nomem(error, loaded->arena.missing);
 }
 
-static epctx_str epctx__node_weights(const epctx_node_view *node)
-{
-    epctx_cursor it = epctx_node_attrs(node);
-    epctx_attr_view attr;
-    epctx_str text = epctx_str_of(NULL);
-    while (epctx_next_attr(&it, &attr)) {
-        if (attr.type == EPCTX_ATTR_STRING && epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) {
-            text = attr.s;
-        }
-    }
-    return text;
-}
-
 /* One weight that a node names, from the source, verified. */
 static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
                                        const epctx_weight_ref *ref, epctx_tensor *out,
@@ -25106,7 +25108,7 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
                                         epctx_error *error)
 {
     const epctx_backend *b = loaded->backend;
-    epctx_str text = epctx__node_weights(&bound->view);
+    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
     epctx_str rest = text;
     epctx__weight_model *source = NULL;
     epctx_weight_ref ref;
