@@ -1219,8 +1219,10 @@ typedef struct epctx_preflight_in {
     size_t input_count;
     const char *const *eps;    /* short names of the EPs that write a binary */
     size_t ep_count;
-    const char *binary; /* file name that a group of sessions has chosen for the binary of the only
-                           EP; default [model]_[ep].bin */
+    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
+                           must exist; default [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
+                           stand there already: only clashes are looked for */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
@@ -2592,7 +2594,7 @@ typedef struct epctx_gen_report {
  * functions, too: the result needs no file of the source. Compatibility info and build stamp of
  * this EP are written, those of EPs without a node here removed.
  *
- * Outputs are checked before anything is compiled (EXISTS, PATH, NOT_FOUND for a missing folder);
+ * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
  * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
  * a model. Node sets must be such that no set depends on itself, also when the others are taken as
  * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
@@ -7967,7 +7969,6 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
         return status;
     }
     p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
     p.arena = arena;
     p.error = error;
     if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
@@ -7983,11 +7984,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     }
     status = epctx__preflight_names(&p, options, in, out);
     for (i = 0; status == EPCTX_OK && i < p.count; i++) {
+        bool joined = in->binary_joined && i + out->binary_count >= p.count;
+        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
         status = epctx__preflight_place(&p, i);
         if (status == EPCTX_OK) {
             status = epctx__preflight_clash(&p, i, in);
         }
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK && !joined) {
             status = epctx__preflight_write(&p, i, file);
         }
         if (status != EPCTX_OK) {
@@ -22914,45 +22917,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
     return memory;
 }
 
-/* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
-static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
-{
-    return epctx_output_check(
-        g->model->io, path,
-        g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
-}
-
-/* An output must replace neither the file that the model was read from nor one that it needs. */
-static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    const epctx__file *file;
-    const epctx__foreign *other;
-    char a[EPCTX_PATH_MAX];
-    char b[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    bool same = false;
-    epctx_error_clear(&ignored);
-    if (io->canonical_fn(io->user, path, a, sizeof a, &ignored) != EPCTX_OK) {
-        return EPCTX_OK; /* it does not exist yet */
-    }
-    if (g->model->path[0] != '\0' &&
-        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK) {
-        same = strcmp(a, b) == 0;
-    }
-    for (file = g->model->files; file != NULL && !same; file = file->next) {
-        same = strcmp(a, file->path) == 0;
-    }
-    for (other = g->foreign; other != NULL && !same; other = other->next) {
-        same = strcmp(a, other->path) == 0;
-    }
-    return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
-                             "'%s' belongs to the source model: it must not be overwritten by its "
-                             "own output",
-                             path)
-                : EPCTX_OK;
-}
-
 /* A file beside the EPContext model, or in a folder below. */
 static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
 {
@@ -22964,95 +22928,94 @@ static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *ou
                               : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
 }
 
+/* What epctx_preflight is to know of the options. */
+static epctx_options epctx__gen_options(const epctx__generation *g)
+{
+    epctx_options options;
+    epctx_options_init(&options, g->arena);
+    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
+    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    return options;
+}
+
 static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_str file = epctx_path_file(wanted);
-    epctx_status status;
-    if (wanted.size == 0) {
-        return epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                        sizeof r->context_path, g->error);
+    epctx_options options = epctx__gen_options(g);
+    epctx_status status =
+        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
-    /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
-    if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "context_file_path '%S' should not point to a folder: a file name "
-                            "with an extension is expected",
-                            &wanted);
-    }
-    return status;
+    return wanted.size > 0
+               ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
+               : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error);
 }
 
-static epctx_status epctx__gen_binary_path(epctx__generation *g)
+/* Every file that the source consists of. */
+static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
 {
-    char *name = (char *)epctx__gen_array(g, EPCTX_PATH_MAX, 1);
-    epctx_status status = name != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK && g->binary == NULL) {
-        if (g->opts->binary != NULL && g->opts->binary[0] != '\0') {
-            epctx_str part = epctx_str_of(g->opts->binary);
-            status = epctx__path_join(name, EPCTX_PATH_MAX, &part, 1, g->error);
-        } else {
-            status = epctx_path_binary(epctx_str_of(g->report->context_path),
-                                       epctx_str_of(g->backend->short_name), name, EPCTX_PATH_MAX,
-                                       g->error);
-        }
-        g->binary = name;
+    const epctx__file *file;
+    const epctx__foreign *other;
+    const char **inputs;
+    size_t count = 0;
+    for (file = g->model->files; file != NULL; file = file->next) {
+        count++;
     }
-    return status == EPCTX_OK
-               ? epctx__beside(g, epctx_str_of(g->binary), g->report->binary_path)
-               : status;
+    for (other = g->foreign; other != NULL; other = other->next) {
+        count++;
+    }
+    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
+    if (inputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (file = g->model->files; file != NULL; file = file->next) {
+        inputs[in->input_count++] = file->path;
+    }
+    for (other = g->foreign; other != NULL; other = other->next) {
+        inputs[in->input_count++] = other->path;
+    }
+    in->inputs = inputs;
+    return EPCTX_OK;
 }
 
-/* A file is begun and given up: what would fail after a long compile fails now. */
-static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    epctx_io_file probe;
-    epctx_status status = epctx__check_output(g, path);
-    if (status == EPCTX_OK) {
-        status = epctx__check_source(g, path);
-    }
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, path, &probe, g->error);
-    }
-    if (status == EPCTX_OK) {
-        io->abort_fn(io->user, &probe);
-    }
-    return status;
-}
-
+/* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
-    const char *paths[3];
-    size_t i, k;
-    epctx_status status = epctx__gen_context_path(g);
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__gen_binary_path(g);
+    epctx_options options = epctx__gen_options(g);
+    epctx_preflight_in in;
+    epctx_outputs out;
+    epctx_str binary;
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    in.io = g->model->io;
+    in.model_path = g->model->path;
+    in.eps = &g->backend->short_name;
+    in.ep_count = 1;
+    in.binary = g->joins ? g->binary : g->opts->binary;
+    in.binary_joined = g->joins;
+    status = epctx__gen_inputs(g, &in);
+    if (status == EPCTX_OK) {
+        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
     }
-    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
-        g->opts->initializers_file_name[0] != '\0') {
-        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    paths[0] = r->context_path;
-    paths[1] = r->binary_path;
-    paths[2] = r->initializers_path;
-    for (i = 0; i < 3; i++) {
-        /* The group's binary was checked by the session that named it. */
-        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || !g->joins)) {
-            status = epctx__check_target(g, paths[i]);
-        }
-        for (k = 0; status == EPCTX_OK && k < i; k++) {
-            if (paths[i][0] != '\0' && strcmp(paths[i], paths[k]) == 0) {
-                status = epctx_fail(g->error, EPCTX_ERR_PATH, "'%s' is the path of two outputs",
-                                    paths[i]);
-            }
-        }
+    if (out.binary_count > 0) {
+        binary = epctx_str_of(out.binaries[0]);
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
+        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
+                                                              : epctx_path_file(binary).data;
     }
-    return status;
+    return status == EPCTX_OK && out.initializers != NULL
+               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               r->initializers_path)
+               : status;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)

@@ -48,6 +48,7 @@ static epctx_status outputs_of(const epctx_model *model, const char *file, const
     epctx_options_init(&options, arena);
     options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = set->gen.context_file_path;
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = set->gen.embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = set->gen.initializers_file_name;
     options.values[EPCTX_OPTION_OVERWRITE] = set->gen.overwrite ? "1" : "0";
     memset(&in, 0, sizeof in);
     in.model_path = file;
@@ -74,6 +75,7 @@ static int dry_run(const epctx_model *model, const char *file, const settings *s
     if (status == EPCTX_OK) {
         printf("model          %s\n", out.model);
         printf("binary         %s\n", out.binary_count > 0 ? out.binaries[0] : "embedded");
+        if (out.initializers != NULL) printf("initializers   %s\n", out.initializers);
         puts("note           a dry run: nothing was compiled, nothing was written");
     }
     epctx_arena_free(&arena);
