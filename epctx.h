@@ -2544,6 +2544,18 @@ typedef struct epctx_node_set {
     size_t node_count;
 } epctx_node_set;
 
+/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
+ * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
+ * the source with epctx_io_buffers, and everything goes through its callbacks. */
+typedef struct epctx_writer {
+    void *user;
+    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
+     * name in whole, or not at all when it fails; then there is no EPContext model either. Called
+     * when all else is ready: an old model is gone, the new one is durable but not yet visible. */
+    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
+                             epctx_error *error);
+} epctx_writer;
+
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
@@ -2554,6 +2566,7 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
+    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
@@ -2583,7 +2596,7 @@ typedef struct epctx_gen_report {
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -22983,6 +22996,27 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     return EPCTX_OK;
 }
 
+/* A binary that a writer takes has a name and no place. */
+static epctx_status epctx__gen_written_name(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    epctx_str name = epctx_str_of(g->opts->binary);
+    epctx_status status;
+    if (g->build != NULL) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "a group's binary is a file: it has no writer");
+    }
+    status = name.size > 0 ? epctx_path_check(name, g->error)
+                           : epctx_path_binary(epctx_str_of(r->context_path),
+                                               epctx_str_of(g->backend->short_name),
+                                               r->binary_path, sizeof r->binary_path, g->error);
+    if (status == EPCTX_OK && name.size > 0) {
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
+    }
+    g->binary = r->binary_path;
+    return status;
+}
+
 /* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
@@ -22996,10 +23030,13 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     in.io = g->model->io;
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
-    in.ep_count = 1;
+    in.ep_count = g->opts->writer != NULL ? 0 : 1;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
     status = epctx__gen_inputs(g, &in);
+    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
+        status = epctx__gen_written_name(g);
+    }
     if (status == EPCTX_OK) {
         status = epctx_preflight(&options, &in, g->arena, &out, g->error);
     }
@@ -24200,6 +24237,9 @@ typedef struct epctx__commit {
     const epctx_hooks *hooks;
     epctx__commit_file *files;
     size_t count;
+    const epctx_writer *writer; /* takes the binary; NULL: it is among the files */
+    epctx_str name;
+    epctx_span binary;
 } epctx__commit;
 
 static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
@@ -24281,7 +24321,7 @@ static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
 /* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
 static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
 {
-    bool others = false;
+    bool others = c->writer != NULL;
     size_t i;
     for (i = 0; i < c->count; i++) {
         others = others || !c->files[i].is_model;
@@ -24297,6 +24337,14 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK && c->writer != NULL) {
+        status = c->writer->write_fn(c->writer->user, c->name, c->binary.data, c->binary.size,
+                                     c->error);
+        if (status != EPCTX_OK) {
+            epctx_fail(c->error, status, "the application could not take the context binary '%S'",
+                       &c->name);
+        }
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, true);
@@ -24334,7 +24382,11 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx__output *out;
     epctx_status status =
         epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
-    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
+    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
+        c.writer = g->opts->writer;
+        c.name = epctx_str_of(g->report->binary_path);
+        c.binary = binary;
+    } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
         status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
     }
     if (status == EPCTX_OK && g->moved != NULL) {
