@@ -41,7 +41,7 @@ LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
-ORT_TESTS    := tests/test_plugin.c
+ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
 # The fuzzers take longest, so they start first.
@@ -100,8 +100,8 @@ test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
 ## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
-matrix: deps-plugin deps-matrix build/epctx build/tests/test_plugin $(PLUGINS:%=build/%) \
-        $(call programs_of,$(MORE_PLATFORMS))
+matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
+        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS))
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    tests/windows.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
