@@ -459,7 +459,12 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
     file.data = (const char *)name.data;
     file.size = name.size;
     if (session->buffers.read_fn) {
-        failed = open_given(l, file, context, shared);
+        /* The name comes from the model, so from anybody: the application must not be talked into
+         * a path out of its folder. */
+        status = epctx_path_check(file, &error);
+        if (status != EPCTX_OK) epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
+        failed = status == EPCTX_OK ? open_given(l, file, context, shared)
+                                    : ep_load_status(session->api, status, &error);
         epctx_buffer_free(&name);
         return failed;
     }

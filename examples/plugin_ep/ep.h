@@ -109,13 +109,18 @@ struct ep_options {
 /* The two kinds of memory that the virtual NPU has. */
 enum { EP_MEMORY_DEVICE, EP_MEMORY_HOST, EP_MEMORY_COUNT };
 
+typedef struct ep_allocator ep_allocator;
+typedef struct ep_transfer ep_transfer;
+
 typedef struct ep_factory {
     OrtEpFactory ort; /* first: ORT's pointer is ours */
     ep_api api;
     const ep_device *device;
     const OrtLogger *logger;
     OrtHardwareDevice *virtual_npu; /* owned; NULL unless the application allows virtual devices */
-    OrtMemoryInfo *memory[EP_MEMORY_COUNT]; /* owned; NULL without a virtual NPU */
+    OrtMemoryInfo *memory[EP_MEMORY_COUNT];         /* owned; NULL without a virtual NPU */
+    _Atomic(ep_allocator *) spare[EP_MEMORY_COUNT]; /* made beforehand */
+    ep_transfer *transfer;
 } ep_factory;
 
 /* ORT's named-buffer callbacks; NULL: files. */

@@ -288,7 +288,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     for (i = 0; i < node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
-        if (taken_by && *taken_by) take[i] = 0;
+        /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
+        if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
+            take[i] = 0;
+        }
     }
     options_init(&ep, api, session->config, session->factory->device->ep_name);
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
