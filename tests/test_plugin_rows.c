@@ -362,10 +362,11 @@ TEST(data_layout)
 
 /* ------------------------------------------------------------------ memory */
 
-/* Runs `body` with the plugin registered so that it has its virtual NPU. */
-static void with_npu(void (*body)(const OrtEpDevice *))
+/* Runs `body` with the plugin registered so that it has its virtual NPU, with memory when `memory`. */
+static void with_npu(bool memory, void (*body)(const OrtEpDevice *))
 {
     const OrtEpDevice *device;
+    if (memory && ort_version < 27) SKIP("the NPU has memory of its own since ONNX Runtime 1.27");
     CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
     CHECK_ORT(register_library("rows.virtual", ep->library));
     device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
@@ -451,7 +452,7 @@ static void shared_memory(const OrtEpDevice *device)
 
 TEST(memory_of_the_factory)
 {
-    with_npu(shared_memory);
+    with_npu(true, shared_memory);
 }
 
 /* A CPU tensor of six floats 0, 1, 2, ... or of device memory. */
@@ -525,7 +526,7 @@ static void session_memory(const OrtEpDevice *device)
 
 TEST(memory_of_a_session)
 {
-    with_npu(session_memory);
+    with_npu(true, session_memory);
 }
 
 /* A session whose tensors do not fit fails with an error. */
@@ -552,7 +553,7 @@ static void too_little_memory(const OrtEpDevice *device)
 
 TEST(memory_limit)
 {
-    with_npu(too_little_memory);
+    with_npu(true, too_little_memory);
 }
 
 /* Nodes of the CPU between those of the NPU: ORT copies back and forth. */
@@ -576,7 +577,7 @@ static void beside_the_cpu(const OrtEpDevice *device)
 
 TEST(memory_beside_the_cpu)
 {
-    with_npu(beside_the_cpu);
+    with_npu(true, beside_the_cpu);
 }
 
 /* ----------------------------------------------------------------- streams */
@@ -614,7 +615,7 @@ static void outside_streams(const OrtEpDevice *device)
 
 TEST(stream_outside_a_session)
 {
-    with_npu(outside_streams);
+    with_npu(true, outside_streams);
 }
 
 /* A session on the NPU gets a stream of its own, which is flushed and released. */
@@ -649,7 +650,7 @@ static void inside_streams(const OrtEpDevice *device)
 
 TEST(stream_of_a_session)
 {
-    with_npu(inside_streams);
+    with_npu(true, inside_streams);
 }
 
 /* ---------------------------------------------------------------- hardware */
@@ -687,7 +688,7 @@ TEST(hardware_details)
     char file[PATH_MAX + 64];
     snprintf(file, sizeof file, "%s/%s", plugins, subjects[ep == &subjects[0] ? 1 : 0].library);
     if (access(file, R_OK) != 0) SKIP("%s is not built", file);
-    with_npu(hardware);
+    with_npu(false, hardware);
 }
 
 /* The functions that ORT does not call, or calls with what it was given only: called here as ORT
@@ -973,7 +974,7 @@ static bool whole_life(void)
     bool ok = register_library("oom.virtual", "libtoy_oom_ep.so");
     if (!ok) return false;
     device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
-    if (device) {
+    if (device && ort_version >= 27) {
         ok = ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream));
         if (stream) ort->ReleaseSyncStream(stream);
     }
@@ -1007,7 +1008,7 @@ TEST(out_of_memory)
     }
     CHECK_ORT(oom_close(&oom));
     CHECK(!more && ok, "expected the undisturbed round to work: %s", ort_text);
-    CHECK(n > 40, "only %ld allocations", n);
+    CHECK(n > 20, "only %ld allocations", n);
     printf("note %ld allocations failed in turn\n", n - 2);
 }
 

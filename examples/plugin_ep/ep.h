@@ -37,6 +37,12 @@ typedef struct ep_api {
 /* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
  * with 1.29.0): bodies stay on the CPU. */
 #define EP_BODIES_API 29
+/* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
+#define EP_COMPILE_ONLY_API 29
+/* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
+ * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU has
+ * the machine's memory, and no streams. */
+#define EP_MEMORY_API 27
 
 #if defined(__GNUC__)
 #define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))

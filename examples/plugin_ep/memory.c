@@ -330,6 +330,7 @@ static OrtStatus *make_transfer(ep_factory *factory)
 OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device)
 {
     size_t i;
+    if (factory->api.version < EP_MEMORY_API) return NULL;
     EP_TRY(make_info(factory, EP_MEMORY_DEVICE, "memory", OrtDeviceMemoryType_DEFAULT));
     EP_TRY(make_info(factory, EP_MEMORY_HOST, "host memory", OrtDeviceMemoryType_HOST_ACCESSIBLE));
     EP_TRY(make_transfer(factory));

@@ -59,9 +59,14 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
     session->context_path = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
     session->prefix = epctx_option_text(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
     if (status == EPCTX_OK) {
+        epctx_options asked = *options;
+        /* Older compile APIs do not say that they are it, and name the binary without extension. */
+        if (session->api->version < EP_COMPILE_ONLY_API) {
+            asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
+        }
         /* The model is not known yet: Compile sees whether it came from memory. */
         status = epctx_options_check(
-            options, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
+            &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
     }
     if (status == EPCTX_OK && session->generate &&
         epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
