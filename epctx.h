@@ -20785,7 +20785,10 @@ static bool epctx__repair_types(epctx__repair *r)
         outputs = epctx_node_outputs(&node);
         while (epctx_next_str(&outputs, &name)) {
             uint32_t elem = epctx_map_get(&wanted, name);
-            if (elem != EPCTX_MAP_NONE && !epctx__repair_type(r, &t, &node, name, elem)) {
+            /* Once, also where two nodes give it. */
+            if (elem != EPCTX_MAP_NONE &&
+                (!epctx__repair_type(r, &t, &node, name, elem) ||
+                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
                 return false;
             }
         }
