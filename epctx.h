@@ -5108,17 +5108,20 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
                       : epctx__no_view();
 }
 
+/* Everything but the value is known from opening: in a file that somebody changes while it is mapped
+ * the bytes may be others by now. */
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
+    field->number = slot->number;
+    field->wire = slot->wire;
+    field->value = 0;
+    field->body = epctx__no_view();
     if (slot->wire == EPCTX_WIRE_LEN) {
-        field->number = slot->number;
-        field->wire = EPCTX_WIRE_LEN;
-        field->value = 0;
         field->body = epctx__slot_view(slot);
-        return;
+    } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+        field->value = t.value;
     }
-    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), slot, field);
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
@@ -12753,7 +12756,7 @@ static unsigned epctx__tag_size(const epctx_slot *slot)
     if (slot->split) {
         return epctx__varint_size((uint64_t)slot->number << 3);
     }
-    while (slot->data[size - 1] >= 0x80) {
+    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) {
         size++;
     }
     return size;
