@@ -307,7 +307,18 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_OTHER /* pipe, device, socket */
 } epctx_file_kind;
 
-/* A whole file in memory, read-only. `handle` belongs to the io. */
+/* A whole file in memory, read-only. `handle` belongs to the io.
+ *
+ * A mapping is the file itself: what another process writes into the file shows in it, and where it
+ * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
+ * mapped file). No check can prevent that, only memory of our own can. So:
+ * - Files are replaced, never written in place (create_fn, commit_fn): who replaces a file as this
+ *   library and every decent tool does disturbs no mapping.
+ * - Context binaries, which a backend checks once and then trusts, are read into memory: what was
+ *   checked is what runs. EPCTX_PATH_IN_PLACE leaves them mapped.
+ * - Models and external data are mapped. Bytes that change under an open model can change what is
+ *   read and written, but no access leaves the mapping.
+ * - Where others may cut files, use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
@@ -370,12 +381,20 @@ typedef struct epctx_io {
      * `path` (a file that is made for it), and takes it. It ends with unlock_fn or the process. */
     epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
     void (*unlock_fn)(void *user, epctx_io_file *lock);
+    /* May be NULL: mapped files do not change. As map_inside_fn, but into memory that nobody else
+     * can change; unmap_fn gives it back. EPCTX_ERR_IO when the file changed meanwhile. */
+    epctx_status (*read_inside_fn)(void *user, const char *root, const char *name,
+                                   epctx_mapping *out, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
  * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
  * source of an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
+/* The same, but every file is read into memory instead of being mapped. What others do to it
+ * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
+ * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
+EPCTX_API const epctx_io *epctx_io_private(void);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
  * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
@@ -472,7 +491,8 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
-    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE, for every file the model names */
+    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE, for every file the model
+                            names */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -1041,6 +1061,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
+/* A context binary that is loaded stays in the mapped file, or inside the mapped model, instead of
+ * being read: no time and no memory for a copy. Only for folders that nobody else writes to, and
+ * for a backend that copies what it checks (see epctx_mapping). */
+#define EPCTX_PATH_IN_PLACE 2u
 /* As epctx_path_resolve, with flags. */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
@@ -2390,7 +2414,8 @@ typedef struct epctx_backend {
     /* Appends the context binary to `out` and releases `build`, also on failure. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` stays valid and unchanged until unload_fn; it is hostile. */
+    /* `binary` stays valid and, without EPCTX_PATH_IN_PLACE, unchanged until unload_fn; it is
+     * hostile. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
     /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
@@ -2622,6 +2647,7 @@ typedef struct epctx_loaded {
     size_t context_count;
     const epctx_io *io;
     uint32_t path_flags;
+    bool embedded_changes; /* embedded contexts are in a mapped file */
     epctx_reader reader;
     const epctx_profile *profile;
     const struct epctx__sharing *sharing;
@@ -2848,6 +2874,20 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #endif
 #if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
+#endif
+/* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
+#if defined(MAP_ANONYMOUS)
+#define EPCTX__MAP_ANONYMOUS MAP_ANONYMOUS
+#elif defined(MAP_ANON)
+#define EPCTX__MAP_ANONYMOUS MAP_ANON
+#elif defined(__linux__) && (defined(__mips__) || defined(__xtensa__))
+#define EPCTX__MAP_ANONYMOUS 0x800
+#elif defined(__linux__) && (defined(__alpha__) || defined(__hppa__))
+#define EPCTX__MAP_ANONYMOUS 0x10
+#elif defined(__linux__)
+#define EPCTX__MAP_ANONYMOUS 0x20
+#else
+#define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
 #endif
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
@@ -3460,6 +3500,11 @@ EPCTX_API const epctx_io *epctx_io_files(void)
     return NULL;
 }
 
+EPCTX_API const epctx_io *epctx_io_private(void)
+{
+    return NULL;
+}
+
 #elif defined(_WIN32)
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
@@ -3562,7 +3607,44 @@ static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, e
     return EPCTX_ERR_IO;
 }
 
-static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mapping *out,
+/* Fills memory of the process's own, which is given back like a view of the file. */
+static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t size,
+                                       epctx_mapping *out, epctx_error *error)
+{
+    HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE,
+                                        (DWORD)(size >> 32), (DWORD)(size & 0xffffffffu), NULL);
+    char *to = section == NULL ? NULL : (char *)MapViewOfFile(section, FILE_MAP_WRITE, 0, 0, 0);
+    epctx_status status = EPCTX_OK;
+    uint64_t at = 0;
+    if (to == NULL) {
+        status = epctx__io_error(error, "find memory for", path);
+    }
+    while (status == EPCTX_OK && at < size) {
+        DWORD part = size - at < 0x40000000 ? (DWORD)(size - at) : 0x40000000;
+        DWORD count = 0;
+        if (!ReadFile(file, to + at, part, &count, NULL)) {
+            status = epctx__io_error(error, "read", path);
+        } else if (count == 0) {
+            status = epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
+            epctx_blame(error, path, NULL, NULL);
+        }
+        at += count;
+    }
+    if (section != NULL) {
+        CloseHandle(section);
+    }
+    if (status == EPCTX_OK) {
+        out->handle = to;
+        out->data = (const uint8_t *)to;
+        out->size = (size_t)size;
+    } else if (to != NULL) {
+        UnmapViewOfFile(to);
+    }
+    return status;
+}
+
+/* The file, or what is in it now. */
+static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, epctx_mapping *out,
                                       epctx_error *error)
 {
     epctx_file_kind kind;
@@ -3580,6 +3662,9 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mappi
         epctx_blame(error, path, NULL, NULL);
         return EPCTX_ERR_LIMIT;
     }
+    if (copy) {
+        return epctx__read_handle(file, path, size, out, error);
+    }
     section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
     if (section != NULL) {
         out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)size);
@@ -3596,15 +3681,14 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mappi
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
+                                     epctx_error *error)
 {
     HANDLE file;
     epctx_status status = epctx__open(path, GENERIC_READ, &file, error);
-    (void)user;
     memset(out, 0, sizeof *out);
     if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, out, error);
+        status = epctx__map_handle(file, path, copy, out, error);
         CloseHandle(file);
     }
     return status;
@@ -3687,8 +3771,8 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
 }
 
 /* Opens, and looks afterwards where the file really is. */
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
+                                            epctx_mapping *out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
@@ -3697,7 +3781,6 @@ static epctx_status epctx__file_map_inside(void *user, const char *root, const c
     size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
     HANDLE file;
     epctx_status status;
-    (void)user;
     memset(out, 0, sizeof *out);
     if (root_size + slash + name_size >= sizeof path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
@@ -3715,7 +3798,7 @@ static epctx_status epctx__file_map_inside(void *user, const char *root, const c
         status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
     }
     if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, out, error);
+        status = epctx__map_handle(file, path, copy, out, error);
     }
     CloseHandle(file);
     return status;
@@ -3982,8 +4065,53 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
     return status;
 }
 
-/* Maps an open file and closes it. */
-static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mapping *out,
+static uint64_t epctx__nanoseconds(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t epctx__written(const struct stat *info)
+{
+#if defined(__APPLE__)
+    return epctx__nanoseconds(info->st_mtimespec);
+#else
+    return epctx__nanoseconds(info->st_mtim);
+#endif
+}
+
+/* The bytes of a file as it is now. */
+static epctx_status epctx__read_descriptor(int fd, const struct stat *before, void *out,
+                                           const char *path, epctx_error *error)
+{
+    uint64_t size = (uint64_t)before->st_size;
+    uint64_t at = 0;
+    struct stat after;
+    while (at < size) {
+        ssize_t n = pread(fd, (char *)out + at, size - at < 0x40000000 ? (size_t)(size - at)
+                                                                       : 0x40000000,
+                          (off_t)at);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return epctx__io_error(error, "read", path);
+        }
+        if (n == 0) {
+            break; /* shorter than it was */
+        }
+        at += (uint64_t)n;
+    }
+    if (at < size || fstat(fd, &after) != 0 || after.st_size != before->st_size ||
+        epctx__written(&after) != epctx__written(before)) {
+        epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_IO;
+    }
+    return EPCTX_OK;
+}
+
+/* Maps an open file, or reads it into memory of the same kind, and closes it. */
+static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, epctx_mapping *out,
                                           epctx_error *error)
 {
     struct stat info;
@@ -3999,28 +4127,34 @@ static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mappin
                             (uint64_t)info.st_size);
         epctx_blame(error, path, NULL, NULL);
     } else if (info.st_size > 0) {
-        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *data = copy ? mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+                          : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) {
-            status = epctx__io_error(error, "map", path);
-        } else {
+            status = epctx__io_error(error, copy ? "find memory for" : "map", path);
+        } else if (copy) {
+            status = epctx__read_descriptor(fd, &info, data, path, error);
+        }
+        if (status == EPCTX_OK) {
             out->data = (const uint8_t *)data;
             out->size = (size_t)info.st_size;
             out->handle = data;
+        } else if (data != MAP_FAILED) {
+            munmap(data, (size_t)info.st_size);
         }
     }
     close(fd);
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
+                                     epctx_error *error)
 {
     /* A pipe must not block us before we see that it is one. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    (void)user;
     memset(out, 0, sizeof *out);
     return fd < 0 ? epctx__io_error(error, "open", path)
-                  : epctx__map_descriptor(fd, path, out, error);
+                  : epctx__map_descriptor(fd, path, copy, out, error);
 }
 
 /* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
@@ -4050,18 +4184,17 @@ static int epctx__open_below(int fd, const char *name)
     return -1;
 }
 
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
+                                            epctx_mapping *out, epctx_error *error)
 {
     int fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    (void)user;
     memset(out, 0, sizeof *out);
     fd = fd < 0 ? -1 : epctx__open_below(fd, name);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
     }
     return fd < 0 ? epctx__io_error(error, "open", name)
-                  : epctx__map_descriptor(fd, name, out, error);
+                  : epctx__map_descriptor(fd, name, copy, out, error);
 }
 
 static void epctx__file_unmap(void *user, epctx_mapping *mapping)
@@ -4285,11 +4418,6 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-static uint64_t epctx__nanoseconds(struct timespec time)
-{
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
                                       uint64_t *changed, epctx_error *error)
 {
@@ -4298,11 +4426,10 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
     if (stat(path, &info) != 0) {
         return epctx__io_error(error, "examine", path);
     }
+    *written = epctx__written(&info);
 #if defined(__APPLE__)
-    *written = epctx__nanoseconds(info.st_mtimespec);
     *changed = epctx__nanoseconds(info.st_ctimespec);
 #else
-    *written = epctx__nanoseconds(info.st_mtim);
     *changed = epctx__nanoseconds(info.st_ctim);
 #endif
     return EPCTX_OK;
@@ -4352,30 +4479,70 @@ static void epctx__file_unlock(void *user, epctx_io_file *lock)
 
 #ifndef EPCTX_NO_STDIO
 
+static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
+                                    epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take(path, false, out, error);
+}
+
+static epctx_status epctx__file_read(void *user, const char *path, epctx_mapping *out,
+                                     epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take(path, true, out, error);
+}
+
+static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
+                                           epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take_inside(root, name, false, out, error);
+}
+
+static epctx_status epctx__file_read_inside(void *user, const char *root, const char *name,
+                                            epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take_inside(root, name, true, out, error);
+}
+
+#define EPCTX__FILES(map_fn, map_inside_fn, read_inside_fn)                                        \
+    {NULL,                                                                                         \
+     map_fn,                                                                                       \
+     epctx__file_unmap,                                                                            \
+     epctx__file_stat,                                                                             \
+     epctx__file_canonical,                                                                        \
+     epctx__file_create,                                                                           \
+     epctx__file_write,                                                                            \
+     epctx__file_sync,                                                                             \
+     epctx__file_commit,                                                                           \
+     epctx__file_abort,                                                                            \
+     epctx__file_remove,                                                                           \
+     epctx__file_sync_folder,                                                                      \
+     map_inside_fn,                                                                                \
+     epctx__file_link,                                                                             \
+     epctx__file_list,                                                                             \
+     epctx__file_times,                                                                            \
+     epctx__file_lock,                                                                             \
+     epctx__file_unlock,                                                                           \
+     read_inside_fn}
+
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
-    static const epctx_io files = {
-        NULL,
-        epctx__file_map,
-        epctx__file_unmap,
-        epctx__file_stat,
-        epctx__file_canonical,
-        epctx__file_create,
-        epctx__file_write,
-        epctx__file_sync,
-        epctx__file_commit,
-        epctx__file_abort,
-        epctx__file_remove,
-        epctx__file_sync_folder,
-        epctx__file_map_inside,
-        epctx__file_link,
-        epctx__file_list,
-        epctx__file_times,
-        epctx__file_lock,
-        epctx__file_unlock,
-    };
+    static const epctx_io files =
+        EPCTX__FILES(epctx__file_map, epctx__file_map_inside, epctx__file_read_inside);
     return &files;
 }
+
+EPCTX_API const epctx_io *epctx_io_private(void)
+{
+    static const epctx_io files =
+        EPCTX__FILES(epctx__file_read, epctx__file_read_inside, NULL);
+    return &files;
+}
+
+#undef EPCTX__FILES
 
 #endif /* EPCTX_NO_STDIO */
 
@@ -5108,17 +5275,20 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
                       : epctx__no_view();
 }
 
+/* Everything but the value is known from opening: in a file that somebody changes while it is mapped
+ * the bytes may be others by now. */
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
+    field->number = slot->number;
+    field->wire = (epctx_wire)slot->wire;
+    field->value = 0;
+    field->body = epctx__no_view();
     if (slot->wire == EPCTX_WIRE_LEN) {
-        field->number = slot->number;
-        field->wire = EPCTX_WIRE_LEN;
-        field->value = 0;
         field->body = epctx__slot_view(slot);
-        return;
+    } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+        field->value = t.value;
     }
-    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), slot, field);
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
@@ -7124,9 +7294,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
     return epctx_path_find(io, folder, name, 0, out, capacity, error);
 }
 
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error)
+/* Mapped, or read where mapped files may change. */
+static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx_str name,
+                                     uint32_t flags, bool copy, epctx_mapping *out, char *path,
+                                     size_t capacity, epctx_error *error)
 {
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
@@ -7143,13 +7314,33 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     }
     inside = full + strlen(root);
     inside += epctx__is_separator(*inside) ? 1 : 0;
-    status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
-                                       : io->map_fn(io->user, full, out, error);
+    if (copy && io->read_inside_fn != NULL) {
+        status = io->read_inside_fn(io->user, root, inside, out, error);
+    } else {
+        status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
+                                           : io->map_fn(io->user, full, out, error);
+    }
     if (status == EPCTX_OK && out->size == 0) {
         io->unmap_fn(io->user, out);
         status = epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      size_t capacity, epctx_error *error)
+{
+    return epctx__path_take(io, folder, name, flags, false, out, path, capacity, error);
+}
+
+/* A context binary for a backend. */
+static epctx_status epctx__path_binary_bytes(const epctx_io *io, epctx_str folder, epctx_str name,
+                                             uint32_t flags, epctx_mapping *out,
+                                             epctx_error *error)
+{
+    return epctx__path_take(io, folder, name, flags, (flags & EPCTX_PATH_IN_PLACE) == 0, out, NULL,
+                            0, error);
 }
 
 /* File name without the extension; a leading dot is part of the name. */
@@ -12755,7 +12946,7 @@ static unsigned epctx__tag_size(const epctx_slot *slot)
     if (slot->split) {
         return epctx__varint_size((uint64_t)slot->number << 3);
     }
-    while (slot->data[size - 1] >= 0x80) {
+    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) {
         size++;
     }
     return size;
@@ -20787,7 +20978,10 @@ static bool epctx__repair_types(epctx__repair *r)
         outputs = epctx_node_outputs(&node);
         while (epctx_next_str(&outputs, &name)) {
             uint32_t elem = epctx_map_get(&wanted, name);
-            if (elem != EPCTX_MAP_NONE && !epctx__repair_type(r, &t, &node, name, elem)) {
+            /* Once, also where two nodes give it. */
+            if (elem != EPCTX_MAP_NONE &&
+                (!epctx__repair_type(r, &t, &node, name, elem) ||
+                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
                 return false;
             }
         }
@@ -24365,6 +24559,7 @@ typedef struct epctx__context {
     epctx_span payload;
     epctx_mapping mapping;
     bool mapped;
+    void *copy;    /* of an embedded payload, or NULL */
     void *context; /* NULL: the workspace has it */
 } epctx__context;
 
@@ -24410,6 +24605,28 @@ static void epctx__context_unmap(epctx_loaded *loaded, epctx__context *c)
         loaded->io->unmap_fn(loaded->io->user, &c->mapping);
     }
     c->mapped = false;
+    if (c->copy != NULL) {
+        loaded->arena.allocator.free_fn(loaded->arena.allocator.user, c->copy);
+    }
+    c->copy = NULL;
+}
+
+/* An embedded payload out of a model in a mapped file, which somebody else might change between
+ * the backend's check and its use. */
+static epctx_status epctx__load_own_bytes(epctx_loaded *loaded, epctx__context *c,
+                                          epctx_error *error)
+{
+    const epctx_allocator *allocator = &loaded->arena.allocator;
+    if (!loaded->embedded_changes) {
+        return EPCTX_OK;
+    }
+    c->copy = allocator->alloc_fn(allocator->user, c->payload.size);
+    if (c->copy == NULL) {
+        return epctx__nomem(error, c->payload.size);
+    }
+    memcpy(c->copy, c->payload.data, c->payload.size);
+    c->payload.data = (const uint8_t *)c->copy;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
@@ -24437,8 +24654,8 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
     if (loaded->reader.read_fn != NULL) {
         status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
     } else {
-        status = epctx_path_map(loaded->io, wanted->folder, wanted->name, loaded->path_flags,
-                                &c->mapping, NULL, 0, error);
+        status = epctx__path_binary_bytes(loaded->io, wanted->folder, wanted->name,
+                                          loaded->path_flags, &c->mapping, error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -24485,7 +24702,8 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "is empty: main_context 1 and embed_mode 1 need the payload here");
         }
-        return epctx__load_bytes(loaded, c, error);
+        status = epctx__load_own_bytes(loaded, c, error);
+        return status == EPCTX_OK ? epctx__load_bytes(loaded, c, error) : status;
     }
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
@@ -24721,6 +24939,9 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
+    loaded->embedded_changes = model->mapping.handle != NULL && model->io != NULL &&
+                               model->io->read_inside_fn != NULL &&
+                               (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     loaded->profile = opts->profile;
     if (opts->reader != NULL) {
         loaded->reader = *opts->reader;
@@ -25290,8 +25511,8 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
                  ? EPCTX_OK
                  : epctx__nomem(error, entry->arena.missing);
     if (status == EPCTX_OK) {
-        status = epctx_path_map(binary->io, binary->folder, binary->name, binary->path_flags,
-                                &entry->mapping, NULL, 0, error);
+        status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name,
+                                          binary->path_flags, &entry->mapping, error);
     }
     bytes.data = entry->mapping.data;
     bytes.size = entry->mapping.size;
