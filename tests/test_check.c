@@ -94,6 +94,7 @@ typedef struct spec {
     bool no_info;   /* no value_info for a */
     bool no_import; /* com.microsoft is not imported */
     bool no_base;   /* the folder of the model is not known */
+    bool no_title;  /* the graph has no name */
     void (*node_fn)(bytes *node);
     void (*graph_fn)(bytes *graph);
     void (*model_fn)(bytes *model);
@@ -138,7 +139,7 @@ static bytes make(const spec *s)
 {
     static const int64_t dims[] = {1, 4, -1};
     bytes graph = {0}, model;
-    put_str(&graph, 2, "g");
+    if (!s->no_title) put_str(&graph, 2, "g");
     add_part(&graph, &s->first, "n", "x", s->two ? "a" : "y", s->node_fn);
     if (s->two) add_part(&graph, &s->second, "m", "a", "y", NULL);
     add_value(&graph, GRAPH_INPUT, "x", s->elem != 0 ? s->elem : 1, s->dynamic ? NULL : dims);
@@ -328,6 +329,11 @@ static void compat_other(bytes *model)
 static void compat_mine(bytes *model)
 {
     metadata(model, "ep_compatibility_info.MyEP", "x");
+}
+
+static void metadata_latin(bytes *model)
+{
+    metadata(model, "author", "J\xfcrgen");
 }
 
 static void compat_qnn_bad(bytes *model)
@@ -536,6 +542,12 @@ static const rule_case cases[] = {
      NULL,
      {.first = {.main = "0", .cache = ABSENT}},
      {.two = true, .second = {.main = "0", .cache = ABSENT}}},
+    /* A context that a secondary node has itself is not one that it may read. */
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0"}}, {.two = true, .second = {.main = "0"}}},
+    {EPCTX_RULE_NO_MAIN,
+     NULL,
+     {.first = {.main = "0", .source = QNN_SOURCE, .embed = "0", .cache = "good.bin"}},
+     {.first = {.main = "0", .source = "NvTensorRTRTXExecutionProvider"}}},
     {EPCTX_RULE_NO_CONTEXT, NULL, {.first = {.cache = ABSENT}}, {.two = false}},
     {EPCTX_RULE_NO_PAYLOAD,
      "qnn",
@@ -667,6 +679,12 @@ static const rule_case cases[] = {
     {EPCTX_RULE_DOUBLED_INFO, NULL, {.graph_fn = info_twice}, {.two = false}},
     {EPCTX_RULE_IR_VERSION, NULL, {.model_fn = ir_99}, {.two = false}},
     {EPCTX_RULE_NOT_UTF8, NULL, {.first = {.name = "\xff"}}, {.first = {.name = "\xc3\xa4"}}},
+    {EPCTX_RULE_NOT_UTF8, NULL, {.first = {.outputs = "y,\xc0\xaf"}},
+     {.first = {.outputs = "y,\xc3\xa4"}}},
+    {EPCTX_RULE_NOT_UTF8, NULL, {.model_fn = metadata_latin}, {.model_fn = compat_mine}},
+    {EPCTX_RULE_NO_GRAPH_NAME, NULL, {.no_title = true}, {.two = false}},
+    {EPCTX_RULE_NO_GRAPH_NAME, NULL, {.graph_fn = ghost_in_body},
+     {.model_fn = function_with_import}},
     {EPCTX_RULE_DOTS,
      "qnn_plugin",
      {.first = {.source = "QNN", .embed = "0", .cache = "a..b.bin"}},
