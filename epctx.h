@@ -8587,7 +8587,7 @@ static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, ep
     }
     file = (epctx_dependency *)f->list + at;
     file->users++;
-    file->required = file->required || required;
+    file->required = file->required || (required && !f->optional);
     return file;
 }
 
@@ -8804,7 +8804,7 @@ static bool epctx__files_tensor(epctx__files *f, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", !f->optional) != NULL;
+                                               tensor.name, "location", true) != NULL;
 }
 
 /* A sparse tensor is two tensors. */
@@ -8901,10 +8901,12 @@ static bool epctx__files_model(epctx__files *f)
     epctx_view function;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
+        f->optional = walk.in_training;
         if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
             return false;
         }
     }
+    f->optional = false;
     if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
         return false;
     }
@@ -10146,9 +10148,7 @@ static void epctx__lint_party_node(epctx__lint *l, epctx__party *party, size_t i
     }
     if (party->mains == 0) {
         epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
-                   "is 0, but no node of source '%S' has main_context 1%s", &node->source,
-                   judged->context ? ": nobody reads the context that is here"
-                                   : " and a context");
+                   "is 0, but no node of source '%S' has main_context 1", &node->source);
     } else if (!judged->context && node->embed_mode == 1 &&
                (profile->traits & EPCTX_EMBED_ONE) != 0) {
         epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",

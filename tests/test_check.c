@@ -4,6 +4,7 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "build.h"
+#include "rich.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -916,13 +917,135 @@ TEST(sizes)
     }
 }
 
+/* -- the model with everything -- */
+
+/* Every file is there but `missing`, which says so itself. */
+static epctx_status rich_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+                              epctx_error *error)
+{
+    (void)user;
+    (void)error;
+    *kind = strstr(path, "missing") != NULL ? EPCTX_FILE_NONE : EPCTX_FILE_REGULAR;
+    *size = 40;
+    return EPCTX_OK;
+}
+
+static epctx_status rich_canonical(void *user, const char *path, char *out, size_t capacity,
+                                   epctx_error *error)
+{
+    size_t size = strlen(path);
+    (void)user;
+    (void)error;
+    snprintf(out, capacity, "%.*s", (int)(path[size - 1] == '/' ? size - 1 : size), path);
+    return EPCTX_OK;
+}
+
+static epctx_io rich_io(void)
+{
+    epctx_io io = *epctx_io_files();
+    io.stat_fn = rich_stat;
+    io.canonical_fn = rich_canonical;
+    io.list_fn = fake_list;
+    return io;
+}
+
+/* What lint, state and files say of the model, in `text`. Memory from `allocator`. */
+static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, findings *f,
+                               char *text, size_t room)
+{
+    bytes b = rich_model(noise);
+    epctx_io io = rich_io();
+    epctx_open_opts open;
+    epctx_check_opts opts;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    epctx_state state;
+    epctx_status status;
+    epctx_error error;
+    size_t count = 0, i;
+    memset(&open, 0, sizeof open);
+    memset(&opts, 0, sizeof opts);
+    memset(f, 0, sizeof *f);
+    open.io = &io;
+    opts.context_file_path = "/m/model_ctx.onnx";
+    opts.external_folder = "/m";
+    opts.allocator = allocator;
+    text[0] = '\0';
+    epctx_arena_init(&arena, allocator);
+    epctx_model_open_memory(&model, b.data, b.size, &open, NULL);
+    status = epctx_lint(&model, &opts, collect, f, NULL, &error);
+    if (status == EPCTX_OK) status = epctx_model_state(&model, &arena, &state, &error);
+    if (status == EPCTX_OK)
+        status = epctx_model_files(&model, &opts, &arena, &files, &count, &error);
+    if (status == EPCTX_OK)
+        snprintf(text, room, "%d ep %d other %d weightless %d makers %d:", (int)state.ep_nodes,
+                 (int)state.other_nodes, (int)state.weightless_inputs, (int)state.maker_count,
+                 (int)state.compat_count);
+    for (i = 0; i < count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, room - used, " %.*s%s", (int)files[i].name.size, files[i].name.data,
+                 files[i].required ? "" : "?");
+    }
+    epctx_arena_free(&arena);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    return status;
+}
+
+TEST(the_model_with_everything)
+{
+    static findings f, with_noise;
+    char text[1000], noisy[1000], ids[400] = "";
+    const char *at;
+    size_t i;
+    CHECK_INT(judge_rich(false, NULL, &f, text, sizeof text), EPCTX_OK);
+    CHECK_INT(judge_rich(true, NULL, &with_noise, noisy, sizeof noisy), EPCTX_OK);
+    CHECK_STR(noisy, text);
+    CHECK_STR(text, "5 ep 17 other 1 weightless 3 makers 1: model_qnn.bin from.onnx? qnn_op_trace.json? "
+                    "net_schematic.bin? model.xml model.bin training.bin? weights.bin sparse.bin "
+                    "attr.bin body.bin start.bin?");
+    for (i = 0; i < EPCTX_RULE_COUNT; i++)
+        CHECK(f.count[i] == with_noise.count[i], "%s: found %u times, with unknown fields %u",
+              epctx_rule_of((epctx_rule)i).id, f.count[i], with_noise.count[i]);
+    CHECK_STR(f.text, with_noise.text);
+    for (at = f.text; (at = strchr(at, '[')) != NULL; at++)
+        if (at[1] != ' ') sprintf(ids + strlen(ids), "%.4s ", at + 1);
+    CHECK_STR(ids, "I002 I009 E030 I005 I002 I009 I002 I009 I003 W003 " /* part0 to part2 */
+                   "I006 I006 I006 "                                     /* bodies */
+                   "W006 I002 I009 W023 "                                /* training */
+                   "I006 I006 I006 "                                     /* main graph */
+                   "E011 I006 E011 I006 E011 I006 W001 W006 I002 I009 E027 " /* function */
+                   "E012 I004 I004 I007 I007 ");                         /* EPs together, files */
+}
+
+TEST(out_of_memory_with_everything)
+{
+    static findings f;
+    char text[1000];
+    size_t n;
+    for (n = 1; n < 5000; n++) {
+        counting c;
+        epctx_allocator allocator;
+        epctx_status status;
+        memset(&c, 0, sizeof c);
+        c.fail_at = n;
+        allocator = counting_allocator(&c);
+        status = judge_rich(false, &allocator, &f, text, sizeof text);
+        CHECK(c.alive == 0, "allocation %zu: %zu blocks leak", n, (size_t)c.alive);
+        if (status == EPCTX_OK) break;
+        CHECK_INT(status, EPCTX_ERR_NOMEM);
+    }
+    CHECK(n > 1 && n < 5000, "%zu allocations", n);
+}
+
 /* Lint with every allocation failing once: NOMEM or a full answer, and nothing leaks. */
 TEST(out_of_memory)
 {
     spec s = {.two = true, .graph_fn = ghost_in_body, .model_fn = metadata_twice};
     bytes model = make(&s);
     size_t n;
-    for (n = 1; n < 400; n++) {
+    for (n = 1; n < 5000; n++) {
         counting c;
         epctx_allocator allocator;
         epctx_check_opts opts;
@@ -941,7 +1064,7 @@ TEST(out_of_memory)
         if (status == EPCTX_OK) break;
         CHECK_INT(status, EPCTX_ERR_NOMEM);
     }
-    CHECK(n > 1 && n < 400, "%zu allocations", n);
+    CHECK(n > 1 && n < 5000, "%zu allocations", n);
     bytes_free(&model);
 }
 
@@ -1382,6 +1505,8 @@ int main(int argc, char **argv)
     RUN(every_rule_has_a_case);
     RUN(a_proper_model_has_no_finding);
     RUN(sizes);
+    RUN(the_model_with_everything);
+    RUN(out_of_memory_with_everything);
     RUN(out_of_memory);
     RUN(sidecar_patterns);
     RUN(the_disk_lists_folders);

@@ -466,7 +466,7 @@ TEST(allocator_fails)
     bytes b = sample();
     size_t n;
     epctx_status status = EPCTX_ERR_NOMEM;
-    for (n = 1; status != EPCTX_OK && n < 1000; n++) {
+    for (n = 1; status != EPCTX_OK && n < 5000; n++) {
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
         epctx_open_opts opts = {0};
@@ -478,7 +478,7 @@ TEST(allocator_fails)
               (int)status);
         CHECK_UINT(c.alive, 0);
     }
-    CHECK_TRUE(n > 1 && n < 1000);
+    CHECK_TRUE(n > 1 && n < 5000);
     bytes_free(&b);
 }
 
