@@ -128,7 +128,7 @@ fuzz: deps-test $(FUZZERS)
 
 ## coverage line and branch coverage of the headers, by section; the rest is listed in a file
 coverage: deps-test $(COVERAGE_PROGRAMS)
-	@tests/coverage.sh
+	@sh tests/coverage.sh
 
 ## analyze  clang-tidy, gcc -fanalyzer, cppcheck, and stack use of the headers; takes minutes
 analyze: deps-build

@@ -358,4 +358,56 @@ static bytes rich_model(bool noise)
     return model;
 }
 
+/* -- its files: each is there, with 40 bytes -- */
+
+static epctx_status rich_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+                              epctx_error *error)
+{
+    (void)user;
+    (void)path;
+    (void)error;
+    *kind = EPCTX_FILE_REGULAR;
+    *size = 40;
+    return EPCTX_OK;
+}
+
+static epctx_status rich_canonical(void *user, const char *path, char *out, size_t capacity,
+                                   epctx_error *error)
+{
+    size_t size = strlen(path);
+    (void)user;
+    (void)error;
+    snprintf(out, capacity, "%.*s", (int)(path[size - 1] == '/' ? size - 1 : size), path);
+    return EPCTX_OK;
+}
+
+static epctx_status rich_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+{
+    static const uint8_t data[40] = {0};
+    (void)user;
+    (void)path;
+    (void)error;
+    out->data = data;
+    out->size = sizeof data;
+    out->handle = NULL;
+    return EPCTX_OK;
+}
+
+static void rich_unmap(void *user, epctx_mapping *mapping)
+{
+    (void)user;
+    memset(mapping, 0, sizeof *mapping);
+}
+
+static epctx_io rich_io(void)
+{
+    epctx_io io = *epctx_io_files();
+    io.stat_fn = rich_stat;
+    io.canonical_fn = rich_canonical;
+    io.map_fn = rich_map;
+    io.unmap_fn = rich_unmap;
+    io.map_inside_fn = NULL;
+    return io;
+}
+
 #endif

@@ -919,36 +919,6 @@ TEST(sizes)
 
 /* -- the model with everything -- */
 
-/* Every file is there but `missing`, which says so itself. */
-static epctx_status rich_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
-                              epctx_error *error)
-{
-    (void)user;
-    (void)error;
-    *kind = strstr(path, "missing") != NULL ? EPCTX_FILE_NONE : EPCTX_FILE_REGULAR;
-    *size = 40;
-    return EPCTX_OK;
-}
-
-static epctx_status rich_canonical(void *user, const char *path, char *out, size_t capacity,
-                                   epctx_error *error)
-{
-    size_t size = strlen(path);
-    (void)user;
-    (void)error;
-    snprintf(out, capacity, "%.*s", (int)(path[size - 1] == '/' ? size - 1 : size), path);
-    return EPCTX_OK;
-}
-
-static epctx_io rich_io(void)
-{
-    epctx_io io = *epctx_io_files();
-    io.stat_fn = rich_stat;
-    io.canonical_fn = rich_canonical;
-    io.list_fn = fake_list;
-    return io;
-}
-
 /* What lint, state and files say of the model, in `text`. Memory from `allocator`. */
 static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, findings *f,
                                char *text, size_t room)
@@ -967,6 +937,7 @@ static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, fin
     memset(&open, 0, sizeof open);
     memset(&opts, 0, sizeof opts);
     memset(f, 0, sizeof *f);
+    io.list_fn = fake_list;
     open.io = &io;
     opts.context_file_path = "/m/model_ctx.onnx";
     opts.external_folder = "/m";
