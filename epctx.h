@@ -11727,7 +11727,8 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
     if (folder.size == 0) {
         if (model->path[0] == '\0') {
             epctx_fail(l->error, EPCTX_ERR_PATH,
-                       "external data '%S': the model came from memory, set external_folder",
+                       "external data '%S': the model came from memory, set external_folder "
+                       "(session.model_external_initializers_file_folder_path)",
                        &location);
             return NULL;
         }

@@ -451,6 +451,38 @@ TEST(external_data)
     rmdir(folder);
 }
 
+/* A model from memory does not know where its data is; the option says so. */
+TEST(external_data_from_memory)
+{
+    char folder[] = "/tmp/epctx_onnx_XXXXXX";
+    char path[300];
+    bytes graph = {0}, b;
+    epctx_open_opts opts;
+    epctx_model m;
+    epctx_graph g;
+    epctx_error e;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/w.bin", folder);
+    write_file(path, "01234567", 8);
+    add_external(&graph, "w", 2, "w.bin", NULL, NULL);
+    add_node(&graph, "Foo", "n", "w", "y");
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, &e), EPCTX_OK);
+    CHECK_TRUE(epctx_graph_load(&m, &g, &e) != EPCTX_OK);
+    CHECK_HAS(e.message, "session.model_external_initializers_file_folder_path");
+    CHECK_HAS(e.message, "w.bin");
+    epctx_model_close(&m);
+    memset(&opts, 0, sizeof opts);
+    opts.external_folder = folder;
+    CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, &opts, &e), EPCTX_OK);
+    CHECK(epctx_graph_load(&m, &g, &e) == EPCTX_OK, "%s", e.message);
+    CHECK_MEM(g.initializers[0].data, g.initializers[0].size, "01234567", 8);
+    epctx_model_close(&m);
+    bytes_free(&b);
+    unlink(path);
+    rmdir(folder);
+}
+
 /* -- memory -- */
 
 static epctx_status open_and_load(const bytes *b, const epctx_open_opts *opts, size_t *used)
@@ -1139,6 +1171,7 @@ int main(int argc, char **argv)
     RUN(record);
     RUN(record_bad_tensors);
     RUN(external_data);
+    RUN(external_data_from_memory);
     RUN(allocator_fails);
     RUN(fixed_buffers);
     RUN(subgraph);
