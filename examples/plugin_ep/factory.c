@@ -207,6 +207,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     const ep_device *device = ep_device_get();
     const uint32_t version = runtime_api(base);
     ep_factory *factory;
+    OrtStatus *status;
     ep_api api;
     (void)registration_name; /* the application's choice; the EP's name is its own */
     *count = 0;
@@ -236,6 +237,11 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     factory->ort.ValidateCompiledModelCompatibilityInfo = validate;
     factory->ort.CreateDataTransfer = create_data_transfer;
     factory->ort.IsStreamAware = is_stream_aware;
+    status = ep_sharing_make(factory);
+    if (status) {
+        free(factory);
+        return status;
+    }
     factories[0] = &factory->ort;
     *count = 1;
     return NULL;
@@ -245,6 +251,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *self)
 {
     ep_factory *factory = factory_of(self);
     if (!factory) return NULL;
+    ep_sharing_free(factory);
     if (factory->virtual_npu) factory->api.ep->ReleaseHardwareDevice(factory->virtual_npu);
     free(factory);
     return NULL;

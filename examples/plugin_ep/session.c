@@ -27,6 +27,11 @@ static void options_init(ep_options *options, const ep_api *api, const OrtKeyVal
     }
 }
 
+void ep_options_of(const ep_session *session, ep_options *out)
+{
+    options_init(out, session->api, session->config, session->factory->device->ep_name);
+}
+
 static OrtStatus *get_flag(const ep_session *session, const char *key, bool *out)
 {
     const char *value = session->api->ort->GetKeyValue(session->config, key);
@@ -44,18 +49,22 @@ static const char *get_text(const ep_session *session, const char *key)
 
 static OrtStatus *read_options(ep_session *session)
 {
-    bool share = false;
     EP_TRY(get_flag(session, "ep.context_enable", &session->generate));
     EP_TRY(get_flag(session, "ep.context_embed_mode", &session->embed));
-    EP_TRY(get_flag(session, "ep.share_ep_contexts", &share));
+    EP_TRY(get_flag(session, "ep.share_ep_contexts", &session->share));
+    EP_TRY(get_flag(session, "ep.stop_share_ep_contexts", &session->stop));
     EP_TRY(get_flag(session, "session.compile_only", &session->compile_only));
     session->context_path = get_text(session, "ep.context_file_path");
     session->prefix = get_text(session, "ep.context_node_name_prefix");
-    if (session->generate && share) {
-        /* Ignoring it would write binaries that look right and share nothing. */
-        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED,
-                       "ep.share_ep_contexts while a context model is generated: this EP does not "
-                       "share context binaries between models");
+    if (session->stop && !session->share) {
+        return ep_fail(session->api, EPCTX_ERR_ARG,
+                       "ep.stop_share_ep_contexts is 1 without ep.share_ep_contexts: the last "
+                       "session of a group needs both");
+    }
+    if (session->share && session->generate && session->embed) {
+        return ep_fail(session->api, EPCTX_ERR_ARG,
+                       "ep.share_ep_contexts and ep.context_embed_mode are both 1: a shared binary "
+                       "is a file of its own, set ep.context_embed_mode to 0");
     }
     return NULL;
 }
@@ -277,7 +286,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
         if (taken_by && *taken_by) take[i] = 0;
     }
-    options_init(&ep, api, session->config, session->factory->device->ep_name);
+    ep_options_of(session, &ep);
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
     bypass = text && strcmp(text, "1") == 0;
     if (session->generate && !bypass) EP_TRY(avoid_control_flow(session, record, arena, take));
@@ -420,7 +429,16 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
     }
     if (context) return ep_load_graphs(session, graphs, fused_nodes, count, infos);
     EP_TRY(ep_status(api, session->refusal, &session->refusal_text));
+    if (session->share && session->generate) {
+        return ep_share_compile(session, graphs, fused_nodes, count, infos, context_nodes);
+    }
     return ep_compile_graphs(session, graphs, fused_nodes, count, infos, context_nodes);
+}
+
+/* Since ORT 1.27. */
+static OrtStatus *ORT_API_CALL initialization_end(OrtEp *self)
+{
+    return ep_share_written((ep_session *)(void *)self);
 }
 
 static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
@@ -496,6 +514,16 @@ static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
     return NULL;
 }
 
+static OrtStatus *compatibility(ep_session *session)
+{
+    epctx_error error;
+    epctx_error_clear(&error);
+    return ep_status(session->api,
+                     epctx_backend_compatibility(&session->backend, session->compatibility,
+                                                 sizeof session->compatibility, &error),
+                     &error);
+}
+
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
 {
     const ep_api *api = session->api;
@@ -505,7 +533,11 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     epctx_status status;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
     EP_TRY(read_options(session));
-    options_init(&ep, api, session->config, device->ep_name);
+    ep_options_of(session, &ep);
+    if (session->share) {
+        EP_TRY(ep_sharing_backend(session->factory, &ep, &session->backend));
+        return compatibility(session);
+    }
     epctx_error_clear(&error);
     status = device->open_fn(&ep, &session->backend, &error);
     session->backend_open = status == EPCTX_OK;
@@ -513,11 +545,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
         status = epctx_fail(&error, EPCTX_ERR_CONFIG, "backend version %u, expected %u",
                             (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_backend_compatibility(&session->backend, session->compatibility,
-                                             sizeof session->compatibility, &error);
-    }
-    return ep_status(api, status, &error);
+    EP_TRY(ep_status(api, status, &error));
+    return compatibility(session);
 }
 
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
@@ -537,6 +566,9 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     session->ort.ReleaseNodeComputeInfos = release_infos;
     session->ort.GetCompiledModelCompatibilityInfo = get_compatibility;
     session->ort.IsConcurrentRunSupported = is_concurrent;
+    if (factory->api.version >= EP_INITIALIZED_API) {
+        session->ort.OnSessionInitializationEnd = initialization_end;
+    }
     status = session_open(session, options);
     if (status) {
         ep_session_release(session);
@@ -549,6 +581,7 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
 void ep_session_release(ep_session *session)
 {
     if (!session) return;
+    ep_share_leave(session);
     if (session->backend_open) session->factory->device->close_fn(&session->backend);
     if (session->config) session->api->ort->ReleaseKeyValuePairs(session->config);
     free(session);
