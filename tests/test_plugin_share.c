@@ -114,7 +114,8 @@ static bool all_run(size_t count)
     return ok;
 }
 
-/* Counts how often a file is opened, by whomever. */
+/* Tells whether a file is opened, by whomever. The system merges equal events that nobody has read:
+ * it is read after each step. (test_plugin_share.sh counts with strace.) */
 typedef struct watch {
     int handle;
     int opens;
@@ -124,9 +125,7 @@ static bool watch_begin(watch *w, const char *path)
 {
     w->opens = 0;
     w->handle = inotify_init1(IN_NONBLOCK);
-    /* With the closing between them two openings are not merged into one event. */
-    return w->handle >= 0 &&
-           inotify_add_watch(w->handle, path, IN_OPEN | IN_CLOSE_NOWRITE) >= 0;
+    return w->handle >= 0 && inotify_add_watch(w->handle, path, IN_OPEN) >= 0;
 }
 
 static int watch_opens(watch *w)
@@ -433,7 +432,7 @@ TEST(binary_opened_once)
     CHECK_TRUE(watch_begin(&w, in_folder(binary_name("a"))));
     ok = open_session(contexts[0], &sessions[0]);
     opens = watch_opens(&w);
-    if (ok) ok = open_session(contexts[1], &sessions[1]);
+    if (ok) ok = open_session(contexts[1], &sessions[1]) && watch_opens(&w) == 1;
     if (ok) {
         ok = rename(in_folder(binary_name("a")), in_folder("away.bin")) == 0 &&
              open_session(contexts[2], &sessions[2]);
@@ -483,13 +482,12 @@ TEST(same_model_twice)
     bool ok;
     CHECK_ORT(make_group(2));
     CHECK_TRUE(watch_begin(&w, in_folder(binary_name("a"))));
-    ok = open_session(contexts[0], &sessions[0]) && open_session(contexts[0], &sessions[1]) &&
-         runs_as(sessions[0], in_folder(sources[0])) && runs_as(sessions[1], in_folder(sources[0]));
+    ok = open_session(contexts[0], &sessions[0]) && watch_opens(&w) == 1 &&
+         open_session(contexts[0], &sessions[1]) && watch_opens(&w) == 2 && runs_as(sessions[0], in_folder(sources[0])) && runs_as(sessions[1], in_folder(sources[0]));
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
     if (ok) ok = runs_as(sessions[1], in_folder(sources[0]));
     if (sessions[1]) ort->ReleaseSession(sessions[1]);
-    CHECK(ok, "%s", ort_text);
-    CHECK_INT(watch_opens(&w), 2);
+    CHECK(ok, "opened %d times: %s", w.opens, ort_text);
     watch_end(&w);
 }
 
@@ -701,7 +699,7 @@ static bool tool_load(int count, char **paths)
         spec.config = share;
         spec.allow_cpu = true;
         ok = ort_session(&spec, &sessions[i]);
-        if (ok && i == 0) ok = rename(binary, away) == 0;
+        if (ok && i == 0) ok = watch_opens(&w) == 1 && rename(binary, away) == 0;
     }
     ort_relative = 1e-3;
     for (i = 0; ok && i < count / 2; i++)
