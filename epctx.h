@@ -7736,8 +7736,10 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
         status = epctx__options_share(options, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
-                                     generates, error);
+        /* ORT's compile API hands over folder and name of the binary, which has no extension. */
+        status = epctx__options_file(
+            epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
+            generates && !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY), error);
     }
     if (status == EPCTX_OK && generates) {
         status = epctx__options_generate(options, model_path != NULL ? model_path : "", error);

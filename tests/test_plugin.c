@@ -593,9 +593,9 @@ TEST(bad_options)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
     spec.config = enable;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found 'yes'");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found 'yes'");
     spec.config = embed;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found '2'");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found '2'");
     spec.config = stop;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "without ep.share_ep_contexts");
     spec.config = both;

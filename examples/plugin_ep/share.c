@@ -201,7 +201,7 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
 }
 
 /* Such a session cannot run: its context is not finished before the last session of the group. */
-static OrtStatus *idle_kernels(const ep_session *session, size_t count, OrtNodeComputeInfo **infos)
+static OrtStatus *idle_kernels(ep_session *session, size_t count, OrtNodeComputeInfo **infos)
 {
     ep_context *context = ep_context_new(session);
     OrtStatus *status = context ? NULL : ep_no_memory(session->api);
@@ -264,7 +264,7 @@ void ep_share_leave(ep_session *session)
 
 /* --------------------------------------------------------------------- loading */
 
-epctx_status ep_share_take(const ep_session *session, epctx_str folder, epctx_str binary,
+epctx_status ep_share_take(ep_session *session, epctx_str folder, epctx_str binary,
                            epctx_str key, uint64_t hash, ep_context **out, epctx_error *error)
 {
     ep_context *context = ep_context_new(session);

@@ -10,10 +10,13 @@
  *   steps:   u32:op u32:left u32:right u32:result
  * where str is u32:size and its bytes. The first slots are the inputs.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "examples/plugin_ep/device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SDK_MAJOR = 1, MAX_GRAPHS = 1024, MAX_SLOTS = 65536, MAX_RANK = 8 };
 enum { OP_ADD, OP_SUB, OP_MUL, OP_RELU, OP_COUNT };
@@ -25,6 +28,10 @@ typedef struct toy {
     char architecture[32];
     bool fail_run;       /* for tests: EP option fail_run=1 */
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
+    bool channels_last;  /* layout=nhwc */
+    /* Dynamic options for tests: a run is held up between "1" and "0". */
+    atomic_bool fail, hold;
+    atomic_uint held;
 } toy;
 
 /* ---------------------------------------------------------------- capability */
@@ -514,6 +521,23 @@ static float apply(uint32_t op, float a, float b)
     }
 }
 
+/* Ten seconds at most: a test that forgets a run must end. */
+static void nap(void)
+{
+    const struct timespec t = {0, 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void wait_while_held(toy *self)
+{
+    int i;
+    if (!atomic_load(&self->hold)) return;
+    atomic_fetch_add(&self->held, 1);
+    for (i = 0; i < 10000 && atomic_load(&self->hold); i++)
+        nap();
+    atomic_fetch_sub(&self->held, 1);
+}
+
 static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
                             const epctx_memory *outputs, void *scratch, size_t scratch_size,
                             epctx_error *error)
@@ -523,7 +547,8 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     uint8_t *next = (uint8_t *)scratch + g->slot_count * sizeof *data;
     uint32_t i;
     uint64_t k;
-    if (((const toy *)self)->fail_run) {
+    wait_while_held((toy *)self);
+    if (((const toy *)self)->fail_run || atomic_load(&((toy *)self)->fail)) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told to fail");
     }
     if (((const toy *)self)->show_addresses) {
@@ -593,12 +618,48 @@ static void toy_close(epctx_backend *backend)
     memset(backend, 0, sizeof *backend);
 }
 
-/* EP options: architecture=abacus|slide-rule, fail_run=1, show_addresses=1. */
+/* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1: runs wait; "held": waits until one
+ * does. */
+static const char *const dynamic_keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.toy_hold", NULL};
+
+static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const char *value,
+                                epctx_error *error)
+{
+    toy *self = (toy *)backend->self;
+    atomic_bool *flag = strcmp(key, dynamic_keys[0]) == 0 ? &self->fail : &self->hold;
+    int i;
+    if (flag == &self->hold && strcmp(value, "held") == 0) {
+        for (i = 0; i < 10000 && atomic_load(&self->held) == 0; i++)
+            nap();
+        return atomic_load(&self->held) ? EPCTX_OK
+                                        : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
+    }
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
+    }
+    atomic_store(flag, *value == '1');
+    return EPCTX_OK;
+}
+
+static bool toy_channels_last(const epctx_backend *backend)
+{
+    return ((const toy *)backend->self)->channels_last;
+}
+
+/* Of what ORT would convert only this one: the toy has no other that knows a layout. */
+static int toy_convert(const epctx_backend *backend, const char *domain, const char *op_type)
+{
+    (void)backend;
+    return !*domain && strcmp(op_type, "GlobalMaxPool") == 0;
+}
+
+/* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, show_addresses=1. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     const char *architecture = ep_option_get(options, "architecture");
     const char *fail = ep_option_get(options, "fail_run");
     const char *show = ep_option_get(options, "show_addresses");
+    const char *layout = ep_option_get(options, "layout");
     toy *self;
     if (!architecture) architecture = "abacus";
     if (strcmp(architecture, "abacus") != 0 && strcmp(architecture, "slide-rule") != 0) {
@@ -609,6 +670,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     self = (toy *)calloc(1, sizeof *self);
     if (!self) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
     memcpy(self->architecture, architecture, strlen(architecture) + 1);
+    self->channels_last = layout && strcmp(layout, "nhwc") == 0;
     self->fail_run = fail && strcmp(fail, "1") == 0;
     self->show_addresses = show && strcmp(show, "1") == 0;
     memset(backend, 0, sizeof *backend);
@@ -634,7 +696,17 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
 }
 
 static const ep_device device = {
-    "ToyExecutionProvider", "epctx tests", 0x7079, "1.2.0", toy_open, toy_close, NULL,
+    "ToyExecutionProvider",
+    "epctx tests",
+    0x7079,
+    "1.2.0",
+    toy_open,
+    toy_close,
+    NULL,
+    dynamic_keys,
+    toy_dynamic,
+    toy_channels_last,
+    toy_convert,
 };
 
 const ep_device *ep_device_get(void)
