@@ -4,6 +4,8 @@
  * With arguments it is what test_plugin_share.sh drives:
  *
  *     --generate MODEL...        one session each, the last with ep.stop_share_ep_contexts=1
+ *     --compile MODEL...         the same through OrtCompileApi, which replaces what is there
+ *     --judge CTX MODEL OTHER    what a crash left: does it run as one of the models, or not at all?
  *     --load CTX MODEL [...]     sessions side by side over one binary, which goes after the first
  *                                one; outputs as those of ORT's CPU EP on MODEL
  */
@@ -657,6 +659,46 @@ static bool tool_generate(int count, char **models)
     return ok;
 }
 
+static bool tool_compile(int count, char **models)
+{
+    int i;
+    bool ok = true;
+    for (i = 0; ok && i < count; i++) {
+        char path[PATH_MAX];
+        epctx_error error;
+        ort_spec spec = spec_of(models[i]);
+        ort_output out;
+        memset(&out, 0, sizeof out);
+        ok = epctx_path_context_model(epctx_str_of(models[i]), path, sizeof path, &error) ==
+             EPCTX_OK;
+        out.path = path;
+        spec.config = i + 1 < count ? share : finish;
+        spec.allow_cpu = true;
+        if (ok) ok = ort_compile_model(&spec, &out);
+    }
+    return ok;
+}
+
+static bool tool_judge(const char *context, char **models)
+{
+    ort_spec spec = spec_of(context);
+    OrtSession *session = NULL;
+    int i;
+    bool ok = false;
+    spec.config = share;
+    spec.allow_cpu = true;
+    if (!ort_session(&spec, &session)) {
+        printf("refused: %s\n", ort_text);
+        return true;
+    }
+    for (i = 0; i < 2 && !ok; i++) {
+        ok = runs_as(session, models[i]);
+        if (ok) printf("runs as %d\n", i);
+    }
+    ort->ReleaseSession(session);
+    return ok;
+}
+
 /* The file that the first node of a context model names. */
 static bool binary_of(const char *path, char *out, size_t size)
 {
@@ -723,6 +765,8 @@ static int tool(int argc, char **argv)
         return 1;
     }
     if (strcmp(argv[1], "--generate") == 0) ok = tool_generate(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--compile") == 0) ok = tool_compile(argc - 2, argv + 2);
+    if (strcmp(argv[1], "--judge") == 0 && argc == 5) ok = tool_judge(argv[2], argv + 3);
     if (strcmp(argv[1], "--load") == 0) ok = tool_load(argc - 2, argv + 2);
     if (!ok) printf("%s\n", ort_text);
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
