@@ -2829,8 +2829,8 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
                                      const char *source);
 
 /* Ends a group without a further session, as `stop` would: writes the binary, and with it the
- * models of sessions that came through epctx_share_generate. When that fails nothing was replaced
- * and the group is given up. `binary_size` may be NULL.
+ * models of sessions that came through epctx_share_generate. When that fails the group is given up,
+ * and a binary that was there is the old or the new one, whole. `binary_size` may be NULL.
  * EPCTX_ERR_NOT_FOUND: there is no such group. */
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
