@@ -1931,9 +1931,11 @@ static bool package_find(const char *name, void *function, size_t size)
 #define PACKAGE_FIND(name, function) package_find(name, (void *)&(function), sizeof(function))
 
 /* Lets ORT choose from a package and run what it chose, with the options of the package alone:
- * prints the variant's name. `cpu`: without our EP. The outputs are those of `model`. */
-static bool run_package(const char *path, const char *model, bool cpu)
+ * prints the variant's name. `how` cpu: without our EP; strict: nothing that should better be
+ * compiled again. The outputs are those of `model`. */
+static bool run_package(const char *path, const char *model, const char *how)
 {
+    static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
     package_api api;
     ort_spec spec = spec_of(NULL);
     OrtSessionOptions *session_options = NULL;
@@ -1944,7 +1946,8 @@ static bool run_package(const char *path, const char *model, bool cpu)
     char text[sizeof ort_text];
     bool ok;
     memset(&got, 0, sizeof got);
-    if (cpu) spec.ep = NULL;
+    if (strcmp(how, "cpu") == 0) spec.ep = NULL;
+    if (strcmp(how, "strict") == 0) spec.config = strict;
     if (!PACKAGE_FIND("CreateModelPackageOptionsFromSessionOptions", api.options) ||
         !PACKAGE_FIND("CreateModelPackageContext", api.open) ||
         !PACKAGE_FIND("SelectComponent", api.select) ||
@@ -1984,7 +1987,8 @@ static int tool(int argc, char **argv)
     }
     spec = spec_of(argv[2]);
     if (strcmp(argv[1], "--run") == 0) ok = check_run(&spec, argv[3]) > 0;
-    if (strcmp(argv[1], "--package") == 0) ok = run_package(argv[2], argv[3], argc > 4);
+    if (strcmp(argv[1], "--package") == 0)
+        ok = run_package(argv[2], argv[3], argc > 4 ? argv[4] : "");
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
     if (strcmp(argv[1], "--write") == 0) {

@@ -40,16 +40,11 @@ OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, 
     return status;
 }
 
-/* The name comes from the model, so from anybody: the application must not be talked into a path
- * out of its folder. */
 OrtStatus *ep_buffers_read(const ep_api *api, const ep_buffers *buffers, const char *name,
                            ep_bytes *out)
 {
     OrtAllocator *allocator = NULL;
-    epctx_error error;
-    epctx_error_clear(&error);
     memset(out, 0, sizeof *out);
-    EP_TRY(ep_load_status(api, epctx_path_check(epctx_str_of(name), &error), &error));
     EP_TRY(api->ort->GetAllocatorWithDefaultOptions(&allocator));
     EP_TRY(buffers->read_fn(buffers->read_state, name, allocator, &out->data, &out->size));
     out->allocator = allocator;

@@ -508,7 +508,13 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
     epctx_status status;
     size_t i;
     epctx_error_clear(&error);
-    if (l->session->buffers.read_fn) return open_given(l, bound->file, context, shared);
+    if (l->session->buffers.read_fn) {
+        /* The name comes from the model, so from anybody: the application must not be talked into a
+         * path out of its folder. */
+        status = epctx_path_check(bound->file, &error);
+        return status == EPCTX_OK ? open_given(l, bound->file, context, shared)
+                                  : file_failed(l, bound, status, &error);
+    }
     status = epctx_path_resolve(io, bound->folder, bound->file, path, sizeof path, &error);
     for (i = 0; status == EPCTX_OK && i < l->context_count; i++) {
         if (l->contexts[i]->path && strcmp(l->contexts[i]->path, path) == 0) {

@@ -38,6 +38,12 @@ typedef struct ep_api {
 /* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
  * with 1.29.0): bodies stay on the CPU. */
 #define EP_BODIES_API 29
+/* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
+#define EP_COMPILE_ONLY_API 29
+/* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
+ * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU has
+ * the machine's memory, and no streams. */
+#define EP_MEMORY_API 27
 
 /* Since then ORT tells when a session is complete and its context model written. */
 #define EP_INITIALIZED_API 27
@@ -114,6 +120,9 @@ typedef struct ep_sharing ep_sharing; /* share.c */
 /* The two kinds of memory that the virtual NPU has. */
 enum { EP_MEMORY_DEVICE, EP_MEMORY_HOST, EP_MEMORY_COUNT };
 
+typedef struct ep_allocator ep_allocator;
+typedef struct ep_transfer ep_transfer;
+
 typedef struct ep_factory {
     OrtEpFactory ort; /* first: ORT's pointer is ours */
     ep_api api;
@@ -121,7 +130,9 @@ typedef struct ep_factory {
     const OrtLogger *logger;
     OrtHardwareDevice *virtual_npu; /* owned; NULL unless the application allows virtual devices */
     ep_sharing *sharing;            /* owned */
-    OrtMemoryInfo *memory[EP_MEMORY_COUNT]; /* owned; NULL without a virtual NPU */
+    OrtMemoryInfo *memory[EP_MEMORY_COUNT];         /* owned; NULL without a virtual NPU */
+    _Atomic(ep_allocator *) spare[EP_MEMORY_COUNT]; /* made beforehand */
+    ep_transfer *transfer;
 } ep_factory;
 
 /* ORT's named-buffer callbacks; NULL: files. */

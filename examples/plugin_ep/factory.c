@@ -95,15 +95,11 @@ static OrtStatus *make_virtual_npu(ep_factory *factory)
     return status;
 }
 
-static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
-                                                     const OrtHardwareDevice *const *devices,
-                                                     size_t device_count, OrtEpDevice **out,
-                                                     size_t max, size_t *count)
+static OrtStatus *add_devices(ep_factory *factory, const OrtHardwareDevice *const *devices,
+                              size_t device_count, OrtEpDevice **out, size_t max, size_t *count)
 {
-    ep_factory *factory = factory_of(self);
     OrtStatus *status = NULL;
     size_t i;
-    *count = 0;
     for (i = 0; i < device_count; i++) {
         if (ep_factory_supports(factory, devices[i])) {
             EP_TRY(add_device(factory, devices[i], out, max, count));
@@ -113,6 +109,20 @@ static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
         EP_TRY(make_virtual_npu(factory));
         EP_TRY(add_device(factory, factory->virtual_npu, out, max, count));
     }
+    return status;
+}
+
+static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
+                                                     const OrtHardwareDevice *const *devices,
+                                                     size_t device_count, OrtEpDevice **out,
+                                                     size_t max, size_t *count)
+{
+    ep_factory *factory = factory_of(self);
+    OrtStatus *status;
+    *count = 0;
+    status = add_devices(factory, devices, device_count, out, max, count);
+    while (status && *count > 0) /* ORT takes none of them */
+        factory->api.ep->ReleaseEpDevice(out[--*count]);
     return status;
 }
 

@@ -128,6 +128,8 @@ static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
         }
         EP_TRY(ort->GetTensorMutableData(value, &outputs[i].data));
         EP_TRY(ort->GetTensorSizeInBytes(value, &outputs[i].size));
+        /* ORT 1.30 goes on with what a device's allocator refused. */
+        if (!outputs[i].data && outputs[i].size) return ep_no_memory(kernel->api);
     }
     return NULL;
 }

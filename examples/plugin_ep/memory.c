@@ -56,13 +56,13 @@ static void device_copy(void *to, const void *from, size_t size)
 
 /* --------------------------------------------------------------- allocator */
 
-typedef struct ep_allocator {
+struct ep_allocator {
     OrtAllocator ort; /* first */
     const ep_factory *factory;
     const OrtMemoryInfo *info;
     size_t limit; /* SIZE_MAX: none */
     _Atomic size_t in_use, most_in_use, count;
-} ep_allocator;
+};
 
 static const ep_allocator *const_allocator_of(const OrtAllocator *self)
 {
@@ -151,8 +151,8 @@ static bool is_info(const ep_factory *factory, const OrtMemoryInfo *info, size_t
 }
 
 /* `limit`: text of the option, NULL when not given. */
-static OrtStatus *make_allocator(const ep_factory *factory, const OrtMemoryInfo *info,
-                                 const char *limit, OrtAllocator **out)
+static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info, const char *limit,
+                                 OrtAllocator **out)
 {
     const ep_api *api = &factory->api;
     ep_allocator *allocator;
@@ -166,7 +166,8 @@ static OrtStatus *make_allocator(const ep_factory *factory, const OrtMemoryInfo 
                        factory->device->ep_name);
     }
     EP_TRY(read_limit(api, limit, &bytes));
-    allocator = (ep_allocator *)calloc(1, sizeof *allocator);
+    allocator = atomic_exchange(&factory->spare[i], NULL);
+    if (!allocator) allocator = (ep_allocator *)calloc(1, sizeof *allocator);
     if (!allocator) return ep_no_memory(api);
     allocator->ort.version = api->version;
     allocator->ort.Alloc = allocator_alloc;
@@ -183,7 +184,7 @@ static OrtStatus *make_allocator(const ep_factory *factory, const OrtMemoryInfo 
 static OrtStatus *ORT_API_CALL factory_create(OrtEpFactory *self, const OrtMemoryInfo *info,
                                               const OrtKeyValuePairs *options, OrtAllocator **out)
 {
-    const ep_factory *factory = (const ep_factory *)(const void *)self;
+    ep_factory *factory = (ep_factory *)(void *)self;
     return make_allocator(
         factory, info,
         options ? factory->api.ort->GetKeyValue(options, "device_memory_limit") : NULL, out);
@@ -217,14 +218,15 @@ static void ORT_API_CALL release_allocator(OrtEpFactory *self, OrtAllocator *all
 
 /* ---------------------------------------------------------------- transfer */
 
-typedef struct ep_transfer {
+struct ep_transfer {
     OrtDataTransferImpl ort; /* first */
     const ep_factory *factory;
-} ep_transfer;
+};
 
+/* One object serves all, and goes with the factory. */
 static void ORT_API_CALL transfer_release(OrtDataTransferImpl *self)
 {
-    free(self);
+    (void)self;
 }
 
 /* Ours, whichever of the two kinds. */
@@ -267,6 +269,10 @@ static OrtStatus *copy_tensor(const ep_api *api, const OrtValue *from, OrtValue 
     }
     EP_TRY(ort->GetTensorData(from, &source));
     EP_TRY(ort->GetTensorMutableData(to, &target));
+    if (size && (!source || !target)) {
+        /* ORT 1.30 goes on with what our allocator refused. */
+        return ep_fail(api, EPCTX_ERR_NOMEM, "no device memory for a tensor of %zu bytes", size);
+    }
     device_copy(target, source, size);
     return NULL;
 }
@@ -286,18 +292,8 @@ static OrtStatus *ORT_API_CALL transfer_copy(OrtDataTransferImpl *self, const Or
 /* Optional by the headers, called by ORT 1.30 without a look. NULL: nothing to copy. */
 static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
 {
-    const ep_factory *factory = (const ep_factory *)(const void *)self;
-    ep_transfer *transfer;
-    *out = NULL;
-    if (!factory->memory[EP_MEMORY_DEVICE]) return NULL;
-    transfer = (ep_transfer *)calloc(1, sizeof *transfer);
-    if (!transfer) return ep_no_memory(&factory->api);
-    transfer->ort.ort_version_supported = factory->api.version;
-    transfer->ort.Release = transfer_release;
-    transfer->ort.CanCopy = transfer_can_copy;
-    transfer->ort.CopyTensors = transfer_copy;
-    transfer->factory = factory;
-    *out = &transfer->ort;
+    ep_transfer *transfer = ((ep_factory *)(void *)self)->transfer;
+    *out = transfer ? &transfer->ort : NULL;
     return NULL;
 }
 
@@ -314,13 +310,36 @@ static OrtStatus *make_info(ep_factory *factory, size_t i, const char *what,
         OrtDeviceAllocator, &factory->memory[i]);
 }
 
+static OrtStatus *make_transfer(ep_factory *factory)
+{
+    ep_transfer *transfer;
+    if (factory->transfer) return NULL;
+    transfer = (ep_transfer *)calloc(1, sizeof *transfer);
+    if (!transfer) return ep_no_memory(&factory->api);
+    transfer->ort.ort_version_supported = factory->api.version;
+    transfer->ort.Release = transfer_release;
+    transfer->ort.CanCopy = transfer_can_copy;
+    transfer->ort.CopyTensors = transfer_copy;
+    transfer->factory = factory;
+    factory->transfer = transfer;
+    return NULL;
+}
+
+/* Also makes what ORT asks for next, the allocators that all sessions share and the transfer: when
+ * one of these calls fails, ORT 1.30 keeps devices of a library that it unloads, and crashes. */
 OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device)
 {
     size_t i;
+    if (factory->api.version < EP_MEMORY_API) return NULL;
     EP_TRY(make_info(factory, EP_MEMORY_DEVICE, "memory", OrtDeviceMemoryType_DEFAULT));
     EP_TRY(make_info(factory, EP_MEMORY_HOST, "host memory", OrtDeviceMemoryType_HOST_ACCESSIBLE));
-    for (i = 0; i < EP_MEMORY_COUNT; i++)
+    EP_TRY(make_transfer(factory));
+    for (i = 0; i < EP_MEMORY_COUNT; i++) {
+        ep_allocator *spare = (ep_allocator *)calloc(1, sizeof *spare);
+        if (!spare) return ep_no_memory(&factory->api);
+        free(atomic_exchange(&factory->spare[i], spare));
         EP_TRY(factory->api.ep->EpDevice_AddAllocatorInfo(device, factory->memory[i]));
+    }
     return NULL;
 }
 
@@ -341,5 +360,7 @@ void ep_memory_release(ep_factory *factory)
     size_t i;
     for (i = 0; i < EP_MEMORY_COUNT; i++) {
         if (factory->memory[i]) factory->api.ort->ReleaseMemoryInfo(factory->memory[i]);
+        free(atomic_load(&factory->spare[i]));
     }
+    free(factory->transfer);
 }

@@ -53,7 +53,7 @@ static OrtStatus *ORT_API_CALL on_run_start(OrtEp *self, const OrtRunOptions *op
     atomic_fetch_sub(&session->runs.under_way, 1);
     atomic_fetch_add(&session->runs.refused, 1);
     EP_TRY(session->api->ort->RunOptionsGetRunTag(options, &tag));
-    return ep_fail(session->api, EPCTX_ERR_LIMIT,
+    return ep_fail(session->api, EPCTX_ERR_BACKEND,
                    "run '%s' is refused: %u of this session are under way, max_concurrent_runs "
                    "is %u",
                    tag ? tag : "", others, limit);

@@ -66,9 +66,14 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
     session->context_path = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
     session->prefix = epctx_option_text(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
     if (status == EPCTX_OK) {
+        epctx_options asked = *options;
+        /* Older compile APIs do not say that they are it, and name the binary without extension. */
+        if (session->api->version < EP_COMPILE_ONLY_API) {
+            asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
+        }
         /* The model is not known yet: Compile sees whether it came from memory. */
         status = epctx_options_check(
-            options, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
+            &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
     }
     return ep_status(session->api, status, &error);
 }
@@ -288,7 +293,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     for (i = 0; i < node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
-        if (taken_by && *taken_by) take[i] = 0;
+        /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
+        if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
+            take[i] = 0;
+        }
     }
     ep_options_of(session, &ep);
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */

@@ -1,5 +1,5 @@
 /* device_toy.c - a second device for the plugin EP, as small as one can be: Add, Sub, Mul and Relu
- * of float tensors. It shares no line with the reference NPU, which is its purpose: the tests run
+ * of float tensors, and two global pools, with which ORT's data layouts are tried. It shares no line with the reference NPU, which is its purpose: the tests run
  * the same scaffolding (examples/plugin_ep) on top of it.
  *
  * Context binary, numbers little-endian:
@@ -19,10 +19,23 @@
 #include <time.h>
 
 enum { SDK_MAJOR = 1, MAX_GRAPHS = 1024, MAX_SLOTS = 65536, MAX_RANK = 8 };
-enum { OP_ADD, OP_SUB, OP_MUL, OP_RELU, OP_COUNT };
+enum { OP_ADD, OP_SUB, OP_MUL, OP_RELU, OP_MAX, OP_MEAN, OP_MAX_LAST, OP_COUNT };
 enum { SLOT_INPUT, SLOT_CONSTANT, SLOT_RESULT };
 
-static const char *const op_names[OP_COUNT] = {"Add", "Sub", "Mul", "Relu"};
+#define NHWC "com.ms.internal.nhwc" /* where ORT puts nodes whose layout it converted */
+
+static const struct {
+    const char *name, *domain;
+    size_t inputs;
+} ops[OP_COUNT] = {
+    {"Add", "", 2},
+    {"Sub", "", 2},
+    {"Mul", "", 2},
+    {"Relu", "", 1},
+    {"GlobalMaxPool", "", 1},
+    {"GlobalAveragePool", "", 1},
+    {"GlobalMaxPool", NHWC, 1},
+};
 
 typedef struct toy {
     char architecture[32];
@@ -40,7 +53,8 @@ static int op_of(const epctx_node *node)
 {
     int op;
     for (op = 0; op < OP_COUNT; op++) {
-        if (epctx_str_is(node->op_type, op_names[op]) && node->domain.size == 0) return op;
+        if (epctx_str_is(node->op_type, ops[op].name) && epctx_str_is(node->domain, ops[op].domain))
+            return op;
     }
     return -1;
 }
@@ -86,6 +100,19 @@ static bool elements_of(const epctx_value *value, uint64_t *out)
     return true;
 }
 
+/* [n,c,h,w] to [n,c,1,1], or [n,h,w,c] to [n,1,1,c]. */
+static bool pool_fits(int op, const epctx_value *from, const epctx_value *to)
+{
+    int32_t i;
+    const int32_t channels = op == OP_MAX_LAST ? 3 : 1;
+    if (from->rank != 4 || to->rank != 4) return false;
+    for (i = 0; i < 4; i++) {
+        const int64_t want = i == 0 || i == channels ? from->dims[i] : 1;
+        if (from->dims[i] < 1 || to->dims[i] != want) return false;
+    }
+    return true;
+}
+
 static bool node_fits(const epctx_graph *graph, const epctx_node *node)
 {
     epctx_value value, result;
@@ -94,10 +121,14 @@ static bool node_fits(const epctx_graph *graph, const epctx_node *node)
     const int op = op_of(node);
     memset(&value, 0, sizeof value);
     memset(&result, 0, sizeof result);
-    if (op < 0 || node->output_count != 1 || node->input_count != (op == OP_RELU ? 1u : 2u)) {
+    if (op < 0 || node->output_count != 1 || node->input_count != ops[op].inputs) {
         return false;
     }
     if (!type_of(graph, node->outputs[0], &result) || !elements_of(&result, &want)) return false;
+    if (op >= OP_MAX) {
+        return type_of(graph, node->inputs[0], &value) && elements_of(&value, &have) &&
+               pool_fits(op, &value, &result);
+    }
     for (i = 0; i < node->input_count; i++) {
         if (!type_of(graph, node->inputs[i], &value) || !elements_of(&value, &have)) return false;
         if (have != want && have != 1) return false; /* no broadcasting but of one number */
@@ -197,7 +228,6 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
     epctx_value value;
     size_t i, k;
     uint32_t next = 0;
-    (void)self;
     out.buffer = &b->graphs;
     out.status = EPCTX_OK;
     memset(&arena, 0, sizeof arena);
@@ -227,6 +257,11 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
         if (!node_fits(graph, node) || !type_of(graph, node->outputs[0], &value)) {
             status =
                 epctx_fail(error, EPCTX_ERR_BACKEND, "the toy cannot compile %S", &node->op_type);
+            break;
+        }
+        if (((const toy *)self)->channels_last && op_of(node) == OP_MAX) {
+            status = epctx_fail(error, EPCTX_ERR_BACKEND,
+                                "GlobalMaxPool has channels first, where the toy asked for last");
             break;
         }
         value.name = node->outputs[0];
@@ -409,6 +444,14 @@ static void get_graph(in_stream *in, toy_graph *graph)
         step->result = get_below(in, graph->slot_count);
         if (in->bad) return;
         n = graph->slots[step->result].elements;
+        if (step->op >= OP_MAX) {
+            const toy_slot *slots = graph->slots;
+            if (slots[step->result].kind != SLOT_RESULT ||
+                !pool_fits((int)step->op, &slots[step->left].value, &slots[step->result].value)) {
+                in->bad = true;
+            }
+            continue;
+        }
         if (graph->slots[step->result].kind != SLOT_RESULT ||
             (graph->slots[step->left].elements != n && graph->slots[step->left].elements != 1) ||
             (graph->slots[step->right].elements != n && graph->slots[step->right].elements != 1)) {
@@ -507,6 +550,27 @@ static float load_float(const uint8_t *data, size_t i)
     return number;
 }
 
+/* Number `k` of the result. */
+static float pool(uint32_t op, const toy_slot *from, const uint8_t *data, size_t k)
+{
+    const bool last = op == OP_MAX_LAST;
+    const size_t channels = (size_t)from->value.dims[last ? 3 : 1];
+    const size_t count = (size_t)(from->value.dims[last ? 1 : 2] * from->value.dims[last ? 2 : 3]);
+    const size_t start = last ? k / channels * channels * count + k % channels : k * count;
+    const size_t step = last ? channels : 1;
+    float result = load_float(data, start);
+    size_t i;
+    for (i = 1; i < count; i++) {
+        const float next = load_float(data, start + i * step);
+        if (op == OP_MEAN) {
+            result += next;
+        } else if (next > result) {
+            result = next;
+        }
+    }
+    return op == OP_MEAN ? result / (float)count : result;
+}
+
 static float apply(uint32_t op, float a, float b)
 {
     switch (op) {
@@ -577,8 +641,10 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
         uint8_t *to = (uint8_t *)scratch + (data[step->result] - (const uint8_t *)scratch);
         for (k = 0; k < result->elements; k++) {
             const float number =
-                apply(step->op, load_float(data[step->left], one_left ? 0 : (size_t)k),
-                      load_float(data[step->right], one_right ? 0 : (size_t)k));
+                step->op >= OP_MAX
+                    ? pool(step->op, &g->slots[step->left], data[step->left], (size_t)k)
+                    : apply(step->op, load_float(data[step->left], one_left ? 0 : (size_t)k),
+                            load_float(data[step->right], one_right ? 0 : (size_t)k));
             memcpy(to + k * sizeof number, &number, sizeof number);
         }
     }
@@ -646,7 +712,7 @@ static bool toy_channels_last(const epctx_backend *backend)
     return ((const toy *)backend->self)->channels_last;
 }
 
-/* Of what ORT would convert only this one: the toy has no other that knows a layout. */
+/* Of the two pools that ORT would convert only this one. */
 static int toy_convert(const epctx_backend *backend, const char *domain, const char *op_type)
 {
     (void)backend;
