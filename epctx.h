@@ -792,6 +792,8 @@ typedef struct epctx_tensor {
     const int64_t *dims;
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
     size_t size;
+    epctx_str location; /* file of external data that has them; empty: the model itself */
+    uint64_t offset;    /* of the bytes there; 0 in the model: they do not stand there in one piece */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -868,6 +870,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
+/* An attribute of ours beside those of the schema: which weights a weightless context takes from
+ * the source model (>>ep). */
+#define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
 #define EPCTX_EPNODE_ATTR_LIST(X)                                                                  \
@@ -1214,8 +1219,10 @@ typedef struct epctx_preflight_in {
     size_t input_count;
     const char *const *eps;    /* short names of the EPs that write a binary */
     size_t ep_count;
-    const char *binary; /* file name that a group of sessions has chosen for the binary of the only
-                           EP; default [model]_[ep].bin */
+    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
+                           must exist; default [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
+                           stand there already: only clashes are looked for */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
@@ -1978,9 +1985,10 @@ EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_
 
 /* A weightless model has EPContext nodes that take their weights as inputs (ORT's
  * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
- * each of them a reference into the source model (or into its data file) where the bytes are equal,
- * and stores onnx_model_filename where it is missing. EPCTX_ERR_UNSUPPORTED when no EPContext node
- * takes weights: they are in its binary, out of reach for everyone but the EP. */
+ * each of them a reference into the source model (or into its data file), and stores
+ * onnx_model_filename where it is missing. EPCTX_ERR_VERSION where the source has another tensor of
+ * that name or none. EPCTX_ERR_UNSUPPORTED when no EPContext node takes weights: they are in its
+ * binary, out of reach for everyone but the EP, or were left out by it already. */
 EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
                                         epctx_changes *changes, epctx_error *error);
 /* The way back: the weights that EPContext nodes take come into the model, and a node that took
@@ -2306,7 +2314,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
  * >>ep: what an EP implements
  * ============================================================================================== */
 
-#define EPCTX_BACKEND_VERSION 2
+#define EPCTX_BACKEND_VERSION 3
 
 typedef enum epctx_log {
     EPCTX_LOG_INFO = 0,
@@ -2343,11 +2351,24 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
+/* Which initializers a context binary can do without. ORT's OrtWeightlessSupport, the same numbers.
+ */
+typedef enum epctx_weightless_support {
+    EPCTX_WEIGHTLESS_NONE = 0,
+    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
+    EPCTX_WEIGHTLESS_ALL = 2
+} epctx_weightless_support;
+
 /* How a context is to be built. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
     bool prepare_only; /* nothing of it will run in this process: what only running needs may be
                           left out (session.compile_only) */
+    /* Not NONE (only asked of a backend that says it can): the binary shall not hold the bytes of
+     * the graph's initializers, ALL of them or those with a `location`; weights_fn gets them.
+     * Numbers of a few bytes that were computed from them, and initializers that are smaller than
+     * a reference to them, may stay. */
+    epctx_weightless_support weightless;
 } epctx_build_opts;
 
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
@@ -2355,14 +2376,17 @@ typedef struct epctx_build_opts {
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
  *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish.
+ *             begin and one finish. Of a weightless context each graph gets its weights between
+ *             find and run, and loses them before unload.
  * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
  *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
  *             nothing behind. Graph handles belong to their context and end with it. Arguments are
- *             borrowed during the call; `binary` of load_fn until unload_fn.
+ *             borrowed during the call; `binary` of load_fn until unload_fn, `weights` of
+ *             weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM stays).
+ *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM
+ *             stays).
  * Threads     run_fn may be called from several threads at once, also on one graph, each call with
  *             its own scratch. Calls for one `build` or one context come one at a time, those for
  *             different ones possibly at once; load, find, info and unload of one context never
@@ -2416,6 +2440,16 @@ typedef struct epctx_backend {
      * max_size. The largest of all graphs of a context goes into each of their nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
+    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
+     * weights_fn are there. */
+    epctx_weightless_support weightless;
+    /* NULL without weightless support. The weights of one graph of a weightless context, every one
+     * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
+     * but mapped: it is copied by whom a later change of the file could hurt. Before info_fn's
+     * graph runs; again with `count` 0 when the weights go. Never while the graph runs. A failure
+     * leaves the graph without weights. */
+    epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                               epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
@@ -2430,6 +2464,27 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
+/* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
+ *
+ * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
+ * model in onnx_model_filename. A line for each weight:
+ *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
+ * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
+ * name, because the source may have been stored again, and verified by size and hash. */
+
+typedef struct epctx_weight_ref {
+    uint64_t size, hash, offset;
+    epctx_str name, location;
+} epctx_weight_ref;
+
+/* Steps through the attribute's text: start with a copy of it; false at the end, and where it is no
+ * line of that form (then `rest` is not empty). */
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
+/* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
+ * `tensor` NULL: `file` does not have it. */
+EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
+                                           const char *file, epctx_error *error);
+
 /* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
 
 typedef struct epctx_ep_opts {
@@ -2438,6 +2493,8 @@ typedef struct epctx_ep_opts {
     bool embed;              /* ep.context_embed_mode */
     const char *binary;      /* not embedded: path of the binary as the nodes record it */
     bool prepare_only;       /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
+    const char *source_model; /* weightless: onnx_model_filename of the nodes */
     const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
     const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
@@ -2457,7 +2514,7 @@ typedef struct epctx_ep {
 } epctx_ep;
 
 /* Starts a context for at most `room` pieces. `arena` is borrowed and holds nodes and an embedded
- * binary. Errors: the backend's, NOMEM. */
+ * binary. Errors: the backend's, NOMEM, UNSUPPORTED when the EP cannot do without weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
@@ -2506,6 +2563,9 @@ typedef struct epctx_gen_opts {
     size_t set_count;
     const char *build_options; /* anything else that the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
+                                            EXTERNAL_ONLY: weights are left in the source model,
+                                            where loading needs them */
     bool verify; /* load the new binary and find every graph in it before anything is written */
     const epctx_hooks *hooks;
 } epctx_gen_opts;
@@ -2517,6 +2577,8 @@ typedef struct epctx_gen_report {
     size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
     uint64_t binary_size;  /* 0 in a group, until its last session */
     uint64_t initializers_size;
+    size_t outside_count; /* weightless: weights that nodes take from the source model, */
+    uint64_t outside_size; /* their bytes */
     int64_t max_size;
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
@@ -2532,7 +2594,7 @@ typedef struct epctx_gen_report {
  * functions, too: the result needs no file of the source. Compatibility info and build stamp of
  * this EP are written, those of EPs without a node here removed.
  *
- * Outputs are checked before anything is compiled (EXISTS, PATH, NOT_FOUND for a missing folder);
+ * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
  * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
  * a model. Node sets must be such that no set depends on itself, also when the others are taken as
  * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
@@ -2592,6 +2654,10 @@ typedef struct epctx_reader {
 
 typedef struct epctx_load_opts {
     const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
+                                epctx_unload. Its external data: as epctx_open_opts.external_folder
+                                of the EPContext model says, else beside that */
+    const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
                                      backend's, letter by letter, and the key is partition_name */
@@ -2606,6 +2672,7 @@ typedef struct epctx_bound {
     void *graph;
     epctx_graph_info info;
     struct epctx__entry *entry; /* private: where a shared graph came from */
+    bool weighted;              /* private: it was given weights */
 } epctx_bound;
 
 /* Everything that was loaded for one model. Members are private but for those up to `cpu_nodes`. */
@@ -2624,6 +2691,7 @@ typedef struct epctx_loaded {
     uint32_t path_flags;
     epctx_reader reader;
     const epctx_profile *profile;
+    struct epctx__weight_model *sources; /* models that weights come from */
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
 } epctx_loaded;
@@ -2632,6 +2700,9 @@ typedef struct epctx_loaded {
  * profile's key, secondary ones to the primary that has their graph (EP-context design, inference
  * workflow). A context comes from the node itself, from `reader`, or from a file beside the model
  * (beside ep.context_file_path when that is set). A model without nodes of ours loads as nothing.
+ * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
+ * onnx_model_filename beside the model: the first that is there counts, and every weight is
+ * compared with what was compiled.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -2769,7 +2840,7 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
-/* -- generating -- */
+/* -- generating: a session of the group has its model -- */
 
 /* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
  * only one of this EP). The first session begins the group and names the binary after its model;
@@ -2784,13 +2855,59 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
                                             epctx_model *model, const epctx_backend *backend,
                                             const epctx_gen_opts *opts, bool stop,
                                             epctx_gen_report *report, epctx_error *error);
-/* Ends a group without a further session, as `stop` would. `binary_size` may be NULL.
+
+#endif /* EPCTX_NO_WIRE */
+
+/* -- generating: somebody else has the model --
+ *
+ * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves it to ORT to
+ * write each EPContext model. A session of the group calls epctx_share_compile in Compile; the last
+ * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). A session whose
+ * model ORT could not write takes itself back with epctx_share_withdraw.
+ * The models are there before their binary: until the last session is through they do not load.
+ * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. */
+
+typedef struct epctx_share_opts {
+    const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
+    const char *context_path; /* the EPContext model that will be written. That of the first session
+                                 names the binary, the others are in its folder */
+    const char *name_prefix;  /* ep.context_node_name_prefix; default "" */
+    uint64_t model_hash;      /* goes into the names, as in epctx_ep_opts; 0: hash of the pieces */
+    bool overwrite;           /* the binary may replace a file; default EPCTX_ERR_EXISTS */
+    bool prepare_only;        /* as in epctx_build_opts; that of the first session counts */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; the same for a whole group */
+    const char *source_model;            /* as in epctx_ep_opts */
+    bool verify; /* load the binary and find every graph of the group before it is written */
+    const epctx_hooks *hooks; /* may be NULL */
+} epctx_share_opts;
+
+/* Compiles the pieces of one model into the group's context. nodes[i] of pieces[i] is in `arena`,
+ * as epctx_ep_context_nodes would give it, and names the group's binary; max_size is the largest of
+ * the group so far. On failure the group is as before, but for graphs that were compiled already
+ * and are used when the session tries again; a group without a session is given up.
+ * Opts are borrowed during the call, `backend` until the group ends.
+ * Errors: ARG (another backend object, io or folder than the group's, a path that another session
+ * has), EXISTS, NOT_FOUND, PATH, IO (where the binary goes, before anything is compiled). */
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
+                                           const epctx_backend *backend,
+                                           const epctx_graph *const *pieces, size_t count,
+                                           const epctx_share_opts *opts, epctx_arena *arena,
+                                           const epctx_node **nodes, epctx_error *error);
+/* The session that was to write `context_path` did not. Its graphs stay in the context; a group
+ * without another session is given up, so that the next session is a first one. */
+EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
+                                    const char *source, const char *context_path);
+/* Sessions of a group that wait for the last one; 0: there is no such group. */
+EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
+                                     const char *source);
+
+/* Ends a group without a further session, as `stop` would: writes the binary, and with it the
+ * models of sessions that came through epctx_share_generate. When that fails the group is given up,
+ * and a binary that was there is the old or the new one, whole. `binary_size` may be NULL.
  * EPCTX_ERR_NOT_FOUND: there is no such group. */
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifdef __cplusplus
 }
@@ -7900,7 +8017,6 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
         return status;
     }
     p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
     p.arena = arena;
     p.error = error;
     if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
@@ -7916,11 +8032,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     }
     status = epctx__preflight_names(&p, options, in, out);
     for (i = 0; status == EPCTX_OK && i < p.count; i++) {
+        bool joined = in->binary_joined && i + out->binary_count >= p.count;
+        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
         status = epctx__preflight_place(&p, i);
         if (status == EPCTX_OK) {
             status = epctx__preflight_clash(&p, i, in);
         }
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK && !joined) {
             status = epctx__preflight_write(&p, i, file);
         }
         if (status != EPCTX_OK) {
@@ -8776,7 +8894,8 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
     if (node.onnx_model_filename.size > 0 &&
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
-                        epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
+                        epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
@@ -10358,7 +10477,7 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
 static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 {
     epctx_str name = file->name;
-    if (file->use == EPCTX_USE_SOURCE_MODEL) {
+    if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
         if (memchr(name.data, '/', name.size) != NULL ||
             memchr(name.data, '\\', name.size) != NULL) {
             epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
@@ -11493,6 +11612,8 @@ static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view
     size = view->length != UINT64_MAX ? view->length : size;
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
     return true;
 }
 
@@ -11518,8 +11639,12 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
             return false;
         }
     } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
     } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
         /* The bytes must be there: claimed dimensions alone must not make us allocate. */
         if (count > l->model->source.size) {
@@ -16064,6 +16189,17 @@ static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
+/* Not the model that this one was compiled from: to refer to a part of it would hide that. */
+static bool epctx__weight_wrong(epctx__convert *c, epctx_str source_name, epctx_str name,
+                                const char *found)
+{
+    epctx_fail(c->error, EPCTX_ERR_VERSION,
+               "initializer '%S': expected the same in the source model '%S', found %s: it is "
+               "another model",
+               &name, &source_name, found);
+    return false;
+}
+
 static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
                                 const epctx_tensor_view *mine, epctx_view theirs)
 {
@@ -16078,7 +16214,7 @@ static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_st
     }
     if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
                         (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
-        why = "the source model has another tensor of this name";
+        return epctx__weight_wrong(c, source_name, mine->name, "another tensor of this name");
     }
     if (why == NULL && !view.external && !view.has_raw) {
         why = "the source model stores it in typed fields, which cannot be referred to";
@@ -16117,10 +16253,9 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
             continue;
         }
         if (at == EPCTX_MAP_NONE) {
-            if (!epctx__convert_skip(c, tensor.name, 0, "the source model does not have it")) {
-                return false;
-            }
-        } else if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
+            return epctx__weight_wrong(c, source_name, tensor.name, "none");
+        }
+        if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
             return false;
         }
     }
@@ -16182,11 +16317,13 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 /* A binary that has no weights itself gets them at load, from the source model. */
 static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
-    if (!job->chosen || !epctx__ends_with(job->node.ep_cache_context, ".stripped.engine")) {
+    epctx_node_view view = epctx_node_of(job->view);
+    if (!job->chosen || (!epctx__ends_with(job->node.ep_cache_context, ".stripped.engine") &&
+                         epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-               "names an engine without weights: only the EP can put them in; compile again "
+               "has a context without weights: only the EP can put them in; compile again "
                "without trt_weight_stripped_engine_enable");
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
@@ -22188,6 +22325,88 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
     return epctx__hex(notes);
 }
 
+/* -- weightless contexts -- */
+
+/* A decimal number and the blank behind it. */
+static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+{
+    size_t i = 0;
+    *out = 0;
+    while (i < rest->size && i < 19 && rest->data[i] >= '0' && rest->data[i] <= '9') {
+        *out = *out * 10 + (uint64_t)(rest->data[i++] - '0');
+    }
+    if (i == 0 || i == rest->size || rest->data[i] != ' ') {
+        return false;
+    }
+    rest->data += i + 1;
+    rest->size -= i + 1;
+    return true;
+}
+
+/* Text with its length in front and `end` behind it. */
+static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
+{
+    uint64_t size;
+    if (!epctx__ref_number(rest, &size) || size >= rest->size || rest->data[size] != end) {
+        return false;
+    }
+    out->data = rest->data;
+    out->size = (size_t)size;
+    rest->data += size + 1;
+    rest->size -= (size_t)size + 1;
+    return true;
+}
+
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
+{
+    epctx_str at = *rest;
+    epctx_str digits;
+    if (!epctx__ref_number(&at, &out->size)) {
+        return false;
+    }
+    digits = at;
+    if (at.size < 17 || at.data[16] != ' ') {
+        return false;
+    }
+    digits.size = 16;
+    out->hash = epctx__hex(digits);
+    at.data += 17;
+    at.size -= 17;
+    if (!epctx__ref_number(&at, &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
+        !epctx__ref_text(&at, '\n', &out->location)) {
+        return false;
+    }
+    *rest = at;
+    return true;
+}
+
+EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
+                                           const char *file, epctx_error *error)
+{
+    uint64_t hash;
+    epctx_error_clear(error);
+    if (tensor == NULL || tensor->data == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' was compiled, expected %u bytes with "
+                          "hash %x, found none: it is another model, compile again",
+                          file, &ref->name, ref->size, ref->hash);
+    }
+    if (tensor->size != ref->size) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' was compiled with %u bytes, found "
+                          "%u: it is another model, compile again",
+                          file, &ref->name, ref->size, (uint64_t)tensor->size);
+    }
+    hash = epctx_hash(tensor->data, tensor->size, 0);
+    if (hash != ref->hash) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' has hash %x, expected %x as it was "
+                          "compiled: it has changed, compile again",
+                          file, &ref->name, hash, ref->hash);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
     if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
@@ -22286,6 +22505,21 @@ static void epctx__arena_free_fn(void *user, void *memory)
     (void)memory;
 }
 
+/* What is asked for becomes what the backend can do of it. */
+static bool epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
+                                    epctx_error *error)
+{
+    bool ok = *asked == EPCTX_WEIGHTLESS_NONE || b->weightless != EPCTX_WEIGHTLESS_NONE;
+    if (!ok) {
+        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                   "%s has no weightless support (ep.enable_weightless): its binary needs the "
+                   "weights inside",
+                   b->source);
+    }
+    *asked = *asked < b->weightless ? *asked : b->weightless;
+    return ok;
+}
+
 /* Everything of epctx_ep_begin but the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
@@ -22297,6 +22531,9 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     ep->opts = *opts;
     ep->arena = arena;
     ep->room = room;
+    if (!epctx__weightless_agree(backend, &ep->opts.weightless, error)) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
     in_arena.user = arena;
     in_arena.alloc_fn = epctx__arena_alloc_fn;
     in_arena.free_fn = epctx__arena_free_fn;
@@ -22308,15 +22545,19 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
                                        void **build, epctx_error *error)
 {
+    epctx_build_opts how = *opts;
     epctx_status status;
     *build = NULL;
+    if (!epctx__weightless_agree(b, &how.weightless, error)) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
     status = b->begin_fn(b->self, build, error);
     if (status != EPCTX_OK) {
         *build = NULL;
         return status;
     }
     if (b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, *build, opts, error);
+        status = b->setup_fn(b->self, *build, &how, error);
         if (status != EPCTX_OK) {
             b->discard_fn(b->self, *build);
             *build = NULL;
@@ -22340,6 +22581,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
     if (status == EPCTX_OK) {
         how.hooks = opts->hooks;
         how.prepare_only = opts->prepare_only;
+        how.weightless = opts->weightless;
         status = epctx__build_begin(backend, &how, &ep->build, error);
     }
     return status;
@@ -22480,6 +22722,77 @@ static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error
     return notes;
 }
 
+/* Does this initializer stay in the source model? */
+static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support weightless)
+{
+    return t->data != NULL && t->size > 0 &&
+           (weightless == EPCTX_WEIGHTLESS_ALL ||
+            (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
+}
+
+/* As it is: names are read back. */
+static void epctx__ref_bytes(epctx__text *text, epctx_str s)
+{
+    size_t i;
+    for (i = 0; i < s.size; i++) {
+        epctx__text_char(text, s.data[i]);
+    }
+}
+
+static void epctx__ref_put(epctx__text *text, const epctx_tensor *t)
+{
+    uint64_t hash = epctx_hash(t->data, t->size, 0);
+    int shift;
+    epctx__text_number(text, t->size, 10);
+    epctx__text_char(text, ' ');
+    for (shift = 60; shift >= 0; shift -= 4) {
+        epctx__text_char(text, "0123456789abcdef"[hash >> shift & 15]);
+    }
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->offset, 10);
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->name.size, 10);
+    epctx__text_char(text, ' ');
+    epctx__ref_bytes(text, t->name);
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->location.size, 10);
+    epctx__text_char(text, ' ');
+    epctx__ref_bytes(text, t->location);
+    epctx__text_char(text, '\n');
+}
+
+/* Text of the attribute that names a piece's weights; empty when it has none outside. */
+static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, epctx_str *out,
+                                      epctx_error *error)
+{
+    const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
+    size_t capacity = 0;
+    size_t i;
+    epctx__text text;
+    *out = epctx_str_of(NULL);
+    for (i = 0; i < piece->initializer_count; i++) {
+        const epctx_tensor *t = &piece->initializers[i];
+        if (epctx__stays_outside(t, ep->opts.weightless)) {
+            capacity += numbers + t->name.size + t->location.size;
+        }
+    }
+    if (capacity == 0) {
+        return EPCTX_OK;
+    }
+    text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    if (text.data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; i < piece->initializer_count; i++) {
+        if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
+            epctx__ref_put(&text, &piece->initializers[i]);
+        }
+    }
+    out->data = text.data;
+    out->size = text.size;
+    return EPCTX_OK;
+}
+
 static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
                                         epctx_error *error)
 {
@@ -22497,8 +22810,9 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     const epctx__piece *piece = &ep->pieces[index];
     epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs =
-        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT, sizeof *attrs, error);
+        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT + 1, sizeof *attrs, error);
     epctx_epnode ep_node = epctx_epnode_default();
+    epctx_str weights;
     ep_node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
                       1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
                       1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
@@ -22530,11 +22844,22 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     node->outputs = epctx__ep_names(ep, piece->graph->outputs, piece->graph->output_count, error);
     node->output_count = piece->graph->output_count;
     if (attrs == NULL || ep_node.notes.size == 0 || node->inputs == NULL ||
-        node->outputs == NULL) {
+        node->outputs == NULL ||
+        epctx__ep_weights(ep, piece->graph, &weights, error) != EPCTX_OK) {
         return EPCTX_ERR_NOMEM;
+    }
+    ep_node.onnx_model_filename = epctx_str_of(weights.size > 0 ? ep->opts.source_model : NULL);
+    if (ep_node.onnx_model_filename.size > 0) {
+        ep_node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     }
     node->attrs = attrs;
     node->attr_count = epctx_epnode_attrs(&ep_node, attrs);
+    if (weights.size > 0) {
+        epctx_attr *attr = &attrs[node->attr_count++];
+        attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attr->type = EPCTX_ATTR_STRING;
+        attr->s = weights;
+    }
     return EPCTX_OK;
 }
 
@@ -22625,6 +22950,7 @@ typedef struct epctx__generation {
     epctx__known *known;     /* what is in it */
     bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
+    const char *source_model; /* onnx_model_filename of weightless nodes */
     epctx__foreign *foreign;
     epctx__aside *moved;
     epctx__aside *moved_last;
@@ -22639,45 +22965,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
     return memory;
 }
 
-/* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
-static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
-{
-    return epctx_output_check(
-        g->model->io, path,
-        g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
-}
-
-/* An output must replace neither the file that the model was read from nor one that it needs. */
-static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    const epctx__file *file;
-    const epctx__foreign *other;
-    char a[EPCTX_PATH_MAX];
-    char b[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    bool same = false;
-    epctx_error_clear(&ignored);
-    if (io->canonical_fn(io->user, path, a, sizeof a, &ignored) != EPCTX_OK) {
-        return EPCTX_OK; /* it does not exist yet */
-    }
-    if (g->model->path[0] != '\0' &&
-        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK) {
-        same = strcmp(a, b) == 0;
-    }
-    for (file = g->model->files; file != NULL && !same; file = file->next) {
-        same = strcmp(a, file->path) == 0;
-    }
-    for (other = g->foreign; other != NULL && !same; other = other->next) {
-        same = strcmp(a, other->path) == 0;
-    }
-    return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
-                             "'%s' belongs to the source model: it must not be overwritten by its "
-                             "own output",
-                             path)
-                : EPCTX_OK;
-}
-
 /* A file beside the EPContext model, or in a folder below. */
 static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
 {
@@ -22689,95 +22976,94 @@ static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *ou
                               : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
 }
 
+/* What epctx_preflight is to know of the options. */
+static epctx_options epctx__gen_options(const epctx__generation *g)
+{
+    epctx_options options;
+    epctx_options_init(&options, g->arena);
+    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
+    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    return options;
+}
+
 static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_str file = epctx_path_file(wanted);
-    epctx_status status;
-    if (wanted.size == 0) {
-        return epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                        sizeof r->context_path, g->error);
+    epctx_options options = epctx__gen_options(g);
+    epctx_status status =
+        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
-    /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
-    if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "context_file_path '%S' should not point to a folder: a file name "
-                            "with an extension is expected",
-                            &wanted);
-    }
-    return status;
+    return wanted.size > 0
+               ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
+               : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error);
 }
 
-static epctx_status epctx__gen_binary_path(epctx__generation *g)
+/* Every file that the source consists of. */
+static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
 {
-    char *name = (char *)epctx__gen_array(g, EPCTX_PATH_MAX, 1);
-    epctx_status status = name != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK && g->binary == NULL) {
-        if (g->opts->binary != NULL && g->opts->binary[0] != '\0') {
-            epctx_str part = epctx_str_of(g->opts->binary);
-            status = epctx__path_join(name, EPCTX_PATH_MAX, &part, 1, g->error);
-        } else {
-            status = epctx_path_binary(epctx_str_of(g->report->context_path),
-                                       epctx_str_of(g->backend->short_name), name, EPCTX_PATH_MAX,
-                                       g->error);
-        }
-        g->binary = name;
+    const epctx__file *file;
+    const epctx__foreign *other;
+    const char **inputs;
+    size_t count = 0;
+    for (file = g->model->files; file != NULL; file = file->next) {
+        count++;
     }
-    return status == EPCTX_OK
-               ? epctx__beside(g, epctx_str_of(g->binary), g->report->binary_path)
-               : status;
+    for (other = g->foreign; other != NULL; other = other->next) {
+        count++;
+    }
+    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
+    if (inputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (file = g->model->files; file != NULL; file = file->next) {
+        inputs[in->input_count++] = file->path;
+    }
+    for (other = g->foreign; other != NULL; other = other->next) {
+        inputs[in->input_count++] = other->path;
+    }
+    in->inputs = inputs;
+    return EPCTX_OK;
 }
 
-/* A file is begun and given up: what would fail after a long compile fails now. */
-static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    epctx_io_file probe;
-    epctx_status status = epctx__check_output(g, path);
-    if (status == EPCTX_OK) {
-        status = epctx__check_source(g, path);
-    }
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, path, &probe, g->error);
-    }
-    if (status == EPCTX_OK) {
-        io->abort_fn(io->user, &probe);
-    }
-    return status;
-}
-
+/* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
-    const char *paths[3];
-    size_t i, k;
-    epctx_status status = epctx__gen_context_path(g);
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__gen_binary_path(g);
+    epctx_options options = epctx__gen_options(g);
+    epctx_preflight_in in;
+    epctx_outputs out;
+    epctx_str binary;
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    in.io = g->model->io;
+    in.model_path = g->model->path;
+    in.eps = &g->backend->short_name;
+    in.ep_count = 1;
+    in.binary = g->joins ? g->binary : g->opts->binary;
+    in.binary_joined = g->joins;
+    status = epctx__gen_inputs(g, &in);
+    if (status == EPCTX_OK) {
+        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
     }
-    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
-        g->opts->initializers_file_name[0] != '\0') {
-        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    paths[0] = r->context_path;
-    paths[1] = r->binary_path;
-    paths[2] = r->initializers_path;
-    for (i = 0; i < 3; i++) {
-        /* The group's binary was checked by the session that named it. */
-        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || !g->joins)) {
-            status = epctx__check_target(g, paths[i]);
-        }
-        for (k = 0; status == EPCTX_OK && k < i; k++) {
-            if (paths[i][0] != '\0' && strcmp(paths[i], paths[k]) == 0) {
-                status = epctx_fail(g->error, EPCTX_ERR_PATH, "'%s' is the path of two outputs",
-                                    paths[i]);
-            }
-        }
+    if (out.binary_count > 0) {
+        binary = epctx_str_of(out.binaries[0]);
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
+        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
+                                                              : epctx_path_file(binary).data;
     }
-    return status;
+    return status == EPCTX_OK && out.initializers != NULL
+               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               r->initializers_path)
+               : status;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -23113,17 +23399,52 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
     return status;
 }
 
+/* The source as the EPContext model names it: relative where it is beside it or below, else only
+ * its file name, which no path of the machine that compiles gets into. */
+static epctx_status epctx__gen_source_name(epctx__generation *g)
+{
+    const epctx_io *io = g->model->io;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    char source[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = epctx_str_of(".");
+    if (g->model->path[0] != '\0' &&
+        epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
+        size_t size = strlen(real);
+        size += size > 0 && real[size - 1] != '/';
+        if (size > 0 && strlen(source) > size && memcmp(source, real, size - 1) == 0 &&
+            source[size - 1] == '/') {
+            name = epctx_str_of(source + size);
+        }
+    }
+    g->source_model = epctx_arena_copy(g->arena, name);
+    return g->source_model != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+}
+
 static epctx_status epctx__gen_compile(epctx__generation *g)
 {
     epctx_ep_opts how;
     epctx_status status;
-    size_t i, count;
+    size_t i, k, count;
     memset(&how, 0, sizeof how);
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE &&
+        epctx__gen_source_name(g) != EPCTX_OK) {
+        return EPCTX_ERR_NOMEM;
+    }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
     how.embed = g->opts->embed;
     how.binary = g->binary;
     how.prepare_only = g->opts->prepare_only;
+    how.weightless = g->opts->weightless;
+    how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
     if (g->build != NULL) {
@@ -23148,6 +23469,14 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     }
     g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     g->report->nodes = g->nodes;
+    for (i = 0; i < g->part_count; i++) {
+        for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
+            const epctx_tensor *t = &g->parts[i].graph.initializers[k];
+            bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
+            g->report->outside_count += outside;
+            g->report->outside_size += outside ? t->size : 0;
+        }
+    }
     g->report->max_size = g->ep.max_size;
     return status;
 }
@@ -23759,7 +24088,8 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
     size_t i, k;
-    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1);
+    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
+                                  (uint64_t)o->weightless << 2);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
     h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
@@ -24643,6 +24973,195 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     return EPCTX_OK;
 }
 
+/* -- weights from the source model -- */
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_str name; /* onnx_model_filename of the nodes that want it; empty: given by the caller */
+    epctx_model model;
+    epctx_map names;         /* initializer -> index of */
+    const epctx_view *views;
+} epctx__weight_model;
+
+static void epctx__weights_close(epctx_loaded *loaded)
+{
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
+}
+
+/* Opens what the caller gave, else what the node names beside the model. */
+static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str name,
+                                        epctx_model *out, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_open_opts how;
+    epctx_str folder;
+    epctx_status status;
+    memset(&how, 0, sizeof how);
+    how.allocator = &loaded->arena.allocator;
+    how.io = loaded->io;
+    how.path_flags = loaded->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                             &folder, error);
+    if (opts->source_model.data != NULL) {
+        epctx_error_clear(error); /* a model from memory has no folder, nor needs one */
+        if (epctx_str_of(model->external_folder).size == 0 && status == EPCTX_OK) {
+            how.external_folder = epctx_arena_copy(
+                &loaded->arena, folder.size > 0 ? folder : epctx_str_of("."));
+            if (how.external_folder == NULL) {
+                return epctx__nomem(error, loaded->arena.missing);
+            }
+        }
+        return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+                                       error);
+    }
+    if (opts->source_model_path != NULL && opts->source_model_path[0] != '\0') {
+        return epctx_model_open_file(out, opts->source_model_path, &how, error);
+    }
+    if (name.size == 0) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          "the weights are in the source model, which the node does not name: say "
+                          "where it is (ep.context_source_model_path)");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_path_find(loaded->io, folder, name, loaded->path_flags, path, sizeof path,
+                                 error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_error why = *error;
+        epctx_error_clear(error);
+        return epctx_fail(error, status,
+                          "the weights are in the source model '%S', which is not beside this one "
+                          "(%s): say where it is (ep.context_source_model_path)",
+                          &name, why.message);
+    }
+    return epctx_model_open_file(out, path, &how, error);
+}
+
+/* Where the initializers of the source are. */
+static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, epctx__count(it),
+                                                        sizeof *views);
+    epctx_tensor_view tensor;
+    uint32_t count = 0;
+    epctx_map_init(&source->names, &loaded->arena);
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        views[count] = tensor.view;
+        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
+            return false;
+        }
+    }
+    source->views = views;
+    return views != NULL;
+}
+
+static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
+                                          const epctx_load_opts *opts, epctx_str name,
+                                          epctx__weight_model **out, epctx_error *error)
+{
+    epctx__weight_model *source;
+    epctx_status status;
+    if (opts->source_model.data != NULL ||
+        (opts->source_model_path != NULL && opts->source_model_path[0] != '\0')) {
+        name = epctx_str_of(NULL);
+    }
+    for (source = loaded->sources; source != NULL; source = source->next) {
+        if (epctx_str_eq(source->name, name)) {
+            *out = source;
+            return EPCTX_OK;
+        }
+    }
+    source = (epctx__weight_model *)epctx_arena_alloc(&loaded->arena, sizeof *source);
+    *out = source;
+    if (source == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    source->name = name;
+    status = epctx__weights_open(loaded, model, opts, name, &source->model, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    source->next = loaded->sources;
+    loaded->sources = source;
+    return epctx__weights_index(loaded, source) ? EPCTX_OK
+                                                : epctx__nomem(error, loaded->arena.missing);
+}
+
+/* One weight that a node names, from the source, verified. */
+static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
+                                       const epctx_weight_ref *ref, epctx_tensor *out,
+                                       epctx_error *error)
+{
+    const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
+    uint32_t at = epctx_map_get(&source->names, ref->name);
+    epctx__loader loader;
+    memset(&loader, 0, sizeof loader);
+    loader.model = &source->model;
+    loader.arena = arena;
+    loader.error = error;
+    if (at != EPCTX_MAP_NONE && !epctx__load_tensor(&loader, source->views[at], out)) {
+        return error->status;
+    }
+    return epctx_weight_verify(ref, at != EPCTX_MAP_NONE ? out : NULL, file, error);
+}
+
+/* Gives a bound graph the weights that its node names. */
+static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_bound *bound,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
+    epctx_str rest = text;
+    epctx__weight_model *source = NULL;
+    epctx_weight_ref ref;
+    epctx_tensor *tensors;
+    epctx_error local;
+    size_t count = 0;
+    size_t i;
+    epctx_status status;
+    if (text.size == 0) {
+        return EPCTX_OK;
+    }
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    while (epctx_next_weight(&rest, &ref)) {
+        count++;
+    }
+    if (rest.size > 0) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
+                          (uint64_t)count + 1);
+    }
+    if (b->weights_fn == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the context is weightless, and this %s cannot load such contexts",
+                          b->source);
+    }
+    tensors = (epctx_tensor *)epctx_arena_array(&loaded->arena, count, sizeof *tensors);
+    status = tensors != NULL ? epctx__weights_source(loaded, model, opts,
+                                                     bound->node.onnx_model_filename, &source,
+                                                     error)
+                             : epctx__nomem(error, loaded->arena.missing);
+    rest = text;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        epctx_next_weight(&rest, &ref);
+        status = epctx__weight_take(source, &loaded->arena, &ref, &tensors[i], error);
+    }
+    if (status == EPCTX_OK) {
+        status = b->weights_fn(b->self, bound->graph, tensors, count, error);
+        bound->weighted = status == EPCTX_OK;
+    }
+    return status;
+}
+
 /* Loads the context that a node brings, unless the workspace does. */
 static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
                                     epctx_str folder, const epctx__context **own,
@@ -24703,6 +25222,11 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
                                       own[i] == NULL && bound->node.main_context == 0
                                           ? "main_context"
                                           : NULL);
+        }
+        status = epctx__bind_weights(loaded, model, opts, bound, error);
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                      EPCTX_WEIGHTS_ATTR);
         }
         epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
@@ -24772,10 +25296,15 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
         return;
     }
     for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) {
-            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
+        epctx_bound *bound = &loaded->bound[i];
+        if (bound->weighted) {
+            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
+        }
+        if (bound->entry != NULL) {
+            loaded->sharing->give_fn(loaded, bound);
         }
     }
+    epctx__weights_close(loaded);
     for (i = 0; i < loaded->context_count; i++) {
         epctx__context *c = &loaded->contexts[i];
         loaded->backend->unload_fn(loaded->backend->self, c->context);
@@ -24805,6 +25334,7 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
 {
     const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
     epctx_fresh_opts fresh;
+    epctx_load_opts load;
     epctx_file_kind kind = EPCTX_FILE_NONE;
     epctx_freshness verdict = EPCTX_STALE;
     uint64_t size;
@@ -24822,7 +25352,14 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
             verdict = EPCTX_FRESH; /* delivered without its source */
         }
     }
-    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, o->load,
+    memset(&load, 0, sizeof load);
+    if (o->load != NULL) {
+        load = *o->load;
+    }
+    if (load.source_model.data == NULL && load.source_model_path == NULL) {
+        load.source_model_path = model_path; /* only weightless contexts look there */
+    }
+    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
                                              &opened->reason) == EPCTX_OK) {
         if (opened->loaded.bound_count > 0) {
             return true;
@@ -25417,14 +25954,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
     epctx__workspace_leave(workspace);
 }
 
-#ifdef EPCTX_NO_WIRE
-
-static void epctx__groups_drop(epctx_workspace *w)
-{
-    (void)w;
-}
-
-#else
+#ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
                                         epctx_bound *bound, epctx_error *error)
@@ -25481,15 +26011,20 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
     return epctx__load_model(loaded, model, backend, opts, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* -- generating -- */
 
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path;
+    const char *path; /* of its EPContext model */
+    const char *initializers_path;
+    bool hosted; /* somebody else writes the model */
+#ifndef EPCTX_NO_WIRE
     epctx_buffer model;
     epctx__output *initializers; /* a temporary file, or NULL */
-    const char *initializers_path;
+#endif
 } epctx__pending;
 
 /* A context under construction. */
@@ -25501,13 +26036,27 @@ typedef struct epctx__group {
     epctx_arena arena;
     void *build;
     epctx__known known;
-    char folder[EPCTX_PATH_MAX]; /* canonical */
+    bool verify;
+    epctx_weightless_support weightless; /* as asked for */
+    char folder[EPCTX_PATH_MAX];         /* canonical */
     const char *binary;          /* as the nodes name it; NULL until the first session is through */
     const char *binary_path;
     epctx__pending *pending; /* in order */
     epctx__pending **pending_end;
     size_t pending_count;
 } epctx__group;
+
+static void epctx__pending_drop(epctx__pending *p)
+{
+#ifndef EPCTX_NO_WIRE
+    epctx_buffer_free(&p->model);
+    if (p->initializers != NULL) {
+        epctx__output_abort(p->initializers);
+    }
+#else
+    (void)p;
+#endif
+}
 
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
@@ -25523,10 +26072,7 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
         group->backend->discard_fn(group->backend->self, group->build);
     }
     for (p = group->pending; p != NULL; p = p->next) {
-        epctx_buffer_free(&p->model);
-        if (p->initializers != NULL) {
-            epctx__output_abort(p->initializers);
-        }
+        epctx__pending_drop(p);
     }
     epctx_buffer_free(&group->known.names);
     epctx_buffer_free(&group->known.hashes);
@@ -25556,8 +26102,8 @@ static epctx__group *epctx__group_find(const epctx_workspace *w, const char *nam
 
 static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
-                                      const epctx_gen_opts *opts, epctx__group **out,
-                                      epctx_error *error)
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error)
 {
     epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
     epctx_build_opts how;
@@ -25569,13 +26115,15 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     memset(group, 0, sizeof *group);
     group->backend = backend;
     group->io = io;
+    group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
     epctx_buffer_init(&group->known.names, &w->allocator);
     epctx_buffer_init(&group->known.hashes, &w->allocator);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
-    how.prepare_only = opts->prepare_only;
+    how.prepare_only = prepare_only;
+    how.weightless = weightless;
     status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
                                  : epctx__nomem(error, group->arena.missing);
     if (status != EPCTX_OK) {
@@ -25588,11 +26136,35 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     return EPCTX_OK;
 }
 
-/* Does another session write this file? All are below one folder: what stands behind it tells. */
-static epctx_status epctx__group_clash(const epctx__group *group, const epctx__generation *g,
-                                       const char *path)
+/* The group that a session joins, or begins. */
+static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error)
 {
-    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    *out = epctx__group_find(w, name, backend->source);
+    if (*out == NULL) {
+        return epctx__group_make(w, name, backend, io, prepare_only, weightless, out, error);
+    }
+    if ((*out)->backend->self != backend->self || (*out)->io != io) {
+        *out = NULL;
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the group was begun with another backend object (for other options of "
+                          "the EP?) or another io");
+    }
+    if ((*out)->weightless != weightless) {
+        *out = NULL;
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "one session of the group is weightless (ep.enable_weightless), another "
+                          "is not");
+    }
+    return EPCTX_OK;
+}
+
+/* Does another session write this file? All are below one folder: what stands behind it tells. */
+static epctx_status epctx__group_clash(const epctx__group *group, const char *path, size_t folder,
+                                       epctx_error *error)
+{
     const epctx__pending *p;
     bool same = strcmp(path + folder, group->binary) == 0;
     for (p = group->pending; p != NULL && !same; p = p->next) {
@@ -25601,7 +26173,7 @@ static epctx_status epctx__group_clash(const epctx__group *group, const epctx__g
                (p->initializers_path[0] != '\0' &&
                 strcmp(path + folder, p->initializers_path + other) == 0);
     }
-    return same ? epctx_fail(g->error, EPCTX_ERR_ARG,
+    return same ? epctx_fail(error, EPCTX_ERR_ARG,
                              "another session of the group writes '%s': each needs a name of its "
                              "own",
                              path)
@@ -25609,18 +26181,18 @@ static epctx_status epctx__group_clash(const epctx__group *group, const epctx__g
 }
 
 /* All files of a group are in one folder, and each model has a name of its own. */
-static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation *g)
+static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
 {
-    const epctx_io *io = g->model->io;
-    const char *path = g->report->context_path;
+    const epctx_io *io = group->io;
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     epctx_str part = epctx_path_folder(epctx_str_of(path));
+    size_t size = part.size;
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
+    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
     if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, folder, real, sizeof real, g->error);
+        status = io->canonical_fn(io->user, folder, real, sizeof real, error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -25630,25 +26202,90 @@ static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation 
         return EPCTX_OK;
     }
     if (strcmp(group->folder, real) != 0) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
+        return epctx_fail(error, EPCTX_ERR_ARG,
                           "'%s' is not in the group's folder '%s': models that share a binary are "
                           "beside it",
                           path, group->folder);
     }
-    status = epctx__group_clash(group, g, path);
-    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
-        g->opts->initializers_file_name[0] != '\0') {
-        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               g->report->initializers_path);
-        if (status == EPCTX_OK) {
-            status = epctx__group_clash(group, g, g->report->initializers_path);
-        }
+    return epctx__group_clash(group, path, size, error);
+}
+
+/* The new session's entry, not yet one of the group. */
+static epctx__pending *epctx__pending_make(epctx_workspace *w, epctx__group *group,
+                                           const char *path, const char *initializers_path,
+                                           epctx_error *error)
+{
+    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
+    if (p != NULL) {
+        p->path = epctx_arena_copy(&group->arena, epctx_str_of(path));
+        p->initializers_path = epctx_arena_copy(&group->arena, epctx_str_of(initializers_path));
+    }
+    if (p == NULL || p->path == NULL || p->initializers_path == NULL) {
+        epctx__nomem(error, group->arena.missing);
+        return NULL;
+    }
+#ifndef EPCTX_NO_WIRE
+    epctx_buffer_init(&p->model, &w->allocator);
+#else
+    (void)w;
+#endif
+    return p;
+}
+
+/* The first session is through: its binary is the group's. */
+static epctx_status epctx__group_name(epctx__group *group, const char *name, const char *path,
+                                      epctx_error *error)
+{
+    const char *copy;
+    if (group->binary != NULL) {
+        return EPCTX_OK;
+    }
+    copy = epctx_arena_copy(&group->arena, epctx_str_of(name));
+    group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(path));
+    if (copy == NULL || group->binary_path == NULL) {
+        return epctx__nomem(error, group->arena.missing);
+    }
+    group->binary = copy;
+    return EPCTX_OK;
+}
+
+static void epctx__group_append(epctx__group *group, epctx__pending *p)
+{
+    *group->pending_end = p;
+    group->pending_end = &p->next;
+    group->pending_count++;
+}
+
+#ifdef EPCTX_NO_WIRE
+
+static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+                                        const epctx_hooks *hooks, epctx_error *error)
+{
+    const epctx_io *io = group->io;
+    const char *path = group->binary_path;
+    epctx_io_file *file = (epctx_io_file *)epctx_arena_alloc(&group->arena, sizeof *file);
+    epctx_status status = file != NULL ? epctx_cancelled(hooks, error)
+                                       : epctx__nomem(error, group->arena.missing);
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, path, file, error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
-    return EPCTX_OK;
+    status = io->write_fn(io->user, file, binary->data, binary->size, error);
+    if (status == EPCTX_OK) {
+        status = io->sync_fn(io->user, file, error);
+    }
+    if (status != EPCTX_OK) {
+        io->abort_fn(io->user, file);
+        return status;
+    }
+    status = io->commit_fn(io->user, file, error); /* releases the file either way */
+    epctx__progress(hooks, "write", 1, 1);
+    return status == EPCTX_OK ? io->sync_folder_fn(io->user, path, error) : status;
 }
+
+#else
 
 static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
@@ -25675,26 +26312,15 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
 /* What the session would write, kept until the group is written. */
 static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
 {
-    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
+    epctx__pending *p = epctx__pending_make(w, group, g->report->context_path,
+                                            g->report->initializers_path, g->error);
     epctx__commit c;
-    epctx_status status;
-    if (p == NULL) {
-        return epctx__nomem(g->error, group->arena.missing);
+    epctx_status status =
+        p != NULL ? epctx__group_name(group, g->binary, g->report->binary_path, g->error)
+                  : EPCTX_ERR_NOMEM;
+    if (status == EPCTX_OK) {
+        status = epctx__buffer_model(&p->model, g->model, g->error);
     }
-    epctx_buffer_init(&p->model, &w->allocator);
-    p->path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->context_path));
-    p->initializers_path =
-        epctx_arena_copy(&group->arena, epctx_str_of(g->report->initializers_path));
-    if (group->binary == NULL) {
-        group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->binary_path));
-        group->binary = epctx_arena_copy(&group->arena, epctx_str_of(g->binary));
-    }
-    if (p->path == NULL || p->initializers_path == NULL || group->binary == NULL ||
-        group->binary_path == NULL) {
-        group->binary = NULL;
-        return epctx__nomem(g->error, group->arena.missing);
-    }
-    status = epctx__buffer_model(&p->model, g->model, g->error);
     if (status == EPCTX_OK && g->moved != NULL) {
         status = epctx__commit_begin(&c, group->io, &group->arena, 1, NULL, g->error);
         if (status == EPCTX_OK) {
@@ -25702,17 +26328,12 @@ static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, ep
             p->initializers = c.count > 0 ? c.files[0].out : NULL;
         }
     }
-    if (status != EPCTX_OK) {
-        if (p->initializers != NULL) {
-            epctx__output_abort(p->initializers);
-        }
-        epctx_buffer_free(&p->model);
-        return status;
+    if (status == EPCTX_OK) {
+        epctx__group_append(group, p);
+    } else if (p != NULL) {
+        epctx__pending_drop(p);
     }
-    *group->pending_end = p;
-    group->pending_end = &p->next;
-    group->pending_count++;
-    return EPCTX_OK;
+    return status;
 }
 
 /* The largest max_size of the group goes into every node: spill buffers are shared like the
@@ -25778,6 +26399,9 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     }
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
         epctx__output *out;
+        if (p->hosted) {
+            continue;
+        }
         if (p->initializers != NULL) {
             c.files[c.count].path = p->initializers_path;
             c.files[c.count].out = p->initializers;
@@ -25796,6 +26420,56 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     return epctx__commit_end(&c, status);
 }
 
+/* Nodes of models that are still here get the largest max_size of the group. */
+static epctx_status epctx__group_resize(epctx_workspace *w, epctx__group *group,
+                                        epctx_error *error)
+{
+    epctx__pending *p;
+    epctx_status status = EPCTX_OK;
+    if (group->backend->max_size_fn == NULL) {
+        return EPCTX_OK;
+    }
+    for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
+        if (!p->hosted) {
+            status = epctx__resize(w, group, p, error);
+        }
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* The binary as the applications will meet it: every graph of the group is in it. */
+static epctx_status epctx__group_verify(const epctx__group *group, const epctx_buffer *binary,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = group->backend;
+    const epctx__known *known = &group->known;
+    void *context = NULL;
+    epctx_span bytes;
+    size_t at = 0;
+    size_t i = 0;
+    epctx_status status;
+    bytes.data = binary->data;
+    bytes.size = binary->size;
+    status = b->load_fn(b->self, bytes, &context, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    while (status == EPCTX_OK && at < known->names.size) {
+        epctx_str name;
+        uint64_t hash;
+        void *graph;
+        memcpy(&name.size, known->names.data + at, sizeof name.size);
+        name.data = (const char *)known->names.data + at + sizeof name.size;
+        memcpy(&hash, known->hashes.data + i++ * sizeof hash, sizeof hash);
+        at += sizeof name.size + name.size;
+        status = b->find_fn(b->self, context, name, hash, &graph, error);
+    }
+    b->unload_fn(b->self, context);
+    return status;
+}
+
 /* Writes a group and ends it, whether or not that succeeds. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
@@ -25804,15 +26478,18 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     const epctx_backend *b = group->backend;
     void *build = group->build;
     epctx_buffer binary;
-    epctx__pending *p;
     epctx_status status;
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
-    for (p = group->pending; status == EPCTX_OK && b->max_size_fn != NULL && p != NULL;
-         p = p->next) {
-        status = epctx__resize(w, group, p, error);
+    if (status == EPCTX_OK && group->verify && group->known.hashes.size > 0) {
+        status = epctx__group_verify(group, &binary, error);
     }
+#ifndef EPCTX_NO_WIRE
+    if (status == EPCTX_OK) {
+        status = epctx__group_resize(w, group, error);
+    }
+#endif
     if (status == EPCTX_OK) {
         status = epctx__group_commit(group, &binary, hooks, error);
     }
@@ -25825,6 +26502,221 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     epctx_buffer_free(&binary);
     epctx__group_free(w, group);
     return status;
+}
+
+/* -- a session whose model somebody else has -- */
+
+/* Where the first session's binary goes: what would fail after a long compile fails now. */
+static epctx_status epctx__group_target(const epctx__group *group, const epctx_share_opts *opts,
+                                        char *name, char *path, epctx_error *error)
+{
+    const epctx_io *io = group->io;
+    epctx_io_file probe;
+    epctx_file_kind kind;
+    epctx_str parts[2];
+    uint64_t size;
+    epctx_status status =
+        epctx_path_binary(epctx_str_of(opts->context_path), epctx_str_of(group->backend->short_name),
+                          name, EPCTX_PATH_MAX, error);
+    parts[0] = epctx_path_folder(epctx_str_of(opts->context_path));
+    parts[1] = epctx_str_of(name);
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, path, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
+    } else if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !opts->overwrite) {
+        status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+    }
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, path, &probe, error);
+    }
+    if (status == EPCTX_OK) {
+        io->abort_fn(io->user, &probe);
+    } else {
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+/* Hash of all pieces, which is what there is of the model. */
+static uint64_t epctx__pieces_hash(const epctx_graph *const *pieces, size_t count)
+{
+    uint64_t h = epctx__hash_number(0, count);
+    size_t i;
+    for (i = 0; i < count; i++) {
+        h = epctx__hash_number(h, epctx_graph_hash(pieces[i]));
+    }
+    return h;
+}
+
+static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *const *pieces,
+                                        size_t count, const epctx_share_opts *opts,
+                                        const char *binary, epctx_arena *arena,
+                                        const epctx_node **nodes, epctx_error *error)
+{
+    epctx_ep ep;
+    epctx_ep_opts how;
+    epctx_status status;
+    size_t i;
+    memset(&how, 0, sizeof how);
+    how.name_prefix = opts->name_prefix;
+    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__pieces_hash(pieces, count);
+    how.binary = epctx_arena_copy(arena, epctx_str_of(binary));
+    how.weightless = opts->weightless;
+    how.source_model = opts->source_model;
+    how.hooks = opts->hooks;
+    if (how.binary == NULL) {
+        return epctx__nomem(error, arena->missing);
+    }
+    status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
+    ep.build = group->build;
+    ep.shared = &group->known;
+    ep.max_size = group->known.max_size;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        status = epctx_ep_compile(&ep, pieces[i], error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_ep_finish(&ep, error);
+    }
+    if (status == EPCTX_OK) {
+        *nodes = epctx_ep_context_nodes(&ep, &count);
+        group->known.max_size = ep.max_size;
+    }
+    epctx_ep_end(&ep);
+    return status;
+}
+
+static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group,
+                                         const epctx_graph *const *pieces, size_t count,
+                                         const epctx_share_opts *opts, epctx_arena *arena,
+                                         const epctx_node **nodes, epctx_error *error)
+{
+    char name[EPCTX_PATH_MAX];
+    char path[EPCTX_PATH_MAX];
+    epctx__pending *p = NULL;
+    epctx_status status = epctx__group_accepts(group, opts->context_path, error);
+    if (status == EPCTX_OK && group->binary == NULL) {
+        status = epctx__group_target(group, opts, name, path, error);
+    }
+    if (status == EPCTX_OK) {
+        p = epctx__pending_make(w, group, opts->context_path, "", error);
+        status = p != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_pieces(group, pieces, count, opts,
+                                     group->binary != NULL ? group->binary : name, arena, nodes,
+                                     error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_name(group, name, path, error);
+    }
+    if (status == EPCTX_OK) {
+        p->hosted = true;
+        group->verify = group->verify || opts->verify;
+        epctx__group_append(group, p);
+    } else {
+        epctx_fail(error, status, "%s failed without a message", group->backend->source);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
+                                           const epctx_backend *backend,
+                                           const epctx_graph *const *pieces, size_t count,
+                                           const epctx_share_opts *opts, epctx_arena *arena,
+                                           const epctx_node **nodes, epctx_error *error)
+{
+    epctx__group *joined = NULL;
+    epctx_error local;
+    const epctx_io *io;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    *nodes = NULL;
+    io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
+    if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
+        io == NULL || count == 0 || opts == NULL || opts->context_path == NULL ||
+        opts->context_path[0] == '\0') {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a workspace, an io, pieces, a context_path and a backend of version %u "
+                          "are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    epctx__workspace_lock(workspace);
+    status = epctx__group_join(workspace, group, backend, io, opts->prepare_only, opts->weightless,
+                               &joined, error);
+    if (status == EPCTX_OK) {
+        status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
+        if (joined->pending_count == 0) {
+            epctx__group_free(workspace, joined); /* still empty: the next session is the first */
+        }
+    }
+    epctx__workspace_unlock(workspace);
+    return status;
+}
+
+EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
+                                    const char *source, const char *context_path)
+{
+    epctx__group *found;
+    epctx__pending **link;
+    epctx__workspace_lock(workspace);
+    found = epctx__group_find(workspace, group, source);
+    link = found != NULL ? &found->pending : NULL;
+    while (link != NULL && *link != NULL &&
+           !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
+        link = &(*link)->next;
+    }
+    if (link != NULL && *link != NULL) {
+        epctx__pending *gone = *link;
+        *link = gone->next;
+        if (found->pending_end == &gone->next) {
+            found->pending_end = link;
+        }
+        epctx__pending_drop(gone);
+        if (--found->pending_count == 0) {
+            epctx__group_free(workspace, found);
+        }
+    }
+    epctx__workspace_unlock(workspace);
+}
+
+EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
+                                     const char *source)
+{
+    const epctx__group *found;
+    size_t count;
+    epctx__workspace_lock(workspace);
+    found = epctx__group_find(workspace, group, source);
+    count = found != NULL ? found->pending_count : 0;
+    epctx__workspace_unlock(workspace);
+    return count;
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- a session that has its model -- */
+
+/* The file of initializers, too, is the session's own. */
+static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
+{
+    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    epctx_status status;
+    if (group->binary == NULL || g->opts->initializers_file_name == NULL ||
+        g->opts->initializers_file_name[0] == '\0') {
+        return EPCTX_OK;
+    }
+    status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                           g->report->initializers_path);
+    return status == EPCTX_OK
+               ? epctx__group_clash(group, g->report->initializers_path, folder, g->error)
+               : status;
 }
 
 static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group,
@@ -25842,7 +26734,10 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     }
     status = epctx__gen_context_path(g);
     if (status == EPCTX_OK) {
-        status = epctx__group_accepts(group, g);
+        status = epctx__group_accepts(group, g->report->context_path, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_accepts_aside(group, g);
     }
     if (status == EPCTX_OK) {
         status = epctx__gen_make(g);
@@ -25852,6 +26747,7 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     } else if (status == EPCTX_OK) {
         g->report->context_path[0] = '\0';
     }
+    group->verify = group->verify || (status == EPCTX_OK && g->opts->verify);
     if (status == EPCTX_OK && g->report->max_size > group->known.max_size) {
         group->known.max_size = g->report->max_size;
     }
@@ -25861,15 +26757,11 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
 static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
                                           epctx__generation *g, bool stop)
 {
-    epctx__group *group = epctx__group_find(w, name, g->backend->source);
-    epctx_status status = EPCTX_OK;
+    epctx__group *group;
     size_t mark = epctx_edit_mark(g->model);
-    if (group == NULL) {
-        status = epctx__group_make(w, name, g->backend, g->model->io, g->opts, &group, g->error);
-    } else if (group->backend->self != g->backend->self || group->io != g->model->io) {
-        status = epctx_fail(g->error, EPCTX_ERR_ARG,
-                            "the group was begun with another backend object or another io");
-    }
+    epctx_status status = epctx__group_join(w, name, g->backend, g->model->io,
+                                            g->opts->prepare_only, g->opts->weightless, &group,
+                                            g->error);
     if (status != EPCTX_OK) {
         return status;
     }
@@ -25920,6 +26812,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
     return status;
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error)
@@ -25939,8 +26833,6 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     epctx__workspace_unlock(workspace);
     return status;
 }
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifdef __cplusplus
 }

@@ -943,6 +943,7 @@ TEST(named_buffers)
 
 TEST(named_buffers_fail)
 {
+    static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out;
     context_spec c;
@@ -957,6 +958,11 @@ TEST(named_buffers_fail)
     CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_RUNTIME_EXCEPTION, "the store is full");
     CHECK_INT(count_files(), 1);
     store.fail = false;
+    /* A shared binary is a file. */
+    spec.config = share;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_FAIL, "leave one of them out");
+    spec.config = NULL;
+    CHECK_INT(count_files(), 1);
     /* Embedded: nothing to write. */
     out.embed = true;
     store.writes = 0;
