@@ -943,6 +943,7 @@ TEST(named_buffers)
 
 TEST(named_buffers_fail)
 {
+    static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out;
     context_spec c;
@@ -957,6 +958,11 @@ TEST(named_buffers_fail)
     CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_RUNTIME_EXCEPTION, "the store is full");
     CHECK_INT(count_files(), 1);
     store.fail = false;
+    /* A shared binary is a file. */
+    spec.config = share;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_FAIL, "leave one of them out");
+    spec.config = NULL;
+    CHECK_INT(count_files(), 1);
     /* Embedded: nothing to write. */
     out.embed = true;
     store.writes = 0;
@@ -1043,7 +1049,7 @@ static bool run_profile(char *out, size_t size)
     return *out != '\0';
 }
 
-/* A profile of one run has the events of that run alone, though another ran meanwhile. */
+/* A profile of one run has the events of that run alone. */
 TEST(profile_of_a_run)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -1060,6 +1066,40 @@ TEST(profile_of_a_run)
     CHECK_ORT(run_and_release(session, options));
     CHECK_ORT(run_once(session, NULL));
     ort->ReleaseSession(session);
+    CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
+    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+}
+
+/* Also when another run is in the device at the same time. */
+TEST(profiles_apart)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    pthread_t threads[2];
+    runner runs[2];
+    char path[512];
+    bool held;
+    int i;
+    if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    CHECK_ORT(ort_session(&spec, &session));
+    memset(runs, 0, sizeof runs);
+    runs[0].options = run_options(NULL, NULL, NULL);
+    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(runs[0].options, in_folder("run"))));
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "1"));
+    for (i = 0; i < 2; i++) {
+        runs[i].session = session;
+        if (pthread_create(&threads[i], NULL, run_in_thread, &runs[i]) != 0) exit(1);
+    }
+    held = set_dynamic(session, "ep.dynamic.toy_hold", "both");
+    set_dynamic(session, "ep.dynamic.toy_hold", "0");
+    for (i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    ort->ReleaseRunOptions(runs[0].options);
+    ort->ReleaseSession(session);
+    CHECK(held, "two runs did not meet");
+    CHECK(runs[0].code == 0 && runs[1].code == 0, "%s%s", runs[0].text, runs[1].text);
     CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
     CHECK_INT(occurrences(path, "\"ort_event\""), 3);
 }
@@ -1137,6 +1177,7 @@ static const ort_case cases[] = {
     ORT_CASE(named_buffers_fail),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),
+    ORT_CASE_OF("toy", profiles_apart),
     ORT_CASE_OF("toy", out_of_memory),
 };
 
