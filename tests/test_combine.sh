@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/asan/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 work=$top/build/combine
 status=0
 
