@@ -17385,43 +17385,69 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
 
 /* -- files that go along with a model -- */
 
+/* Files that get another name. */
 typedef struct epctx__relocation {
-    epctx_str from;
-    epctx__list views; /* of tensors or nodes that name it */
+    epctx_map contexts, tensors; /* old name -> number in `names` */
+    epctx__list names;
+    epctx__list views; /* of tensors or nodes that name one */
 } epctx__relocation;
+
+static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
+{
+    memset(r, 0, sizeof *r);
+    epctx_map_init(&r->contexts, c->arena);
+    epctx_map_init(&r->tensors, c->arena);
+}
+
+static bool epctx__relocate(epctx__convert *c, epctx__relocation *r, const epctx_dependency *file,
+                            epctx_str to)
+{
+    epctx_map *names = file->use == EPCTX_USE_INITIALIZERS ? &r->tensors : &r->contexts;
+    return epctx__convert_put(c, names, file->name, (uint32_t)r->names.count) &&
+           epctx__names_add(c, &r->names, to);
+}
 
 static bool epctx__relocate_tensor(epctx__convert *c, epctx_view view, void *user)
 {
     epctx__relocation *r = (epctx__relocation *)user;
     epctx_tensor_view tensor = epctx_tensor_of(view);
-    return !tensor.external || !epctx_str_eq(tensor.location, r->from) ||
+    return !tensor.external || !epctx__has(&r->tensors, tensor.location) ||
            epctx__views_add(c, &r->views, view);
 }
 
-/* Names a file anew wherever the model names it in that use. */
-static bool epctx__relocate(epctx__convert *c, const epctx_dependency *file, epctx_str to)
+static bool epctx__relocate_node(epctx__convert *c, const epctx__relocation *r, epctx_view view,
+                                 const char *attribute)
 {
-    bool tensors = file->use == EPCTX_USE_INITIALIZERS;
-    epctx__relocation r;
+    epctx_node_view node = epctx_node_of(view);
+    epctx_str name = epctx__attr_str(&node, attribute);
+    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(&r->contexts, name) : EPCTX_MAP_NONE;
+    return at == EPCTX_MAP_NONE ||
+           epctx__convert_str(c, view, attribute, epctx__name_at(&r->names, at));
+}
+
+/* Writes the new names wherever the model has the old ones. */
+static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
+{
     epctx_walk walk;
     epctx_node_view node;
-    bool ok = true;
     size_t i;
-    memset(&r, 0, sizeof r);
-    r.from = file->name;
+    bool ok =
+        r->tensors.count == 0 || epctx__model_tensors(c, epctx__relocate_tensor, r);
+    for (i = 0; ok && i < r->views.count; i++) {
+        epctx_view view = epctx__view_at(&r->views, i);
+        uint32_t at = epctx_map_get(&r->tensors, epctx_tensor_of(view).location);
+        ok = epctx_set_pair(c->model, view, 13, epctx_str_of("location"),
+                            epctx__name_at(&r->names, at), c->error) == EPCTX_OK;
+    }
+    r->views.count = 0;
     epctx_walk_begin(&walk, c->model);
-    if (tensors) {
-        ok = epctx__model_tensors(c, epctx__relocate_tensor, &r);
+    while (ok && r->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
+        ok = epctx__views_add(c, &r->views, node.view);
     }
-    while (ok && !tensors && epctx_walk_epnode(&walk, &node)) {
-        ok = !epctx_str_eq(epctx__attr_str(&node, file->attribute), r.from) ||
-             epctx__views_add(c, &r.views, node.view);
-    }
-    for (i = 0; ok && i < r.views.count; i++) {
-        epctx_view view = epctx__view_at(&r.views, i);
-        ok = tensors ? epctx_set_pair(c->model, view, 13, epctx_str_of("location"), to,
-                                      c->error) == EPCTX_OK
-                     : epctx__convert_str(c, view, file->attribute, to);
+    for (i = 0; ok && i < r->views.count; i++) {
+        epctx_view view = epctx__view_at(&r->views, i);
+        ok = epctx__relocate_node(c, r, view, "ep_cache_context") &&
+             epctx__relocate_node(c, r, view, "ep_dlc_context");
     }
     return ok;
 }
@@ -17510,7 +17536,7 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
 
 /* One file of the model that `c` edits. `alone`: it must not be shared with another model. */
 static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
-                         const epctx_dependency *dep, bool alone)
+                         const epctx_dependency *dep, bool alone, epctx__relocation *moved)
 {
     bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
     const epctx__file *mapped;
@@ -17549,7 +17575,7 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     }
     return epctx__combine_say(m, number, dep->name, "file '%S' is now '%S'", &dep->name,
                               &file.name) &&
-           epctx__relocate(c, dep, file.name);
+           epctx__relocate(c, moved, dep, file.name);
 }
 
 /* A model may name files that only sessions with other options need. */
@@ -17562,20 +17588,22 @@ static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t numb
 {
     epctx_dependency *files;
     epctx_check_opts opts;
+    epctx__relocation moved;
     size_t count, i;
     memset(&opts, 0, sizeof opts);
     opts.path_flags = c->model->path_flags;
+    epctx__relocation_begin(&moved, c);
     if (epctx_model_files(c->model, &opts, c->arena, &files, &count, c->error) != EPCTX_OK) {
         return false;
     }
     for (i = 0; i < count; i++) {
         bool context = files[i].use == EPCTX_USE_CONTEXT;
         if (epctx__carry_wanted(&files[i]) &&
-            !epctx__carry(m, c, number, &files[i], alone && context)) {
+            !epctx__carry(m, c, number, &files[i], alone && context, &moved)) {
             return false;
         }
     }
-    return true;
+    return epctx__relocation_end(c, &moved);
 }
 
 /* -- merge -- */
@@ -20174,6 +20202,7 @@ static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependenc
 static bool epctx__repair_files(epctx__repair *r)
 {
     epctx_dependency *files;
+    epctx__relocation moved;
     size_t count, i;
     if (r->opts->check.no_files || r->m.c.model->io == NULL) {
         return true;
@@ -20182,6 +20211,7 @@ static bool epctx__repair_files(epctx__repair *r)
                           r->m.c.error) != EPCTX_OK) {
         return false;
     }
+    epctx__relocation_begin(&moved, &r->m.c);
     for (i = 0; i < count; i++) {
         const epctx_dependency *file = &files[i];
         epctx_rule rule = EPCTX_RULE_FILE_MISSING;
@@ -20202,13 +20232,13 @@ static bool epctx__repair_files(epctx__repair *r)
         }
         if (r->wanted[rule] &&
             (!epctx__combine_join(&r->m, found, epctx_str_of(""), &found) ||
-             !epctx__relocate(&r->m.c, file, found) ||
+             !epctx__relocate(&r->m.c, &moved, file, found) ||
              !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
                                 epctx_file_use_name(file->use), &file->name, &found))) {
             return false;
         }
     }
-    return true;
+    return epctx__relocation_end(&r->m.c, &moved);
 }
 
 static bool epctx__repair_build_path(epctx__repair *r)
