@@ -14951,6 +14951,11 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         } else if (*p == '*' && star) {
             epctx__star_name(&text, job);
             p++;
+        } else if (*p == '{' && strchr(p, '}') != NULL) {
+            epctx_fail(c->error, EPCTX_ERR_ARG,
+                       "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
+                       job != NULL ? " {node}" : "");
+            return false;
         } else {
             epctx__text_char(&text, *p++);
         }
@@ -17849,14 +17854,8 @@ static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, 
                (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
             at = ends[at].before;
         }
-        if (at == EPCTX_MAP_NONE && link->to == EPCTX_ANY_PART) {
-            continue;
-        }
         if (at == EPCTX_MAP_NONE) {
-            epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
-                       "no earlier model has the output '%S' for the input '%S'", &link->output,
-                       &link->input);
-            return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
+            continue;
         }
         if (*end != EPCTX_MAP_NONE && *end != at) {
             epctx_fail(g->c.error, EPCTX_ERR_ARG, "the input '%S' is connected twice",
@@ -18656,9 +18655,60 @@ static bool epctx__merge_check(epctx__merge *w)
     return true;
 }
 
+static bool epctx__merge_has(epctx_cursor values, epctx_str name)
+{
+    epctx_value_view value;
+    bool found = false;
+    while (!found && epctx_next_value(&values, &value)) {
+        found = epctx_str_eq(value.name, name);
+    }
+    return found;
+}
+
+/* Whether the ends of a connection exist, before a name that clashes for want of it is refused. */
+static bool epctx__merge_link(epctx__merge *w, const epctx_connection *link)
+{
+    size_t first = SIZE_MAX; /* model with the output */
+    size_t last = 0;         /* model with the input */
+    size_t i;
+    epctx_value_view value;
+    epctx_cursor outputs;
+    for (i = 0; i < w->count; i++) {
+        epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
+        if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
+            epctx__merge_has(epctx_graph_outputs(graph), link->output)) {
+            first = i;
+        }
+        if ((link->to == EPCTX_ANY_PART || link->to == i) &&
+            epctx__merge_has(epctx_graph_inputs(graph), link->input)) {
+            last = i;
+        }
+    }
+    if (first < last) {
+        return true;
+    }
+    outputs = epctx_graph_outputs(
+        epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
+    if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                   "connection '%S' to '%S': no such output, but for example '%S'", &link->output,
+                   &link->input, &value.name);
+    } else {
+        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                   "connection '%S' to '%S': no model behind that with the output has the input",
+                   &link->output, &link->input);
+    }
+    return false;
+}
+
 static bool epctx__merge_run(epctx__merge *w)
 {
     size_t i;
+    for (i = 0; i < w->opts.connection_count; i++) {
+        if (!epctx__merge_link(w, &w->opts.connections[i])) {
+            return false;
+        }
+    }
     if (!epctx__merge_check(w) || !epctx__merge_first(w)) {
         return false;
     }
@@ -19578,7 +19628,11 @@ static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
     return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
-                          w->m.c.error) == EPCTX_OK;
+                          w->m.c.error) == EPCTX_OK &&
+           epctx__combine_say(&w->m, 0, node.name,
+                              "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
+                              &node.name, o->profile->name, (uint64_t)binary.size,
+                              (uint64_t)o->input_count, (uint64_t)o->output_count);
 }
 
 static bool epctx__wrap_file(epctx__wrap *w, epctx_span binary)

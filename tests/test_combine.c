@@ -660,7 +660,7 @@ static epctx_status operate(int which, epctx_model *a, epctx_model *b,
     merge_opts.force_opset = true;
     link.output = epctx_str_of("y");
     link.to = EPCTX_ANY_PART;
-    link.input = epctx_str_of("x");
+    link.input = epctx_str_of("y");
     switch (which) {
     case CHAIN:
         merge_opts.chain = merge_opts.share_inputs = true;
@@ -954,7 +954,7 @@ TEST(every_allocation_fails)
     models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true);
     models[1] = rich_model("x", "t", "y", "Unknown", 3, false);
     models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false);
-    models[3] = rich_model("x", "t2", "z", "Unknown", 8, false);
+    models[3] = rich_model("y", "t2", "z", "Unknown", 8, false);
     models[4] = broken_model();
     models[5] = source_model();
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
