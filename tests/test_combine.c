@@ -1,7 +1,7 @@
 /* Merge, chain, split, wrap and repair on small models: refusals, undo, lack of memory, damaged
  * input. What the results mean is judged in test_combine.sh. */
-#include "build.h"
-#include "test.h"
+#define _XOPEN_SOURCE 700
+#include "files.h"
 
 static const int64_t vector[] = {4, -1};
 static const int64_t other[] = {5, -1};
@@ -340,6 +340,236 @@ TEST(merge_the_same_model)
     pair_close(&p);
 }
 
+/* A graph body that reads `captured`. */
+static void add_body(bytes *graph, const char *node_name, const char *input, const char *output,
+                     const char *captured)
+{
+    bytes body = {0}, attr = {0}, node;
+    char names[64];
+    snprintf(names, sizeof names, "%s,own", captured);
+    add_node(&body, "Add", "inner", names, "inside");
+    add_node(&body, "Relu", "inner2", "inside", "body_out");
+    add_floats(&body, "own", weights, 4);
+    add_value(&body, GRAPH_OUTPUT, "body_out", EPCTX_ONNX_FLOAT, vector);
+    node = new_node("If", "", node_name, input, output);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(graph, 1, &node);
+}
+
+/* NULL when the merge is refused with `status` and `text` and changes nothing. */
+static const char *merge_refused(bytes a, bytes b, const char *prefix, const epctx_merge_opts *opts,
+                                 epctx_status status, const char *text)
+{
+    static char problem[900];
+    epctx_status found;
+    pair p;
+    if (!pair_open(&p, a, b)) return "a model cannot be opened";
+    p.parts[1].prefix = prefix;
+    found = epctx_merge(p.parts, 2, opts, NULL, &p.error);
+    snprintf(problem, sizeof problem, "%s: %s", epctx_status_name(found), p.error.message);
+    if (found == status && strstr(problem, text) != NULL) problem[0] = '\0';
+    if (!pair_untouched(&p)) snprintf(problem, sizeof problem, "a refusal changes something");
+    pair_close(&p);
+    return problem[0] != '\0' ? problem : NULL;
+}
+
+#define MERGE_REFUSED(a, b, prefix, opts, status, text)                                            \
+    do {                                                                                           \
+        const char *why_ = merge_refused(a, b, prefix, opts, status, text);                        \
+        CHECK(why_ == NULL, "expected %s, found %s", text, why_);                                  \
+    } while (0)
+
+/* One node of a name with one input and one output. */
+static bytes small_model(const char *node, const char *x, const char *y)
+{
+    bytes graph = {0};
+    add_node(&graph, "Relu", node, x, y);
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
+    return new_model(&graph);
+}
+
+TEST(merge_refusals)
+{
+    bytes model = small_model("n", "p", "q"), extra = {0}, function = {0};
+    epctx_merge_opts opts = {0};
+    epctx_connection links[2] = {0};
+    MERGE_REFUSED(small_model("n", "b_x", "y"), small_model("m", "x", "z"), "b_", NULL,
+                  EPCTX_ERR_EXISTS, "value 'b_x' is in an earlier model, too: choose another prefix");
+    MERGE_REFUSED(small_model("b_m", "x", "y"), small_model("m", "x", "z"), "b_", NULL,
+                  EPCTX_ERR_EXISTS, "node 'b_m' is in an earlier model, too: choose another prefix");
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("n", "p", "q"), "", NULL,
+                  EPCTX_ERR_EXISTS, "node 'n' is in an earlier model, too: give the model a prefix");
+    add_node(&extra, "Step", "step", "p", "q");
+    put_child(&function, 2, &extra);
+    put_child(&model, 20, &function);
+    MERGE_REFUSED(small_model("n", "x", "y"), model, NULL, NULL, EPCTX_ERR_UNSUPPORTED,
+                  "training information");
+    model = small_model("n", "p", "q");
+    put_str(&function, 1, "f");
+    put_child(&model, 25, &function);
+    extra = small_model("n", "x", "y");
+    put_str(&function, 1, "f");
+    put_str(&function, 4, "in");
+    put_child(&extra, 25, &function);
+    MERGE_REFUSED(model, extra, NULL, NULL, EPCTX_ERR_GRAPH, "function 'f'");
+    extra = small_model("n", "x", "y");
+    put_child(&extra, 7, &function); /* a second graph: it can only be read */
+    MERGE_REFUSED(extra, small_model("n", "p", "q"), NULL, NULL, EPCTX_ERR_GRAPH, "twice");
+    links[0].output = epctx_str_of("y");
+    links[0].input = epctx_str_of("gone");
+    links[0].from = links[0].to = EPCTX_ANY_PART;
+    opts.connections = links;
+    opts.connection_count = 1;
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
+                  EPCTX_ERR_NOT_FOUND, "no model behind that with the output has the input");
+    links[0].output = epctx_str_of("gone");
+    links[0].input = epctx_str_of("p");
+    MERGE_REFUSED(compiled_model("QNN"), compiled_model("QNN"), NULL, &opts, EPCTX_ERR_NOT_FOUND,
+                  "no such output, but for example 'y'");
+    links[0].output = epctx_str_of("q");
+    links[0].from = 1;
+    links[0].to = 0;
+    links[0].input = epctx_str_of("x");
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
+                  EPCTX_ERR_NOT_FOUND, "no model behind that");
+    links[0].from = 7;
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
+                  EPCTX_ERR_NOT_FOUND, "for example 'y'");
+    CHECK_INT(epctx_merge(NULL, 1, NULL, NULL, NULL), EPCTX_ERR_ARG);
+}
+
+/* An input that two outputs want, and connections by number. */
+TEST(connections)
+{
+    epctx_merge_opts opts = {0};
+    epctx_connection links[2] = {0};
+    epctx_model models[3];
+    epctx_part parts[3] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
+    bytes data[3] = {small_model("a", "x", "y"), small_model("b", "p", "y"),
+                     small_model("c", "in", "out")};
+    epctx_error error;
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        parts[i].model = &models[i];
+        CHECK_INT(epctx_model_open_memory(&models[i], data[i].data, data[i].size, NULL, &error),
+                  EPCTX_OK);
+    }
+    for (i = 0; i < 2; i++) {
+        links[i].from = i;
+        links[i].output = epctx_str_of("y");
+        links[i].to = 2;
+        links[i].input = epctx_str_of("in");
+    }
+    opts.connections = links;
+    opts.connection_count = 2;
+    CHECK_INT(epctx_merge(parts, 3, &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "model 3: the input 'in' is connected twice");
+    links[1] = links[0]; /* the same wish twice is one */
+    CHECK(epctx_merge(parts, 3, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(has_input(&models[0], "x") && has_input(&models[0], "p"));
+    CHECK(!has_input(&models[0], "in"), "the connected input is one of the result");
+    for (i = 0; i < 3; i++) {
+        epctx_model_close(&models[i]);
+        bytes_free(&data[i]);
+    }
+}
+
+/* Which types go together; 0: none given, -1 behind the type: no shape. */
+TEST(types_of_connections)
+{
+    static const int64_t one[] = {4, 4, -1};
+    static const struct {
+        int32_t a, b;
+        const int64_t *x, *y;
+        bool fits;
+    } cases[] = {
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, vector, true},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, one, false},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, one, vector, false},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, other, false},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, NULL, true},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, NULL, vector, true},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_INT8, NULL, NULL, false},
+        {EPCTX_ONNX_FLOAT, 0, NULL, NULL, true},
+        {0, EPCTX_ONNX_INT8, NULL, NULL, true},
+        {-1, EPCTX_ONNX_INT8, NULL, NULL, true},
+        {EPCTX_ONNX_INT8, -1, NULL, NULL, true},
+        {-2, EPCTX_ONNX_INT8, NULL, NULL, false},
+        {EPCTX_ONNX_INT8, -2, NULL, NULL, false},
+        {-2, -2, NULL, NULL, true},
+        {-3, EPCTX_ONNX_FLOAT, NULL, vector, true},
+        {EPCTX_ONNX_FLOAT, -3, vector, NULL, true},
+    };
+    epctx_merge_opts opts = {0};
+    size_t i;
+    opts.chain = true;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes graphs[2] = {{0}, {0}};
+        pair p;
+        int k;
+        for (k = 0; k < 2; k++) {
+            int32_t elem = k == 0 ? cases[i].a : cases[i].b;
+            uint32_t field = k == 0 ? GRAPH_OUTPUT : GRAPH_INPUT;
+            add_node(&graphs[k], "Relu", k == 0 ? "n" : "m", k == 0 ? "x" : "y", k == 0 ? "y" : "z");
+            add_value(&graphs[k], k == 0 ? GRAPH_INPUT : GRAPH_OUTPUT, k == 0 ? "x" : "z",
+                      EPCTX_ONNX_FLOAT, vector);
+            if (elem >= 0) {
+                add_value(&graphs[k], field, "y", elem, k == 0 ? cases[i].x : cases[i].y);
+            } else { /* no type, a sequence of tensors, one dimension with a name */
+                bytes value = {0}, type = {0}, inner = {0}, shape = {0}, dim = {0};
+                put_str(&value, 1, "y");
+                if (elem == -2) put_child(&type, 4, &inner);
+                if (elem == -3) {
+                    put_str(&dim, 2, "n");
+                    put_child(&shape, 1, &dim);
+                    put_int(&inner, 1, EPCTX_ONNX_FLOAT);
+                    put_child(&inner, 2, &shape);
+                    put_child(&type, 1, &inner);
+                }
+                if (elem != -1) put_child(&value, 2, &type);
+                put_child(&graphs[k], field, &value);
+            }
+        }
+        CHECK_TRUE(pair_open(&p, new_model(&graphs[0]), new_model(&graphs[1])));
+        CHECK((epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK) == cases[i].fits,
+              "case %zu: expected %s, found %s", i, cases[i].fits ? "a connection" : "a refusal",
+              p.error.message);
+        pair_close(&p);
+    }
+}
+
+/* Values of bodies get other names where they would hide one of the other model, and names that
+ * are made do not meet those that are there. */
+TEST(merge_names_are_new)
+{
+    bytes a = {0}, b = {0};
+    epctx_merge_opts opts = {0};
+    pair p;
+    add_node(&a, "Relu", "n", "x", "own");
+    add_node(&a, "Relu", "m2_n", "own", "inside");
+    add_value(&a, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&a, GRAPH_OUTPUT, "inside", EPCTX_ONNX_FLOAT, vector);
+    add_value(&a, GRAPH_OUTPUT, "m2_m2_x", EPCTX_ONNX_FLOAT, vector);
+    add_node(&a, "Relu", "", "x", "m2_m2_x");
+    add_body(&b, "n", "x", "m2_x", "w");
+    add_body(&b, "m2_m2_n", "m2_x", "z", "w");
+    add_floats(&b, "w", weights, 4);
+    add_value(&b, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&b, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
+    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(has_input(&p.first, "x") && has_input(&p.first, "m2_m2_m2_x"));
+    epctx_undo(&p.first, 0);
+    p.parts[1].prefix = "";
+    CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_EXISTS);
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+}
+
 /* IR version 3 lists weights as inputs; in version 8 that would make them replaceable. */
 TEST(merge_of_an_old_model)
 {
@@ -358,6 +588,13 @@ TEST(merge_of_an_old_model)
     CHECK_TRUE(has_input(&p.first, "p") && has_input(&p.first, "x"));
     CHECK(!has_input(&p.first, "v"), "the weight is an input of the result");
     CHECK_INT(epctx_model_read(&p.first).ir_version, 8);
+    epctx_undo(&p.first, 0);
+    p.parts[0].model = &p.second; /* the other way round, with names that change */
+    p.parts[1].model = &p.first;
+    p.parts[1].prefix = "old_";
+    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(has_input(&p.second, "old_p"));
+    CHECK(!has_input(&p.second, "old_v"), "the weight is an input of the result");
     pair_close(&p);
 }
 
@@ -743,25 +980,6 @@ TEST(allocator_fails)
     bytes_free(&b);
 }
 
-/* A graph body that reads `captured` and hides `t`. */
-static void add_body(bytes *graph, const char *node_name, const char *input, const char *output,
-                     const char *captured)
-{
-    bytes body = {0}, attr = {0}, node;
-    char names[64];
-    snprintf(names, sizeof names, "%s,own", captured);
-    add_node(&body, "Add", "inner", names, "inside");
-    add_node(&body, "Relu", "inner2", "inside", "body_out");
-    add_floats(&body, "own", weights, 4);
-    add_value(&body, GRAPH_OUTPUT, "body_out", EPCTX_ONNX_FLOAT, vector);
-    node = new_node("If", "", node_name, input, output);
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
-    put_child(graph, 1, &node);
-}
-
 static void add_sparse(bytes *graph, const char *name)
 {
     bytes sparse = {0}, values = {0}, indices = {0};
@@ -1010,6 +1228,10 @@ int main(int argc, char **argv)
     RUN(chain_keeps_names_of_binaries);
     RUN(merge_breaks_a_rule);
     RUN(merge_the_same_model);
+    RUN(merge_refusals);
+    RUN(connections);
+    RUN(types_of_connections);
+    RUN(merge_names_are_new);
     RUN(merge_of_an_old_model);
     RUN(split);
     RUN(split_refusals);
