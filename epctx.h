@@ -777,6 +777,9 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
 /* "float32", "int64" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
+/* AttributeProto.AttributeType as onnx.proto spells it: "FLOAT", "TENSORS" ...; "unknown"
+ * otherwise. */
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
     epctx_str name;
@@ -6472,6 +6475,15 @@ EPCTX_API const char *epctx_elem_name(int32_t elem_type)
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
+{
+    static const char *const names[15] = {
+        "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",
+        "INTS",      "STRINGS", "TENSORS", "GRAPHS",       "SPARSE_TENSOR",  "SPARSE_TENSORS",
+        "TYPE_PROTO", "TYPE_PROTOS"};
+    return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
+}
+
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
 {
     size_t i;
@@ -6593,8 +6605,8 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
         want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
         if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d, expected %d (%s)",
-                       (int64_t)type, (int64_t)want, number != NULL ? "INT" : "STRING");
+            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
             epctx_blame(error, NULL, &node->name, known);
             return EPCTX_ERR_GRAPH;
         }
@@ -10571,7 +10583,7 @@ static bool epctx__scan_cut(epctx_scan *s)
 {
     return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
                                                                         : EPCTX_ERR_IO,
-                              "the stream ends inside a field");
+                              "the stream ends inside a field: is it cut off?");
 }
 
 static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
@@ -11030,7 +11042,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return false;
     }
     if (length > s->end - s->at) {
-        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                  length > s->source.size - s->at
+                                      ? "a field is longer than what is left: is it cut off?"
+                                      : "there is no valid protobuf field");
     }
     if (kind == 0) {
         return epctx__scan_text(s, type, number, length);
@@ -11207,8 +11222,13 @@ static bool epctx__scan_step(epctx_scan *s)
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
-    epctx_fail(error, s->status, "%sbyte %u: %s",
-               s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "", s->at, s->reason);
+    const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
+    if (s->source.read_fn != NULL) {
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
+                   s->reason);
+    } else {
+        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
+    }
     if (error != NULL) {
         error->offset = s->at;
     }
@@ -13083,9 +13103,9 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
         return epctx__check_graph_record(attr->g, depth, error);
     default:
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute '%S' has type %d: a record cannot hold it, copy it from a "
+                          "attribute '%S' has type %s: a record cannot hold it, copy it from a "
                           "view",
-                          &attr->name, (int64_t)attr->type);
+                          &attr->name, epctx_attr_type_name((int32_t)attr->type));
     }
 }
 

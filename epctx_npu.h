@@ -3988,10 +3988,38 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
+/* The names of the graphs, as many as fit: "'a', 'b', ...", or "none". */
+static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
+{
+    size_t used = 0;
+    size_t i;
+    if (context->graph_count == 0) {
+        memcpy(text, "none", 5);
+        return;
+    }
+    for (i = 0; i < context->graph_count; i++) {
+        epctx_str name = context->graphs[i].info.name;
+        /* Quotes, comma and "..." take less than ten. */
+        if (name.size > room || name.size + 10 > room - used) {
+            memcpy(text + used, "...", 4);
+            return;
+        }
+        text[used++] = '\'';
+        if (name.size > 0) {
+            memcpy(text + used, name.data, name.size);
+        }
+        used += name.size;
+        memcpy(text + used, "', ", 4);
+        used += 3;
+    }
+    text[used - 2] = '\0';
+}
+
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
 {
+    char names[200]; /* epctx_fail prints no more of a text */
     size_t i;
     epctx_error_clear(error);
     *graph = NULL;
@@ -4009,8 +4037,9 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S' among its %u graphs",
-                      &name, (uint64_t)context->graph_count);
+    epctx_npu__names(context, names, sizeof names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
+                      names);
 }
 
 /* ================================================================================================

@@ -89,7 +89,7 @@ make_with() {
         -o "$work/$name/epctx.o" &&
         "$compiler" "$@" -x "$language" -I"$nanopb" -DEPCTX_NPU_IMPLEMENTATION -c epctx_npu.h \
             -o "$work/$name/epctx_npu.o" &&
-        "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm \
+        "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm -lsodium \
             -o "$work/$name/epctx"
 }
 
