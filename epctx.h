@@ -51,6 +51,9 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
+ *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
+ *                                 models: edit, convert, combine, gen, the
+ *                                 cache of load, the generating of share    every file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
  *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
  *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
@@ -125,6 +128,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Without model bytes there is nothing to edit. */
+#if defined(EPCTX_NO_WIRE) && !defined(EPCTX_NO_EDIT)
+#define EPCTX_NO_EDIT
+#endif
 
 #ifndef EPCTX_NO_WIRE
 #include <pb_decode.h>
@@ -1697,7 +1705,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
@@ -1884,7 +1892,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
 EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
                                            size_t capacity, epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert: contexts and weights, in the model or in files
@@ -1896,7 +1904,7 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
  * conversion as any other edit; one that fails leaves the model as it was.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A file that is written together with a model. */
 typedef struct epctx_output_file {
@@ -2034,7 +2042,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine: several models into one, a part of one, a binary into a model, repair
@@ -2044,7 +2052,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
  * model as it was, epctx_undo takes back one that succeeded.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
@@ -2194,7 +2202,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
 /* Whether epctx_repair knows a repair for a rule. */
 EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition: which nodes belong together
@@ -2482,7 +2490,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
 typedef struct epctx_node_set {
@@ -2576,7 +2584,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
@@ -2643,6 +2651,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- the EPContext model as a cache -- */
 
 typedef enum epctx_origin {
@@ -2682,6 +2692,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                                              const epctx_cache_opts *opts, epctx_error *error);
 /* Legal on a zeroed object and twice. */
 EPCTX_API void epctx_opened_close(epctx_opened *opened);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2772,6 +2784,8 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- generating -- */
 
 /* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
@@ -2792,6 +2806,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -4420,9 +4436,7 @@ static epctx_status epctx__buffers_canonical(void *user, const char *path, char 
             do {
                 used--;
             } while (used > least && out[used - 1] != '/');
-        } else if (up && out[0] == '/') {
-            stays = true; /* the root has nothing above it */
-        } else if (!stays) {
+        } else if (!stays && !(up && out[0] == '/')) { /* the root has nothing above it */
             if (up && least == 2) {
                 used = 0; /* "../" in place of "./" */
             }
@@ -11263,7 +11277,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>edit
@@ -14644,13 +14658,13 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
 {
@@ -16671,9 +16685,10 @@ typedef struct epctx__move {
     const epctx_io *io;
     const epctx_move_opts *opts;
     epctx_arena arena;
-    char from[EPCTX_PATH_MAX]; /* without links */
-    char to[EPCTX_PATH_MAX];
-    bool made;                 /* the new name, by us */
+    char *from; /* without links; each path has EPCTX_PATH_MAX bytes in the arena */
+    char *to;
+    char *folder, *root, *path; /* of what is looked at just now */
+    bool made;                  /* the new name, by us */
     epctx__moved *models;
     size_t count;
     epctx_move_report report;
@@ -16683,7 +16698,7 @@ typedef struct epctx__move {
 /* `to` without links: its folder's, and its own name. */
 static epctx_status epctx__move_target(epctx__move *m, const char *to)
 {
-    char folder[EPCTX_PATH_MAX];
+    char *folder = m->folder;
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
     epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
@@ -16693,10 +16708,10 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_path_folder(whole);
     parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(m->to, sizeof m->to, parts, 1, m->error);
+        status = epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, m->to, folder, sizeof folder, m->error);
+        status = m->io->canonical_fn(m->io->user, m->to, folder, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -16704,7 +16719,7 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_str_of(folder);
     parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
     parts[2] = epctx_path_file(whole);
-    return epctx__path_join(m->to, sizeof m->to, parts, 3, m->error);
+    return epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 3, m->error);
 }
 
 static bool epctx__same_suffix(const char *suffix, epctx_str a, epctx_str b)
@@ -16772,9 +16787,8 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
 
 /* Renames in one node, when it names the binary. */
 static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
-                                     const char *root, const epctx_node_view *view)
+                                     const epctx_node_view *view)
 {
-    char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_error ignored;
     epctx_attr attr;
@@ -16783,21 +16797,21 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
         node.embed_mode != 0) {
         return EPCTX_OK;
     }
-    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
-                             sizeof path, &ignored);
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags,
+                             m->path, EPCTX_PATH_MAX, &ignored);
     if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
         /* It may be the binary, and a model left out would lose it. */
         epctx_fail(m->error, status, "%s", ignored.message);
         epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
         return status;
     }
-    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
+    if (status != EPCTX_OK || strcmp(m->path, m->from) != 0) {
         return EPCTX_OK;
     }
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("ep_cache_context");
     attr.type = EPCTX_ATTR_STRING;
-    status = epctx__move_name(m, root, &attr.s);
+    status = epctx__move_name(m, m->root, &attr.s);
     if (status == EPCTX_OK) {
         status = epctx__move_allowed(m, &node, attr.s);
     }
@@ -16814,7 +16828,6 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
 /* Opens a model and renames in it; nothing is written yet. */
 static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
 {
-    char root[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     epctx_walk walk;
     epctx_node_view view;
@@ -16826,19 +16839,17 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
     opts.allocator = m->opts->allocator;
     status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
     if (status == EPCTX_OK) {
-        status = epctx__path_join(root, sizeof root, &base, 1, m->error);
+        status = epctx__path_join(m->folder, EPCTX_PATH_MAX, &base, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        char place[EPCTX_PATH_MAX];
-        memcpy(place, root, strlen(root) + 1);
-        status = m->io->canonical_fn(m->io->user, place, root, sizeof root, m->error);
+        status = m->io->canonical_fn(m->io->user, m->folder, m->root, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
     epctx_walk_begin(&walk, &moved->model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
-        status = epctx__move_node(m, moved, folder, root, &view);
+        status = epctx__move_node(m, moved, folder, &view);
     }
     m->report.model_count += moved->nodes > 0;
     m->report.node_count += moved->nodes;
@@ -17045,7 +17056,7 @@ static epctx_status epctx__move_begin(epctx__move *m, const char *from, const ch
 {
     epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, from, m->from, sizeof m->from, m->error);
+        status = m->io->canonical_fn(m->io->user, from, m->from, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(m->error, from, NULL, NULL);
@@ -17087,9 +17098,16 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     }
     epctx_arena_init(&m.arena, m.opts->allocator);
     m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
-    if (m.models == NULL) {
-        return epctx__nomem(m.error, m.arena.missing);
+    m.from = (char *)epctx_arena_array(&m.arena, 5, EPCTX_PATH_MAX);
+    if (m.models == NULL || m.from == NULL) {
+        status = epctx__nomem(m.error, m.arena.missing);
+        epctx_arena_free(&m.arena);
+        return status;
     }
+    m.to = m.from + EPCTX_PATH_MAX;
+    m.folder = m.to + EPCTX_PATH_MAX;
+    m.root = m.folder + EPCTX_PATH_MAX;
+    m.path = m.root + EPCTX_PATH_MAX;
     for (m.count = 0; m.count < count; m.count++) {
         m.models[m.count].path = models[m.count];
     }
@@ -17114,13 +17132,13 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* -- what the operations share: steps, lists of names, files that go along -- */
 
@@ -21143,7 +21161,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
     return EPCTX_OK;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition
@@ -22607,7 +22625,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>gen
@@ -23436,8 +23454,9 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = (t.number >= 4 && t.number <= 7) || (t.number >= 9 && t.number <= 11) ||
-                       t.number == 13 || t.number == 14;
+        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
+                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
+                                         t.number == 14);
         if (after != NULL && !storage &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
@@ -24373,6 +24392,10 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     return verdict;
 }
 
+#endif /* EPCTX_NO_EDIT */
+
+#ifndef EPCTX_NO_WIRE
+
 /* ================================================================================================
  * >>load
  * ============================================================================================== */
@@ -24808,6 +24831,8 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
 }
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- the EPContext model as a cache -- */
 
 EPCTX_API void epctx_opened_close(epctx_opened *opened)
@@ -24968,6 +24993,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                ? epctx__cache_fallback(opened, model_path, &o, status, error)
                : status;
 }
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -25435,14 +25462,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
     epctx__workspace_leave(workspace);
 }
 
-#ifdef EPCTX_NO_WIRE
-
-static void epctx__groups_drop(epctx_workspace *w)
-{
-    (void)w;
-}
-
-#else
+#ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
                                         epctx_bound *bound, epctx_error *error)
@@ -25499,7 +25519,18 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
     return epctx__load_model(loaded, model, backend, opts, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* -- generating -- */
+
+#ifdef EPCTX_NO_EDIT
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    (void)w; /* there are none */
+}
+
+#else
 
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
@@ -25958,7 +25989,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 #ifdef __cplusplus
 }
