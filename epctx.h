@@ -3643,8 +3643,10 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_ki
 {
     epctx_error reason;
     HANDLE file;
-    epctx_status status = epctx__open(path, 0, &file, &reason);
+    epctx_status status;
     (void)user;
+    epctx_error_clear(&reason);
+    status = epctx__open(path, 0, &file, &reason);
     *kind = EPCTX_FILE_NONE;
     *size = 0;
     if (status == EPCTX_OK) {
@@ -24581,7 +24583,6 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
     wanted.hash = epctx_notes_hash(bound->node.notes);
     for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
-        epctx_error ignored;
         if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
             continue;
         }
@@ -24591,7 +24592,7 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
         status = epctx_path_check(wanted.name, error);
         /* It need not be there any more when the workspace has its graphs. */
         if (status == EPCTX_OK &&
-            epctx__load_locate(loaded, &wanted, path, sizeof path, &ignored) != EPCTX_OK) {
+            epctx__load_locate(loaded, &wanted, path, sizeof path, NULL) != EPCTX_OK) {
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
@@ -25277,16 +25278,14 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
-    epctx_error ignored;
     epctx_status status = epctx_path_check(binary->name, error);
     place->path[0] = place->alias[0] = '\0';
     if (status != EPCTX_OK) {
         return status;
     }
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
-    if (epctx__path_join(folder, sizeof folder, parts, 1, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, sizeof place->path, &ignored) ==
-            EPCTX_OK) {
+    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, sizeof place->path, NULL) == EPCTX_OK) {
         parts[0] = epctx_str_of(place->path);
         parts[1] = epctx_str_of("/");
         parts[2] = binary->name;
@@ -25294,7 +25293,7 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     }
     if (status == EPCTX_OK &&
         epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        sizeof place->path, &ignored) != EPCTX_OK) {
+                        sizeof place->path, NULL) != EPCTX_OK) {
         place->path[0] = '\0';
     }
     return status;
