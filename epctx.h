@@ -51,9 +51,12 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
+ *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
+ *                                 models: edit, convert, combine, gen, the
+ *                                 cache of load, the generating of share    every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
-                                 ones double up to 256 times as much       implementation file
-   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
+ *                                 ones double up to 256 times as much       implementation file
+ *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
  *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
  *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
  *   EPCTX_WIN32_LOCK              workspace                                 implementation file
@@ -127,6 +130,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Without model bytes there is nothing to edit. */
+#if defined(EPCTX_NO_WIRE) && !defined(EPCTX_NO_EDIT)
+#define EPCTX_NO_EDIT
+#endif
 
 #ifndef EPCTX_NO_WIRE
 #include <pb_decode.h>
@@ -800,6 +808,9 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
 /* "float32", "int64" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
+/* AttributeProto.AttributeType as onnx.proto spells it: "FLOAT", "TENSORS" ...; "unknown"
+ * otherwise. */
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
     epctx_str name;
@@ -1722,7 +1733,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
@@ -1909,7 +1920,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
 EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
                                            size_t capacity, epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert: contexts and weights, in the model or in files
@@ -1921,7 +1932,7 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
  * conversion as any other edit; one that fails leaves the model as it was.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A file that is written together with a model. */
 typedef struct epctx_output_file {
@@ -2059,7 +2070,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine: several models into one, a part of one, a binary into a model, repair
@@ -2069,7 +2080,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
  * model as it was, epctx_undo takes back one that succeeded.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
@@ -2219,7 +2230,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
 /* Whether epctx_repair knows a repair for a rule. */
 EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition: which nodes belong together
@@ -2508,7 +2519,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
 typedef struct epctx_node_set {
@@ -2602,7 +2613,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
@@ -2670,6 +2681,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- the EPContext model as a cache -- */
 
 typedef enum epctx_origin {
@@ -2709,6 +2722,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                                              const epctx_cache_opts *opts, epctx_error *error);
 /* Legal on a zeroed object and twice. */
 EPCTX_API void epctx_opened_close(epctx_opened *opened);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2799,6 +2814,8 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- generating -- */
 
 /* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
@@ -2819,6 +2836,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -3750,8 +3769,10 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_ki
 {
     epctx_error reason;
     HANDLE file;
-    epctx_status status = epctx__open(path, 0, &file, &reason);
+    epctx_status status;
     (void)user;
+    epctx_error_clear(&reason);
+    status = epctx__open(path, 0, &file, &reason);
     *kind = EPCTX_FILE_NONE;
     *size = 0;
     if (status == EPCTX_OK) {
@@ -4626,9 +4647,7 @@ static epctx_status epctx__buffers_canonical(void *user, const char *path, char 
             do {
                 used--;
             } while (used > least && out[used - 1] != '/');
-        } else if (up && out[0] == '/') {
-            stays = true; /* the root has nothing above it */
-        } else if (!stays) {
+        } else if (!stays && !(up && out[0] == '/')) { /* the root has nothing above it */
             if (up && least == 2) {
                 used = 0; /* "../" in place of "./" */
             }
@@ -6671,6 +6690,15 @@ EPCTX_API const char *epctx_elem_name(int32_t elem_type)
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
+{
+    static const char *const names[15] = {
+        "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",
+        "INTS",      "STRINGS", "TENSORS", "GRAPHS",       "SPARSE_TENSOR",  "SPARSE_TENSORS",
+        "TYPE_PROTO", "TYPE_PROTOS"};
+    return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
+}
+
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
 {
     size_t i;
@@ -6790,8 +6818,8 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
         want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
         if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d, expected %d (%s)",
-                       (int64_t)type, (int64_t)want, number != NULL ? "INT" : "STRING");
+            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
             epctx_blame(error, NULL, &node->name, known);
             return EPCTX_ERR_GRAPH;
         }
@@ -10780,7 +10808,7 @@ static bool epctx__scan_cut(epctx_scan *s)
 {
     return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
                                                                         : EPCTX_ERR_IO,
-                              "the stream ends inside a field");
+                              "the stream ends inside a field: is it cut off?");
 }
 
 static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
@@ -11239,7 +11267,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return false;
     }
     if (length > s->end - s->at) {
-        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                  length > s->source.size - s->at
+                                      ? "a field is longer than what is left: is it cut off?"
+                                      : "there is no valid protobuf field");
     }
     if (kind == 0) {
         return epctx__scan_text(s, type, number, length);
@@ -11416,8 +11447,13 @@ static bool epctx__scan_step(epctx_scan *s)
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
-    epctx_fail(error, s->status, "%sbyte %u: %s",
-               s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "", s->at, s->reason);
+    const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
+    if (s->source.read_fn != NULL) {
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
+                   s->reason);
+    } else {
+        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
+    }
     if (error != NULL) {
         error->offset = s->at;
     }
@@ -11452,7 +11488,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>edit
@@ -13307,9 +13343,9 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
         return epctx__check_graph_record(attr->g, depth, error);
     default:
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute '%S' has type %d: a record cannot hold it, copy it from a "
+                          "attribute '%S' has type %s: a record cannot hold it, copy it from a "
                           "view",
-                          &attr->name, (int64_t)attr->type);
+                          &attr->name, epctx_attr_type_name((int32_t)attr->type));
     }
 }
 
@@ -14836,13 +14872,13 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
 {
@@ -16811,9 +16847,10 @@ typedef struct epctx__move {
     const epctx_io *io;
     const epctx_move_opts *opts;
     epctx_arena arena;
-    char from[EPCTX_PATH_MAX]; /* without links */
-    char to[EPCTX_PATH_MAX];
-    bool made;                 /* the new name, by us */
+    char *from; /* without links; each path has EPCTX_PATH_MAX bytes in the arena */
+    char *to;
+    char *folder, *root, *path; /* of what is looked at just now */
+    bool made;                  /* the new name, by us */
     epctx__moved *models;
     size_t count;
     epctx_move_report report;
@@ -16823,7 +16860,7 @@ typedef struct epctx__move {
 /* `to` without links: its folder's, and its own name. */
 static epctx_status epctx__move_target(epctx__move *m, const char *to)
 {
-    char folder[EPCTX_PATH_MAX];
+    char *folder = m->folder;
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
     epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
@@ -16833,10 +16870,10 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_path_folder(whole);
     parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(m->to, sizeof m->to, parts, 1, m->error);
+        status = epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, m->to, folder, sizeof folder, m->error);
+        status = m->io->canonical_fn(m->io->user, m->to, folder, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -16844,7 +16881,7 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_str_of(folder);
     parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
     parts[2] = epctx_path_file(whole);
-    return epctx__path_join(m->to, sizeof m->to, parts, 3, m->error);
+    return epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 3, m->error);
 }
 
 /* Whether the EP of a node would take the new name. */
@@ -16907,9 +16944,8 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
 
 /* Renames in one node, when it names the binary. */
 static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
-                                     const char *root, const epctx_node_view *view)
+                                     const epctx_node_view *view)
 {
-    char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_error ignored;
     epctx_attr attr;
@@ -16918,21 +16954,21 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
         node.embed_mode != 0) {
         return EPCTX_OK;
     }
-    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
-                             sizeof path, &ignored);
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags,
+                             m->path, EPCTX_PATH_MAX, &ignored);
     if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
         /* It may be the binary, and a model left out would lose it. */
         epctx_fail(m->error, status, "%s", ignored.message);
         epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
         return status;
     }
-    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
+    if (status != EPCTX_OK || strcmp(m->path, m->from) != 0) {
         return EPCTX_OK;
     }
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("ep_cache_context");
     attr.type = EPCTX_ATTR_STRING;
-    status = epctx__move_name(m, root, &attr.s);
+    status = epctx__move_name(m, m->root, &attr.s);
     if (status == EPCTX_OK) {
         status = epctx__move_allowed(m, &node, attr.s);
     }
@@ -16949,7 +16985,6 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
 /* Opens a model and renames in it; nothing is written yet. */
 static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
 {
-    char root[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     epctx_walk walk;
     epctx_node_view view;
@@ -16961,19 +16996,17 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
     opts.allocator = m->opts->allocator;
     status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
     if (status == EPCTX_OK) {
-        status = epctx__path_join(root, sizeof root, &base, 1, m->error);
+        status = epctx__path_join(m->folder, EPCTX_PATH_MAX, &base, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        char place[EPCTX_PATH_MAX];
-        memcpy(place, root, strlen(root) + 1);
-        status = m->io->canonical_fn(m->io->user, place, root, sizeof root, m->error);
+        status = m->io->canonical_fn(m->io->user, m->folder, m->root, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
     epctx_walk_begin(&walk, &moved->model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
-        status = epctx__move_node(m, moved, folder, root, &view);
+        status = epctx__move_node(m, moved, folder, &view);
     }
     m->report.model_count += moved->nodes > 0;
     m->report.node_count += moved->nodes;
@@ -17158,7 +17191,7 @@ static epctx_status epctx__move_begin(epctx__move *m, const char *from, const ch
 {
     epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, from, m->from, sizeof m->from, m->error);
+        status = m->io->canonical_fn(m->io->user, from, m->from, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(m->error, from, NULL, NULL);
@@ -17200,9 +17233,16 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     }
     epctx_arena_init(&m.arena, m.opts->allocator);
     m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
-    if (m.models == NULL) {
-        return epctx__nomem(m.error, m.arena.missing);
+    m.from = (char *)epctx_arena_array(&m.arena, 5, EPCTX_PATH_MAX);
+    if (m.models == NULL || m.from == NULL) {
+        status = epctx__nomem(m.error, m.arena.missing);
+        epctx_arena_free(&m.arena);
+        return status;
     }
+    m.to = m.from + EPCTX_PATH_MAX;
+    m.folder = m.to + EPCTX_PATH_MAX;
+    m.root = m.folder + EPCTX_PATH_MAX;
+    m.path = m.root + EPCTX_PATH_MAX;
     for (m.count = 0; m.count < count; m.count++) {
         m.models[m.count].path = models[m.count];
     }
@@ -17227,13 +17267,13 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* -- what the operations share: steps, lists of names, files that go along -- */
 
@@ -21099,7 +21139,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
     return EPCTX_OK;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition
@@ -22563,7 +22603,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>gen
@@ -23392,8 +23432,9 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = (t.number >= 4 && t.number <= 7) || (t.number >= 9 && t.number <= 11) ||
-                       t.number == 13 || t.number == 14;
+        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
+                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
+                                         t.number == 14);
         if (after != NULL && !storage &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
@@ -24329,6 +24370,10 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     return verdict;
 }
 
+#endif /* EPCTX_NO_EDIT */
+
+#ifndef EPCTX_NO_WIRE
+
 /* ================================================================================================
  * >>load
  * ============================================================================================== */
@@ -24538,7 +24583,6 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
     wanted.hash = epctx_notes_hash(bound->node.notes);
     for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
-        epctx_error ignored;
         if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
             continue;
         }
@@ -24548,7 +24592,7 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
         status = epctx_path_check(wanted.name, error);
         /* It need not be there any more when the workspace has its graphs. */
         if (status == EPCTX_OK &&
-            epctx__load_locate(loaded, &wanted, path, sizeof path, &ignored) != EPCTX_OK) {
+            epctx__load_locate(loaded, &wanted, path, sizeof path, NULL) != EPCTX_OK) {
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
@@ -24791,6 +24835,8 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
 }
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- the EPContext model as a cache -- */
 
 EPCTX_API void epctx_opened_close(epctx_opened *opened)
@@ -24951,6 +24997,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                ? epctx__cache_fallback(opened, model_path, &o, status, error)
                : status;
 }
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -25233,16 +25281,14 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
-    epctx_error ignored;
     epctx_status status = epctx_path_check(binary->name, error);
     place->path[0] = place->alias[0] = '\0';
     if (status != EPCTX_OK) {
         return status;
     }
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
-    if (epctx__path_join(folder, sizeof folder, parts, 1, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, sizeof place->path, &ignored) ==
-            EPCTX_OK) {
+    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, sizeof place->path, NULL) == EPCTX_OK) {
         parts[0] = epctx_str_of(place->path);
         parts[1] = epctx_str_of("/");
         parts[2] = binary->name;
@@ -25250,7 +25296,7 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     }
     if (status == EPCTX_OK &&
         epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        sizeof place->path, &ignored) != EPCTX_OK) {
+                        sizeof place->path, NULL) != EPCTX_OK) {
         place->path[0] = '\0';
     }
     return status;
@@ -25418,14 +25464,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
     epctx__workspace_leave(workspace);
 }
 
-#ifdef EPCTX_NO_WIRE
-
-static void epctx__groups_drop(epctx_workspace *w)
-{
-    (void)w;
-}
-
-#else
+#ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
                                         epctx_bound *bound, epctx_error *error)
@@ -25482,7 +25521,18 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
     return epctx__load_model(loaded, model, backend, opts, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* -- generating -- */
+
+#ifdef EPCTX_NO_EDIT
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    (void)w; /* there are none */
+}
+
+#else
 
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
@@ -25941,7 +25991,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 #ifdef __cplusplus
 }

@@ -3988,10 +3988,38 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
+/* The names of the graphs, as many as fit: "'a', 'b', ...", or "none". */
+static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
+{
+    size_t used = 0;
+    size_t i;
+    if (context->graph_count == 0) {
+        memcpy(text, "none", 5);
+        return;
+    }
+    for (i = 0; i < context->graph_count; i++) {
+        epctx_str name = context->graphs[i].info.name;
+        /* Quotes, comma and "..." take less than ten. */
+        if (name.size > room || name.size + 10 > room - used) {
+            memcpy(text + used, "...", 4);
+            return;
+        }
+        text[used++] = '\'';
+        if (name.size > 0) {
+            memcpy(text + used, name.data, name.size);
+        }
+        used += name.size;
+        memcpy(text + used, "', ", 4);
+        used += 3;
+    }
+    text[used - 2] = '\0';
+}
+
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
 {
+    char names[200]; /* epctx_fail prints no more of a text */
     size_t i;
     epctx_error_clear(error);
     *graph = NULL;
@@ -4009,8 +4037,9 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S' among its %u graphs",
-                      &name, (uint64_t)context->graph_count);
+    epctx_npu__names(context, names, sizeof names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
+                      names);
 }
 
 /* ================================================================================================
@@ -6520,8 +6549,8 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {1, {0}};
-    int64_t v[3], n, i;
-    float f[3];
+    int64_t v[3] = {0}, n, i;
+    float f[3] = {0};
     uint32_t ids[3], y, j;
     size_t count;
     void *data;
@@ -9139,21 +9168,40 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     return EPCTX_OK;
 }
 
+/* Attribute `axes`; without it all of them. */
+static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank, int64_t *axes,
+                                           size_t *count)
+{
+    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
+    uint32_t axis;
+    size_t i;
+    *count = attr != NULL ? attr->count : rank;
+    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank)) {
+        return epctx_npu__bad_attr(c, "axes", "axes of the input");
+    }
+    for (i = 0; i < *count; i++) {
+        axes[i] = (int64_t)i;
+        if (attr != NULL) {
+            EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], rank, 0, &axis));
+            axes[i] = (int64_t)axis;
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found = false, by_size;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count = 0, i;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size;
+    size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
-    uint32_t x, id, axis;
+    uint32_t x, id;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     EPCTX_NPU__TRY(epctx_npu__resize_attrs(c, &p));
-    for (i = 0; i < shape.rank; i++) {
-        axes[i] = (int64_t)i;
-    }
+    EPCTX_NPU__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
     } else {
@@ -9165,20 +9213,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(
                 epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
         }
-        if (c->node->version >= 18) {
-            const epctx_attr *attr = epctx_node_attr(c->node, "axes");
-            found = attr != NULL;
-            axes_count = found ? attr->count : 0;
-            if (found && (attr->type != EPCTX_ATTR_INTS || axes_count > shape.rank)) {
-                return epctx_npu__bad_attr(c, "axes", "axes of the input");
-            }
-            for (i = 0; i < axes_count; i++) {
-                EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], shape.rank, 0, &axis));
-                axes[i] = (int64_t)axis;
-            }
-        }
     }
-    axes_count = found ? axes_count : shape.rank;
     by_size = size_count > 0;
     EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||

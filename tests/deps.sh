@@ -1,7 +1,7 @@
 #!/bin/sh
 # What epctx needs from outside, installed only where it is missing.
 #
-#   tests/deps.sh build          compiler and nanopb
+#   tests/deps.sh build          compiler, nanopb and libsodium
 #   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
 #   tests/deps.sh test           demo, second compiler, judges and their data
 #   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
@@ -115,11 +115,18 @@ nanopb_there() {
     echo '#include <pb_decode.h>' | $CC ${NANOPB_CFLAGS:-} -E - >/dev/null 2>&1
 }
 
+# For the tool's `package`, and for examples/encrypted.
+sodium_there() {
+    [ -e /usr/include/sodium.h ] && return 0
+    echo '#include <sodium.h>' | $CC -E - >/dev/null 2>&1
+}
+
 want_build() {
     have "${CC%% *}" || need "$(basename "${CC%% *}")"
     # gcc only recommends the C library's headers
     [ -e /usr/include/stdio.h ] || need libc6-dev
     nanopb_there || need libnanopb-dev
+    sodium_there || need libsodium-dev
 }
 
 # Debian's npm conflicts with NodeSource's nodejs, so npm is asked for only
@@ -135,7 +142,6 @@ want_test() {
     have g++ || need g++
     have nm || need binutils
     have strace || need strace
-    [ -e /usr/include/sodium.h ] || need libsodium-dev
     if have clang; then
         # clang does not depend on its sanitizer and fuzzer runtimes
         resources=$(clang -print-resource-dir)
