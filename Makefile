@@ -86,7 +86,7 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
 
 .DELETE_ON_ERROR:
 .PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        deps-build deps-demo deps-plugin deps-matrix deps-test clean help
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -113,8 +113,9 @@ matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%)
 	    tests/windows.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
-## bench    the weight table beside XXH3 and a plain read of the memory
-bench: build/tests/bench_weights
+## bench    models beside libprotobuf and cp; the weight table beside XXH3 and a read of the memory
+bench: deps-bench build/tests/bench_models build/tests/bench_weights
+	@build/tests/bench_models build/bench
 	@build/tests/bench_weights
 
 ## mutate   break rules one at a time: does a test notice?
@@ -147,6 +148,8 @@ deps-build:
 	@sh tests/deps.sh build
 deps-demo: deps-build
 	@sh tests/deps.sh demo
+deps-bench: deps-build
+	@sh tests/deps.sh bench
 deps-plugin: deps-build
 	@sh tests/deps.sh plugin
 deps-matrix: deps-build
@@ -231,6 +234,12 @@ build/asan/encrypted: build/asan/obj/examples/encrypted/encrypted.o build/asan/l
 build/tests/%: build/obj/tests/%.o build/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+
+# The peer is C++.
+build/tests/bench_models: tests/bench_models.cc build/libepctx.a epctx.h | deps-bench
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
+	    $(LIBS) -lonnx_proto -lprotobuf -o $@
 
 build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
 	@mkdir -p $(@D)

@@ -4367,14 +4367,16 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
     return epctx__io_error(error, "create a temporary file beside it", path);
 }
 
+#define EPCTX__PIECE ((size_t)1 << 20)
+
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error)
 {
     const char *p = (const char *)data;
     (void)user;
     while (size > 0) {
-        /* Linux writes at most 0x7ffff000 bytes a call. */
-        ssize_t n = write((int)file->descriptor, p, size < 0x40000000 ? size : 0x40000000);
+        /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
+        ssize_t n = write((int)file->descriptor, p, size < EPCTX__PIECE ? size : EPCTX__PIECE);
         if (n < 0 && errno == EINTR) {
             continue;
         }
