@@ -1357,6 +1357,30 @@ TEST(state)
     bytes_free(&model);
 }
 
+/* Plain, and compiled whole. */
+TEST(state_whole)
+{
+    for (int compiled = 0; compiled < 2; compiled++) {
+        bytes graph = {0}, b;
+        epctx_arena arena;
+        epctx_model m;
+        epctx_state state;
+        if (compiled)
+            add_epnode(&graph, "n", "x", "y", 1, 1, "QNN", "n", "payload", 7);
+        else
+            add_node(&graph, "Relu", "n", "x", "y");
+        b = new_model(&graph);
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
+        CHECK_INT(epctx_model_state(&m, &arena, &state, NULL), EPCTX_OK);
+        CHECK_INT(state.compiled, compiled ? EPCTX_FULLY_COMPILED : EPCTX_PLAIN);
+        CHECK_UINT(state.ep_nodes, (size_t)compiled);
+        epctx_model_close(&m);
+        epctx_arena_free(&arena);
+        bytes_free(&b);
+    }
+}
+
 TEST(walk_goes_everywhere)
 {
     spec s = {.graph_fn = epnode_in_body};
@@ -1487,6 +1511,7 @@ int main(int argc, char **argv)
     RUN(a_profile_of_your_own);
     RUN(compatibility);
     RUN(state);
+    RUN(state_whole);
     RUN(walk_goes_everywhere);
     RUN(nothing_is_opened_through_a_link);
     RUN(hugging_face_cache);
