@@ -931,6 +931,8 @@ TEST(rename_in_rare_places)
     bytes_free(&b);
 }
 
+static const char *folder_names(const char *folder, bool empty);
+
 /* -- the model with everything, with fields that say nothing -- */
 
 static bool open_rich(epctx_model *model, bytes *b, epctx_io *io, const epctx_allocator *allocator,
@@ -1309,6 +1311,46 @@ TEST(many_opsets_of_a_domain)
     CHECK_TRUE(writes(&model, &b));
     epctx_model_close(&model);
     bytes_free(&b);
+}
+
+/* Names that are there already, prefixes that meet one, a name buffer without room. */
+TEST(names_that_stay)
+{
+    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[200], name[200] = "x";
+    epctx_model model;
+    epctx_io io;
+    epctx_error error;
+    epctx_name_opts opts = {0};
+    epctx_str part2 = {"part2", 5};
+    bytes b;
+    CHECK_TRUE(open_rich(&model, &b, &io, NULL, false));
+    CHECK_INT(epctx_rename_node(&model, node_at(&model, 2).view, part2, NULL, &error), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&model), 0);
+    CHECK_INT(epctx_rename_node(&model, node_at(&model, 2).view, epctx_str_of("loop"), NULL,
+                                &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_INT(epctx_prefix(&model, epctx_str_of(""), NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the prefix is empty");
+    opts.profile = epctx_profile_find(epctx_str_of("generic"));
+    CHECK_INT(epctx_set_str(&model, node_at(&model, 3).view, 3, epctx_str_of("a_part2"), &error),
+              EPCTX_OK);
+    CHECK_INT(epctx_prefix(&model, epctx_str_of("a_"), &opts, NULL, &error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "cannot be called 'a_part2'");
+    epctx_model_close(&model);
+    bytes_free(&b);
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    snprintf(command, sizeof command,
+             "cd %s && touch m.onnx m.onnx~ && seq 2 999 | sed 's/^/m.onnx~/' | xargs touch",
+             folder);
+    CHECK_TRUE(system(command) == 0);
+    CHECK_INT(epctx_output_backup(epctx_io_files(), path, name, 0, &error), EPCTX_ERR_ARG);
+    CHECK_STR(name, "x"); /* nothing is written into no room */
+    CHECK_INT(epctx_output_backup(epctx_io_files(), path, name, sizeof name, &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "has 999 backups already");
+    CHECK_STR(name, "");
+    CHECK_TRUE(folder_names(folder, true) != NULL);
 }
 
 static epctx_status rich_edit(epctx_model *model, int kind)
@@ -1915,6 +1957,7 @@ int main(int argc, char **argv)
     RUN(plans_of_names);
     RUN(views_to_anywhere);
     RUN(edits_refused);
+    RUN(names_that_stay);
     RUN(edits_that_compare);
     RUN(many_opsets_of_a_domain);
     RUN(allocator_fails_with_everything);
