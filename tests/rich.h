@@ -20,6 +20,7 @@ static bytes rich_message(void)
         put_tag(&b, number, 1);
         bytes_add(&b, eight, sizeof eight);
     }
+    if (rich_noise) put_str(&b, 60, "not known");
     return b;
 }
 
@@ -45,6 +46,7 @@ static void rich_raw(bytes *parent, uint32_t number, const char *name)
 {
     bytes tensor = rich_tensor(name, EPCTX_ONNX_FLOAT, 1);
     put_data(&tensor, 9, "abcd", 4);
+    if (rich_noise) put_int(&tensor, 14, 7); /* no location of data that is known */
     put_child(parent, number, &tensor);
 }
 
@@ -68,7 +70,7 @@ static void rich_sparse(bytes *parent, uint32_t number, const char *name, bool e
         rich_raw(&sparse, 1, name);
     put_int(&indices, 7, 2);
     put_child(&sparse, 2, &indices);
-    put_int(&sparse, 3, 9);
+    put_data(&sparse, 3, "\x09", 1);
     put_child(parent, number, &sparse);
 }
 
@@ -216,6 +218,9 @@ static void rich_devices(bytes *node)
     put_str(&on, 1, "mesh");
     put_child(&on, 2, &sharding);
     put_int(&on, 3, 1);
+    sharding = rich_message();
+    put_str(&sharding, 1, "sharded");
+    put_child(&on, 2, &sharding);
     put_child(node, 10, &on);
 }
 
@@ -270,6 +275,8 @@ static bytes rich_graph(void)
     rich_value(&graph, 13, "b", 1);
     rich_value(&graph, 13, "c", 1);
     rich_annotation(&graph, "a", "w");
+    rich_annotation(&graph, "noted", "w");
+    rich_annotation(&graph, "a", "scaled");
     rich_sparse(&graph, 15, "sp", true);
     rich_pair(&graph, 16, "of", "graph");
     return graph;
@@ -297,7 +304,7 @@ static bytes rich_function(void)
     opset = rich_opset("", 17);
     put_child(&function, 9, &opset);
     put_str(&function, 10, "mine");
-    rich_value(&function, 12, "q", 1);
+    rich_value(&function, 12, "typed in F", 1);
     put_str(&function, 13, "overload");
     rich_pair(&function, 14, "of", "function");
     return function;
@@ -315,12 +322,17 @@ static bytes rich_training(void)
     put_child(&step, 1, &node);
     put_str(&step, 2, "step");
     rich_raw(&step, 5, "momentum");
+    rich_external(&step, 5, "step file", "step.bin");
     rich_value(&step, 12, "w1", 1);
     rich_epnode(&step, 1, "part in training", "w1", "w2", 1, "QNN", "training.bin");
     put_child(&training, 1, &start);
     put_child(&training, 2, &step);
     rich_pair(&training, 3, "w", "w0");
     rich_pair(&training, 4, "w", "w1");
+    rich_pair(&training, 3, "started", "w0");
+    rich_pair(&training, 3, "w", "start to");
+    rich_pair(&training, 4, "bound", "w1");
+    rich_pair(&training, 4, "w", "bound to");
     return training;
 }
 
@@ -399,7 +411,7 @@ static void rich_unmap(void *user, epctx_mapping *mapping)
     memset(mapping, 0, sizeof *mapping);
 }
 
-static epctx_io rich_io(void)
+BUILD_UNUSED static epctx_io rich_io(void)
 {
     epctx_io io = *epctx_io_files();
     io.stat_fn = rich_stat;

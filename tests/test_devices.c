@@ -208,9 +208,11 @@ TEST(configurations_of_a_node)
     CHECK_INT(group.key, 5);
     ints = epctx_device_group_devices(&group);
     CHECK_TRUE(epctx_next_int(&ints, &value) && value == 0);
+    CHECK_TRUE(!epctx_next_device_group(&it, &group));
     it = epctx_sharding_dims(&sharding);
     CHECK_TRUE(epctx_next_sharded_dim(&it, &dim));
     CHECK_INT(dim.axis, -1);
+    CHECK_TRUE(!epctx_next_sharded_dim(&it, &(epctx_sharded_dim_view){0}));
     it = epctx_sharded_dim_parts(&dim);
     CHECK_TRUE(epctx_next_simple_sharding(&it, &part));
     CHECK_TRUE(part.dim.known && part.dim.value == 8 && part.num_shards == 2);

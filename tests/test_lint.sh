@@ -82,6 +82,12 @@ lint.value(model.graph.value_info, "a", 1, (1, 2))
 model.metadata_props.add(key="ep_compatibility_info.QNNExecutionProvider",
                          value="6:2.30.0:2.20.0:3.3.3:73:0")
 save(model, "model_ctx.onnx")
+lint.put(model.graph.node[0], "main_context", 0)
+save(model, "lone_ctx.onnx")
+lint.put(model.graph.node[0], "main_context", 1)
+lint.put(model.graph.node[0], "embed_mode", 1)
+lint.put(model.graph.node[0], "ep_cache_context", b"")
+save(model, "empty_ctx.onnx")
 lint.put(model.graph.node[0], "source", "evil\x1b[31m\nname")
 save(model, "evil_ctx.onnx")
 PY
@@ -89,6 +95,12 @@ printf 'context bytes' >"$work/model_qnn.bin"
 ctx=$work/model_ctx.onnx
 
 run lint "$ctx"; result "lint of a proper model" 0 "0 errors"
+run info "$work/lone_ctx.onnx"
+result "info of a lone secondary node" 1 "is 0, but no node of its EP has main_context 1"
+result "info of its context" 1 "secondary, though one is here, in the file"
+run lint "$work/lone_ctx.onnx"; result "lint of a lone secondary node" 1 "E012"
+run info "$work/empty_ctx.onnx"; result "info of an empty context" 1 "is empty, the context is"
+run info "$ctx"; result "info of a proper model" 0 "secondary: inside a main one"
 run lint --json --hints "$ctx"; result "lint --json" 0; json "lint --json is JSON"
 run lint --ep openvino "$ctx"; result "lint for another EP" 1 "E018"
 run lint --ep nonsense "$ctx"; result "lint for an unknown EP" 2 "there is no profile 'nonsense'"

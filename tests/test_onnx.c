@@ -278,6 +278,141 @@ TEST(bad_arguments)
 
 /* -- the record -- */
 
+TEST(elements)
+{
+    epctx_attr attr = {0};
+    epctx_node node = {0};
+    CHECK_UINT(epctx_elem_size(EPCTX_ONNX_INT64), 8);
+    CHECK_UINT(epctx_elem_size(-1), 0);
+    CHECK_UINT(epctx_elem_size(25), 0);
+    CHECK_STR(epctx_elem_name(EPCTX_ONNX_FLOAT), "float32");
+    CHECK_STR(epctx_elem_name(-1), "unknown");
+    CHECK_STR(epctx_elem_name(27), "unknown");
+    attr.name = epctx_str_of("number");
+    attr.type = EPCTX_ATTR_FLOAT;
+    attr.f = 0.5f;
+    node.attrs = &attr;
+    node.attr_count = 1;
+    CHECK_TRUE(epctx_node_float(&node, "number", 2) == 0.5f);
+    CHECK_TRUE(epctx_node_float(&node, "other", 2) == 2);
+    CHECK_INT(epctx_node_int(&node, "number", 7), 7);
+    attr.type = EPCTX_ATTR_INT;
+    CHECK_TRUE(epctx_node_float(&node, "number", 2) == 2);
+}
+
+/* Nodes in any order, many of them ready at the same time. */
+TEST(shuffled_nodes)
+{
+    enum { COUNT = 60 };
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_graph g;
+    uint32_t state = 7;
+    int order[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        order[i] = i;
+    for (uint32_t i = COUNT - 1; i > 0; i--) {
+        uint32_t k = random_below(&state, i + 1);
+        int swap = order[i];
+        order[i] = order[k];
+        order[k] = swap;
+    }
+    for (int i = 0; i < COUNT; i++) { /* node n reads what n / 3 makes */
+        char in[16], out[16];
+        snprintf(in, sizeof in, order[i] < 3 ? "x" : "v%d", order[i] / 3);
+        snprintf(out, sizeof out, "v%d", order[i]);
+        add_node(&graph, "Relu", out, in, out);
+    }
+    b = new_model(&graph);
+    for (size_t n = 1;; n++) {
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_open_opts opts = {0};
+        epctx_status status;
+        bool made[COUNT] = {false};
+        opts.allocator = &allocator;
+        c.fail_at = n;
+        status = epctx_model_open_memory(&model, b.data, b.size, &opts, NULL);
+        if (status == EPCTX_OK) status = epctx_graph_load(&model, &g, NULL);
+        for (size_t i = 0; status == EPCTX_OK && i < g.node_count; i++) {
+            int node = atoi(g.nodes[i].name.data + 1);
+            CHECK(node < 3 || made[node / 3], "v%d stands before what it reads", node);
+            made[node] = true;
+        }
+        epctx_model_close(&model);
+        CHECK_UINT(c.alive, 0);
+        CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "%s", epctx_status_name(status));
+        if (status == EPCTX_OK) break;
+    }
+    bytes_free(&b);
+}
+
+static epctx_status load_tensor(int32_t elem, int64_t dim, int64_t other, uint32_t field,
+                                const char *data, size_t size, epctx_error *error)
+{
+    bytes tensor = {0}, graph = {0}, b;
+    epctx_model model;
+    epctx_graph g;
+    epctx_status status;
+    put_int(&tensor, 1, dim);
+    put_int(&tensor, 1, other);
+    put_int(&tensor, 2, elem);
+    put_str(&tensor, 8, "w");
+    if (field == 10 && size == 9) { /* one element unpacked */
+        put_tag(&tensor, 10, 1);
+        bytes_add(&tensor, data, 8);
+    } else if (field != 0)
+        put_data(&tensor, field, data, size);
+    put_child(&graph, 5, &tensor);
+    b = new_model(&graph);
+    status = epctx_model_open_memory(&model, b.data, b.size, NULL, error);
+    if (status == EPCTX_OK) status = epctx_graph_load(&model, &g, error);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    return status;
+}
+
+/* A typed field must hold what the shape needs, no more and no less. */
+TEST(typed_fields)
+{
+    static const struct {
+        int32_t elem;
+        int64_t dim, other;
+        uint32_t field;
+        const char *data;
+        size_t size;
+        const char *message; /* NULL: good */
+    } cases[] = {
+        {7, 2, 1, 7, "\x01\x02", 2, NULL},
+        {7, 2, 1, 7, "\x01", 1, "holds bytes: 8, its shape needs 16"},
+        {7, 2, 1, 7, "\x01\x02\x03", 3, "holds bytes: 24, its shape needs 16"},
+        {12, 2, 1, 11, "\x01\x02", 2, NULL},
+        {14, 1, 1, 4, "12345678", 8, NULL},
+        {15, 1, 1, 10, "1234567812345678", 16, NULL},
+        {11, 2, 1, 10, "1234567812345678", 16, NULL},
+        {11, 1, 1, 10, "123456781", 9, NULL}, /* unpacked */
+        {11, 2, 1, 10, "123456781", 9, "holds bytes: 8, its shape needs 16"},
+        {11, 1, 1, 10, "1234567812345678", 16, "holds bytes: 16, its shape needs 8"},
+        {11, 1, 0, 10, "123456781", 9, "holds bytes: 8, its shape needs 0"},
+        {7, 0, 7, 0, NULL, 0, NULL},
+        {7, -1, 7, 0, NULL, 0, "a dimension is negative"},
+        {7, INT64_MAX, 7, 0, NULL, 0, "the shape too large"},
+        {7, INT64_MAX, 1, 0, NULL, 0, "the shape too large"},
+        {7, 1000, 1000, 0, NULL, 0, "its shape has elements: 1000000"},
+        {1, 3, 1, 9, "12345678", 8, "its data has bytes: 8, its shape needs 12"},
+        {22, 3, 1, 9, "12", 2, NULL},
+        {22, 3, 1, 0, NULL, 0, NULL},
+        {8, 1, 1, 6, "text", 4, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_error error;
+        epctx_status status = load_tensor(cases[i].elem, cases[i].dim, cases[i].other,
+                                          cases[i].field, cases[i].data, cases[i].size, &error);
+        CHECK((status == EPCTX_OK) == (cases[i].message == NULL), "case %zu: %s", i, error.message);
+        if (cases[i].message != NULL) CHECK_HAS(error.message, cases[i].message);
+    }
+}
+
 static const epctx_tensor *initializer(const epctx_graph *graph, const char *name)
 {
     for (size_t i = 0; i < graph->initializer_count; i++)
@@ -1176,6 +1311,9 @@ int main(int argc, char **argv)
     RUN(fixed_buffers);
     RUN(subgraph);
     RUN(captures_are_exact);
+    RUN(elements);
+    RUN(shuffled_nodes);
+    RUN(typed_fields);
     RUN(unsorted_nodes);
     RUN(cycle);
     RUN(genuine_models);

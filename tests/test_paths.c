@@ -101,6 +101,8 @@ TEST(output_names)
     } contexts[] = {{"dir/model_ctx.onnx", "model_npu.bin"},
                     {"model_ctx.onnx", "model_npu.bin"},
                     {"x.onnx", "x_npu.bin"},
+                    {"_ctx.onnx", "_ctx_npu.bin"},
+                    {"a_model.onnx", "a_model_npu.bin"},
                     {"a.b/my.x.onnx", "my.x_npu.bin"}};
     char out[64];
     epctx_error error;
@@ -119,6 +121,8 @@ TEST(output_names)
               EPCTX_ERR_PATH);
     CHECK_INT(epctx_path_binary(epctx_str_of("m"), epctx_str_of(""), out, sizeof out, &error),
               EPCTX_ERR_PATH);
+    CHECK_INT(epctx_path_binary(epctx_str_of("m.onnx"), epctx_str_of("npu"), out, 5, &error),
+              EPCTX_ERR_LIMIT);
     /* A reader would refuse these. */
     CHECK_INT(epctx_path_binary(epctx_str_of("m/C:m_ctx.onnx"), epctx_str_of("npu"), out,
                                 sizeof out, &error),

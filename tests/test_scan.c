@@ -1,5 +1,6 @@
 /* >>scan: the same verdict and the same nodes as the index, from memory of constant size. */
 #include "build.h"
+#include "rich.h"
 #include "test.h"
 
 typedef struct memory_source {
@@ -213,6 +214,45 @@ TEST(finds_what_the_index_finds)
     CHECK_UINT(want.broken, 2);
     CHECK(agree(model.data, model.size, why, sizeof why), "%s", why);
     bytes_free(&model);
+    for (int noise = 0; noise < 2; noise++) {
+        model = rich_model(noise);
+        CHECK(agree(model.data, model.size, why, sizeof why), "with everything: %s", why);
+        bytes_free(&model);
+    }
+}
+
+/* Reading fails at any place of a model with everything but its end, which may be skipped. */
+TEST(read_failures_anywhere)
+{
+    bytes model = rich_model(false);
+    for (size_t limit = 0; limit < model.size - 100; limit += 5) {
+        memory_source m = {model.data, model.size, limit};
+        epctx_source source = {&m, read_memory, model.size};
+        epctx_error error;
+        epctx_scan scan;
+        epctx_scan_event event;
+        epctx_scan_begin(&scan, &source);
+        while ((event = epctx_scan_next(&scan, &error)) != EPCTX_SCAN_FAILED)
+            CHECK(event != EPCTX_SCAN_END, "%zu bytes are enough", limit);
+        CHECK_INT(error.status, EPCTX_ERR_IO);
+        CHECK_INT(epctx_scan_next(&scan, NULL), EPCTX_SCAN_FAILED);
+    }
+    bytes_free(&model);
+}
+
+TEST(sources_of_odd_sizes)
+{
+    static const uint64_t sizes[] = {0, UINT64_C(1) << 40, UINT64_MAX - 1};
+    static const epctx_status want[] = {EPCTX_ERR_PROTOBUF, EPCTX_ERR_LIMIT, EPCTX_ERR_LIMIT};
+    for (size_t i = 0; i < 3; i++) {
+        memory_source m = {(const uint8_t *)"", 0, 0};
+        epctx_source source = {&m, read_memory, sizes[i]};
+        epctx_error error;
+        epctx_scan scan;
+        epctx_scan_begin(&scan, &source);
+        CHECK_INT(epctx_scan_next(&scan, &error), EPCTX_SCAN_FAILED);
+        CHECK(error.status == want[i], "size %" PRIu64 ": %s", sizes[i], error.message);
+    }
 }
 
 TEST(same_verdict_on_damaged_models)
@@ -508,6 +548,8 @@ TEST(state_is_small)
 int main(int argc, char **argv)
 {
     RUN(finds_what_the_index_finds);
+    RUN(read_failures_anywhere);
+    RUN(sources_of_odd_sizes);
     RUN(same_verdict_on_damaged_models);
     RUN(every_cut);
     RUN(nesting_has_the_same_limit);

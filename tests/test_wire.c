@@ -311,6 +311,26 @@ TEST(packed_floats)
     bytes_free(&b);
 }
 
+/* Bytes that no open checked: what does not end ends the walk. */
+TEST(packed_cut_off)
+{
+    bytes b = {0};
+    epctx_cursor it;
+    float f;
+    int64_t i;
+    put_data(&b, 7, "\0\0\x80\x3f\0\0", 6);
+    put_data(&b, 8, "\x05\x80", 2);
+    put_int(&b, 8, 6);
+    it = epctx_fields(view_of(&b), 7);
+    CHECK_TRUE(epctx_next_float(&it, &f) && f == 1.0f);
+    CHECK_TRUE(!epctx_next_float(&it, &f));
+    it = epctx_fields(view_of(&b), 8);
+    CHECK_TRUE(epctx_next_int(&it, &i) && i == 5);
+    CHECK_TRUE(epctx_next_int(&it, &i) && i == 6);
+    CHECK_TRUE(!epctx_next_int(&it, &i));
+    bytes_free(&b);
+}
+
 /* A packed field of a known message must end where a number ends. */
 TEST(packed_broken)
 {
@@ -375,6 +395,7 @@ int main(int argc, char **argv)
     RUN(fields_cursor);
     RUN(packed_and_not);
     RUN(packed_floats);
+    RUN(packed_cut_off);
     RUN(packed_broken);
     RUN(strings_cursor);
     return test_end();

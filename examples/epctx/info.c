@@ -109,8 +109,12 @@ static void put_attr(const epctx_epnode *node, epctx_epnode_attr attr, const cha
 
 static void put_content(const epctx_epnode *node)
 {
-    printf("    %-20s %s, ", "context",
-           node->main_context == 1 ? "main" : "secondary: inside a main one");
+    bool main = node->main_context == 1;
+    if (!main && node->ep_cache_context.size == 0) {
+        printf("    %-20s secondary: inside a main one\n", "context");
+        return;
+    }
+    printf("    %-20s %s, ", "context", main ? "main" : "secondary, though one is here");
     if (node->embed_mode == 1)
         printf("embedded, %zu byte%s\n", node->ep_cache_context.size,
                cli_plural(node->ep_cache_context.size));

@@ -127,6 +127,42 @@ static epctx_status add_nodes(report *out, epctx_error *error)
     return EPCTX_OK;
 }
 
+/* A main node without its context, and a secondary one that no main node of its EP can serve:
+ * `mains` has the profiles of the main nodes, by number. */
+static epctx_status check_part(report *out, const report_part *part, uint64_t mains,
+                               epctx_error *error)
+{
+    const epctx_epnode *node = &part->node;
+    const epctx_profile *profile = epctx_profile_of(node->source);
+    bool main = node->main_context == 1;
+    epctx_error problem;
+    epctx_error_clear(&problem);
+    if (main && (node->embed_mode == 0 || node->ep_cache_context.size > 0)) return EPCTX_OK;
+    if (!main && ((profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
+                  (mains >> (profile - epctx_profiles(NULL)) & 1) != 0))
+        return EPCTX_OK;
+    epctx_fail(&problem, EPCTX_ERR_GRAPH, "%s",
+               main ? "is empty, the context is expected here"
+                    : "is 0, but no node of its EP has main_context 1");
+    epctx_blame(&problem, out->file, &node->name, main ? "ep_cache_context" : "main_context");
+    return warn(out, &problem, error);
+}
+
+static epctx_status check_parts(report *out, epctx_error *error)
+{
+    epctx_status status = EPCTX_OK;
+    uint64_t mains = 0;
+    size_t i;
+    for (i = 0; i < out->part_count; i++) {
+        const epctx_epnode *node = &out->parts[i].node;
+        if (out->parts[i].readable && node->main_context == 1)
+            mains |= UINT64_C(1) << (epctx_profile_of(node->source) - epctx_profiles(NULL));
+    }
+    for (i = 0; status == EPCTX_OK && i < out->part_count; i++)
+        if (out->parts[i].readable) status = check_part(out, &out->parts[i], mains, error);
+    return status;
+}
+
 /* What is wrong with a file that loading needs becomes a warning. */
 static epctx_status add_files(report *out, epctx_error *error)
 {
@@ -161,6 +197,7 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     out->ops = (report_op *)epctx_arena_array(&out->arena, nodes, sizeof *out->ops);
     if (out->parts == NULL || out->ops == NULL) return no_memory(error);
     status = add_nodes(out, error);
+    if (status == EPCTX_OK) status = check_parts(out, error);
     return status == EPCTX_OK ? add_files(out, error) : status;
 }
 
