@@ -4,6 +4,7 @@
 #   tests/deps.sh build          compiler, nanopb and libsodium
 #   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
 #   tests/deps.sh test           demo, second compiler, judges and their data
+#   tests/deps.sh bench          build, and the peers to measure beside
 #   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
 #   tests/deps.sh matrix         test, more platforms, older ONNX Runtimes
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
@@ -362,6 +363,12 @@ matrix)
     want_build
     if downloads_missing; then want_node; fi
     for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
+bench)
+    want_build
+    have "${CXX%% *}" || need "$(basename "${CXX%% *}")"
+    [ -e /usr/include/onnx/onnx-ml.pb.h ] || need libonnx-dev
+    [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
+    [ -e /usr/lib/"$(uname -m)"-linux-gnu/libxxhash.so.0 ] || need libxxhash0 ;;
 test)
     packages="ort ort-headers blazeface onnx-buf nanopb-source"
     want_build

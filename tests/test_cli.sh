@@ -103,7 +103,10 @@ epctx copy --rebuild=yes plain.onnx x.onnx; result "switch with a value" 2 "--re
 # -- copy --
 epctx copy plain.onnx a.onnx; result "copy" 0
 same "copy is the same" plain.onnx a.onnx
-epctx copy a.onnx a.onnx; result "copy onto itself" 0
+epctx copy a.onnx a.onnx; result "copy onto a file" 1 "-f replaces it"
+epctx copy -f a.onnx a.onnx; result "copy -f onto itself" 0
+epctx copy --overwrite backup a.onnx a.onnx; result "copy --overwrite backup" 0
+same "copy --overwrite backup keeps the old one" a.onnx~ a.onnx
 same "copy onto itself is the same" plain.onnx a.onnx
 epctx copy --rebuild partly.onnx b.onnx; result "copy --rebuild" 0
 same "copy --rebuild is the same" partly.onnx b.onnx
@@ -113,7 +116,7 @@ epctx copy plain.onnx nowhere/x.onnx
 result "copy into a missing folder" 1 "nowhere/x.onnx: cannot be written, its folder does not exist"
 mkdir folder
 epctx copy plain.onnx folder; result "copy onto a folder" 1 "folder"
-rm -rf folder a.onnx b.onnx c.onnx ./-dash.onnx
+rm -rf folder a.onnx a.onnx~ b.onnx c.onnx ./-dash.onnx
 
 # -- info --
 epctx info plain.onnx; result "info of an ordinary model" 0 "not an EPContext model"
