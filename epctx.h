@@ -826,6 +826,8 @@ typedef struct epctx_tensor {
     const int64_t *dims;
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
     size_t size;
+    epctx_str location; /* file of external data that has them; empty: the model itself */
+    uint64_t offset;    /* of the bytes there; 0 in the model: they do not stand there in one piece */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -902,6 +904,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
+/* An attribute of ours beside those of the schema: which weights a weightless context takes from
+ * the source model (>>ep). */
+#define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
 #define EPCTX_EPNODE_ATTR_LIST(X)                                                                  \
@@ -1252,8 +1257,10 @@ typedef struct epctx_preflight_in {
     size_t input_count;
     const char *const *eps;    /* short names of the EPs that write a binary */
     size_t ep_count;
-    const char *binary; /* file name that a group of sessions has chosen for the binary of the only
-                           EP; default [model]_[ep].bin */
+    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
+                           must exist; default [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
+                           stand there already: only clashes are looked for */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
@@ -2017,9 +2024,10 @@ EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_
 
 /* A weightless model has EPContext nodes that take their weights as inputs (ORT's
  * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
- * each of them a reference into the source model (or into its data file) where the bytes are equal,
- * and stores onnx_model_filename where it is missing. EPCTX_ERR_UNSUPPORTED when no EPContext node
- * takes weights: they are in its binary, out of reach for everyone but the EP. */
+ * each of them a reference into the source model (or into its data file), and stores
+ * onnx_model_filename where it is missing. EPCTX_ERR_VERSION where the source has another tensor of
+ * that name or none. EPCTX_ERR_UNSUPPORTED when no EPContext node takes weights: they are in its
+ * binary, out of reach for everyone but the EP, or were left out by it already. */
 EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
                                         epctx_changes *changes, epctx_error *error);
 /* The way back: the weights that EPContext nodes take come into the model, and a node that took
@@ -2345,7 +2353,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
  * >>ep: what an EP implements
  * ============================================================================================== */
 
-#define EPCTX_BACKEND_VERSION 2
+#define EPCTX_BACKEND_VERSION 3
 
 typedef enum epctx_log {
     EPCTX_LOG_INFO = 0,
@@ -2382,11 +2390,24 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
+/* Which initializers a context binary can do without. ORT's OrtWeightlessSupport, the same numbers.
+ */
+typedef enum epctx_weightless_support {
+    EPCTX_WEIGHTLESS_NONE = 0,
+    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
+    EPCTX_WEIGHTLESS_ALL = 2
+} epctx_weightless_support;
+
 /* How a context is to be built. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
     bool prepare_only; /* nothing of it will run in this process: what only running needs may be
                           left out (session.compile_only) */
+    /* Not NONE (only asked of a backend that says it can): the binary shall not hold the bytes of
+     * the graph's initializers, ALL of them or those with a `location`; weights_fn gets them.
+     * Numbers of a few bytes that were computed from them, and initializers that are smaller than
+     * a reference to them, may stay. */
+    epctx_weightless_support weightless;
 } epctx_build_opts;
 
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
@@ -2394,14 +2415,17 @@ typedef struct epctx_build_opts {
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
  *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish.
+ *             begin and one finish. Of a weightless context each graph gets its weights between
+ *             find and run, and loses them before unload.
  * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
  *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
  *             nothing behind. Graph handles belong to their context and end with it. Arguments are
- *             borrowed during the call; `binary` of load_fn until unload_fn.
+ *             borrowed during the call; `binary` of load_fn until unload_fn, `weights` of
+ *             weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM stays).
+ *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM
+ *             stays).
  * Threads     run_fn may be called from several threads at once, also on one graph, each call with
  *             its own scratch. Calls for one `build` or one context come one at a time, those for
  *             different ones possibly at once; load, find, info and unload of one context never
@@ -2456,6 +2480,16 @@ typedef struct epctx_backend {
      * max_size. The largest of all graphs of a context goes into each of their nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
+    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
+     * weights_fn are there. */
+    epctx_weightless_support weightless;
+    /* NULL without weightless support. The weights of one graph of a weightless context, every one
+     * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
+     * but mapped: it is copied by whom a later change of the file could hurt. Before info_fn's
+     * graph runs; again with `count` 0 when the weights go. Never while the graph runs. A failure
+     * leaves the graph without weights. */
+    epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                               epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
@@ -2470,6 +2504,27 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
+/* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
+ *
+ * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
+ * model in onnx_model_filename. A line for each weight:
+ *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
+ * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
+ * name, because the source may have been stored again, and verified by size and hash. */
+
+typedef struct epctx_weight_ref {
+    uint64_t size, hash, offset;
+    epctx_str name, location;
+} epctx_weight_ref;
+
+/* Steps through the attribute's text: start with a copy of it; false at the end, and where it is no
+ * line of that form (then `rest` is not empty). */
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
+/* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
+ * `tensor` NULL: `file` does not have it. */
+EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
+                                           const char *file, epctx_error *error);
+
 /* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
 
 typedef struct epctx_ep_opts {
@@ -2478,6 +2533,8 @@ typedef struct epctx_ep_opts {
     bool embed;              /* ep.context_embed_mode */
     const char *binary;      /* not embedded: path of the binary as the nodes record it */
     bool prepare_only;       /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
+    const char *source_model; /* weightless: onnx_model_filename of the nodes */
     const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
     const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
@@ -2497,7 +2554,7 @@ typedef struct epctx_ep {
 } epctx_ep;
 
 /* Starts a context for at most `room` pieces. `arena` is borrowed and holds nodes and an embedded
- * binary. Errors: the backend's, NOMEM. */
+ * binary. Errors: the backend's, NOMEM, UNSUPPORTED when the EP cannot do without weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
@@ -2527,6 +2584,18 @@ typedef struct epctx_node_set {
     size_t node_count;
 } epctx_node_set;
 
+/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
+ * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
+ * the source with epctx_io_buffers, and everything goes through its callbacks. */
+typedef struct epctx_writer {
+    void *user;
+    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
+     * name in whole, or not at all when it fails; then there is no EPContext model either. Called
+     * when all else is ready: an old model is gone, the new one is durable but not yet visible. */
+    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
+                             epctx_error *error);
+} epctx_writer;
+
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
@@ -2537,6 +2606,7 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
+    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
@@ -2546,6 +2616,9 @@ typedef struct epctx_gen_opts {
     size_t set_count;
     const char *build_options; /* anything else that the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
+                                            EXTERNAL_ONLY: weights are left in the source model,
+                                            where loading needs them */
     bool verify; /* load the new binary and find every graph in it before anything is written */
     const epctx_hooks *hooks;
 } epctx_gen_opts;
@@ -2557,11 +2630,13 @@ typedef struct epctx_gen_report {
     size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
     uint64_t binary_size;  /* 0 in a group, until its last session */
     uint64_t initializers_size;
+    size_t outside_count; /* weightless: weights that nodes take from the source model, */
+    uint64_t outside_size; /* their bytes */
     int64_t max_size;
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -2572,7 +2647,7 @@ typedef struct epctx_gen_report {
  * functions, too: the result needs no file of the source. Compatibility info and build stamp of
  * this EP are written, those of EPs without a node here removed.
  *
- * Outputs are checked before anything is compiled (EXISTS, PATH, NOT_FOUND for a missing folder);
+ * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
  * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
  * a model. Node sets must be such that no set depends on itself, also when the others are taken as
  * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
@@ -2632,6 +2707,10 @@ typedef struct epctx_reader {
 
 typedef struct epctx_load_opts {
     const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
+                                epctx_unload. Its external data: as epctx_open_opts.external_folder
+                                of the EPContext model says, else beside that */
+    const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
                                      backend's, letter by letter, and the key is partition_name */
@@ -2646,6 +2725,7 @@ typedef struct epctx_bound {
     void *graph;
     epctx_graph_info info;
     struct epctx__entry *entry; /* private: where a shared graph came from */
+    bool weighted;              /* private: it was given weights */
 } epctx_bound;
 
 /* Everything that was loaded for one model. Members are private but for those up to `cpu_nodes`. */
@@ -2665,6 +2745,7 @@ typedef struct epctx_loaded {
     bool embedded_changes; /* embedded contexts are in a mapped file */
     epctx_reader reader;
     const epctx_profile *profile;
+    struct epctx__weight_model *sources; /* models that weights come from */
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
 } epctx_loaded;
@@ -2673,6 +2754,9 @@ typedef struct epctx_loaded {
  * profile's key, secondary ones to the primary that has their graph (EP-context design, inference
  * workflow). A context comes from the node itself, from `reader`, or from a file beside the model
  * (beside ep.context_file_path when that is set). A model without nodes of ours loads as nothing.
+ * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
+ * onnx_model_filename beside the model: the first that is there counts, and every weight is
+ * compared with what was compiled.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -8164,7 +8248,6 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
         return status;
     }
     p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
     p.arena = arena;
     p.error = error;
     if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
@@ -8180,11 +8263,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     }
     status = epctx__preflight_names(&p, options, in, out);
     for (i = 0; status == EPCTX_OK && i < p.count; i++) {
+        bool joined = in->binary_joined && i + out->binary_count >= p.count;
+        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
         status = epctx__preflight_place(&p, i);
         if (status == EPCTX_OK) {
             status = epctx__preflight_clash(&p, i, in);
         }
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK && !joined) {
             status = epctx__preflight_write(&p, i, file);
         }
         if (status != EPCTX_OK) {
@@ -9028,7 +9113,8 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
     if (node.onnx_model_filename.size > 0 &&
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
-                        epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
+                        epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
@@ -10604,7 +10690,7 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
 static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 {
     epctx_str name = file->name;
-    if (file->use == EPCTX_USE_SOURCE_MODEL) {
+    if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
         if (memchr(name.data, '/', name.size) != NULL ||
             memchr(name.data, '\\', name.size) != NULL) {
             epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
@@ -11743,6 +11829,8 @@ static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view
     size = view->length != UINT64_MAX ? view->length : size;
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
     return true;
 }
 
@@ -11770,8 +11858,12 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
             return false;
         }
     } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
     } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
         /* The bytes must be there: claimed dimensions alone must not make us allocate. */
         if (count > l->model->source.size) {
@@ -16259,6 +16351,17 @@ static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
+/* Not the model that this one was compiled from: to refer to a part of it would hide that. */
+static bool epctx__weight_wrong(epctx__convert *c, epctx_str source_name, epctx_str name,
+                                const char *found)
+{
+    epctx_fail(c->error, EPCTX_ERR_VERSION,
+               "initializer '%S': expected the same in the source model '%S', found %s: it is "
+               "another model",
+               &name, &source_name, found);
+    return false;
+}
+
 static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
                                 const epctx_tensor_view *mine, epctx_view theirs)
 {
@@ -16273,7 +16376,7 @@ static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_st
     }
     if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
                         (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
-        why = "the source model has another tensor of this name";
+        return epctx__weight_wrong(c, source_name, mine->name, "another tensor of this name");
     }
     if (why == NULL && !view.external && !view.has_raw) {
         why = "the source model stores it in typed fields, which cannot be referred to";
@@ -16310,7 +16413,7 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
         uint32_t at = epctx_map_get(&theirs, tensor.name);
         if (epctx__has(weights, tensor.name)) {
             ok = at == EPCTX_MAP_NONE
-                     ? epctx__convert_skip(c, tensor.name, 0, "the source model does not have it")
+                     ? epctx__weight_wrong(c, source_name, tensor.name, "none")
                      : epctx__weight_refer(c, source, source_name, &tensor, views[at]);
         }
     }
@@ -16372,11 +16475,13 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 /* A binary that has no weights itself gets them at load, from the source model. */
 static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
-    if (!job->chosen || !epctx__ends_with(job->node.ep_cache_context, ".stripped.engine")) {
+    epctx_node_view view = epctx_node_of(job->view);
+    if (!job->chosen || (!epctx__ends_with(job->node.ep_cache_context, ".stripped.engine") &&
+                         epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-               "names an engine without weights: only the EP can put them in; compile again "
+               "has a context without weights: only the EP can put them in; compile again "
                "without trt_weight_stripped_engine_enable");
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
@@ -22204,6 +22309,88 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
     return epctx__hex(notes);
 }
 
+/* -- weightless contexts -- */
+
+/* A decimal number and the blank behind it. */
+static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+{
+    size_t i = 0;
+    *out = 0;
+    while (i < rest->size && i < 19 && rest->data[i] >= '0' && rest->data[i] <= '9') {
+        *out = *out * 10 + (uint64_t)(rest->data[i++] - '0');
+    }
+    if (i == 0 || i == rest->size || rest->data[i] != ' ') {
+        return false;
+    }
+    rest->data += i + 1;
+    rest->size -= i + 1;
+    return true;
+}
+
+/* Text with its length in front and `end` behind it. */
+static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
+{
+    uint64_t size;
+    if (!epctx__ref_number(rest, &size) || size >= rest->size || rest->data[size] != end) {
+        return false;
+    }
+    out->data = rest->data;
+    out->size = (size_t)size;
+    rest->data += size + 1;
+    rest->size -= (size_t)size + 1;
+    return true;
+}
+
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
+{
+    epctx_str at = *rest;
+    epctx_str digits;
+    if (!epctx__ref_number(&at, &out->size)) {
+        return false;
+    }
+    digits = at;
+    if (at.size < 17 || at.data[16] != ' ') {
+        return false;
+    }
+    digits.size = 16;
+    out->hash = epctx__hex(digits);
+    at.data += 17;
+    at.size -= 17;
+    if (!epctx__ref_number(&at, &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
+        !epctx__ref_text(&at, '\n', &out->location)) {
+        return false;
+    }
+    *rest = at;
+    return true;
+}
+
+EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
+                                           const char *file, epctx_error *error)
+{
+    uint64_t hash;
+    epctx_error_clear(error);
+    if (tensor == NULL || tensor->data == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' was compiled, expected %u bytes with "
+                          "hash %x, found none: it is another model, compile again",
+                          file, &ref->name, ref->size, ref->hash);
+    }
+    if (tensor->size != ref->size) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' was compiled with %u bytes, found "
+                          "%u: it is another model, compile again",
+                          file, &ref->name, ref->size, (uint64_t)tensor->size);
+    }
+    hash = epctx_hash(tensor->data, tensor->size, 0);
+    if (hash != ref->hash) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' has hash %x, expected %x as it was "
+                          "compiled: it has changed, compile again",
+                          file, &ref->name, hash, ref->hash);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
     if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
@@ -22302,6 +22489,21 @@ static void epctx__arena_free_fn(void *user, void *memory)
     (void)memory;
 }
 
+/* What is asked for becomes what the backend can do of it. */
+static bool epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
+                                    epctx_error *error)
+{
+    bool ok = *asked == EPCTX_WEIGHTLESS_NONE || b->weightless != EPCTX_WEIGHTLESS_NONE;
+    if (!ok) {
+        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                   "%s has no weightless support (ep.enable_weightless): its binary needs the "
+                   "weights inside",
+                   b->source);
+    }
+    *asked = *asked < b->weightless ? *asked : b->weightless;
+    return ok;
+}
+
 /* Everything of epctx_ep_begin but the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
@@ -22313,6 +22515,9 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     ep->opts = *opts;
     ep->arena = arena;
     ep->room = room;
+    if (!epctx__weightless_agree(backend, &ep->opts.weightless, error)) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
     in_arena.user = arena;
     in_arena.alloc_fn = epctx__arena_alloc_fn;
     in_arena.free_fn = epctx__arena_free_fn;
@@ -22324,15 +22529,19 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
                                        void **build, epctx_error *error)
 {
+    epctx_build_opts how = *opts;
     epctx_status status;
     *build = NULL;
+    if (!epctx__weightless_agree(b, &how.weightless, error)) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
     status = b->begin_fn(b->self, build, error);
     if (status != EPCTX_OK) {
         *build = NULL;
         return status;
     }
     if (b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, *build, opts, error);
+        status = b->setup_fn(b->self, *build, &how, error);
         if (status != EPCTX_OK) {
             b->discard_fn(b->self, *build);
             *build = NULL;
@@ -22356,6 +22565,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
     if (status == EPCTX_OK) {
         how.hooks = opts->hooks;
         how.prepare_only = opts->prepare_only;
+        how.weightless = opts->weightless;
         status = epctx__build_begin(backend, &how, &ep->build, error);
     }
     return status;
@@ -22496,6 +22706,77 @@ static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error
     return notes;
 }
 
+/* Does this initializer stay in the source model? */
+static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support weightless)
+{
+    return t->data != NULL && t->size > 0 &&
+           (weightless == EPCTX_WEIGHTLESS_ALL ||
+            (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
+}
+
+/* As it is: names are read back. */
+static void epctx__ref_bytes(epctx__text *text, epctx_str s)
+{
+    size_t i;
+    for (i = 0; i < s.size; i++) {
+        epctx__text_char(text, s.data[i]);
+    }
+}
+
+static void epctx__ref_put(epctx__text *text, const epctx_tensor *t)
+{
+    uint64_t hash = epctx_hash(t->data, t->size, 0);
+    int shift;
+    epctx__text_number(text, t->size, 10);
+    epctx__text_char(text, ' ');
+    for (shift = 60; shift >= 0; shift -= 4) {
+        epctx__text_char(text, "0123456789abcdef"[hash >> shift & 15]);
+    }
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->offset, 10);
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->name.size, 10);
+    epctx__text_char(text, ' ');
+    epctx__ref_bytes(text, t->name);
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->location.size, 10);
+    epctx__text_char(text, ' ');
+    epctx__ref_bytes(text, t->location);
+    epctx__text_char(text, '\n');
+}
+
+/* Text of the attribute that names a piece's weights; empty when it has none outside. */
+static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, epctx_str *out,
+                                      epctx_error *error)
+{
+    const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
+    size_t capacity = 0;
+    size_t i;
+    epctx__text text;
+    *out = epctx_str_of(NULL);
+    for (i = 0; i < piece->initializer_count; i++) {
+        const epctx_tensor *t = &piece->initializers[i];
+        if (epctx__stays_outside(t, ep->opts.weightless)) {
+            capacity += numbers + t->name.size + t->location.size;
+        }
+    }
+    if (capacity == 0) {
+        return EPCTX_OK;
+    }
+    text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    if (text.data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; i < piece->initializer_count; i++) {
+        if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
+            epctx__ref_put(&text, &piece->initializers[i]);
+        }
+    }
+    out->data = text.data;
+    out->size = text.size;
+    return EPCTX_OK;
+}
+
 static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
                                         epctx_error *error)
 {
@@ -22513,8 +22794,9 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     const epctx__piece *piece = &ep->pieces[index];
     epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs =
-        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT, sizeof *attrs, error);
+        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT + 1, sizeof *attrs, error);
     epctx_epnode ep_node = epctx_epnode_default();
+    epctx_str weights;
     ep_node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
                       1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
                       1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
@@ -22546,11 +22828,22 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     node->outputs = epctx__ep_names(ep, piece->graph->outputs, piece->graph->output_count, error);
     node->output_count = piece->graph->output_count;
     if (attrs == NULL || ep_node.notes.size == 0 || node->inputs == NULL ||
-        node->outputs == NULL) {
+        node->outputs == NULL ||
+        epctx__ep_weights(ep, piece->graph, &weights, error) != EPCTX_OK) {
         return EPCTX_ERR_NOMEM;
+    }
+    ep_node.onnx_model_filename = epctx_str_of(weights.size > 0 ? ep->opts.source_model : NULL);
+    if (ep_node.onnx_model_filename.size > 0) {
+        ep_node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     }
     node->attrs = attrs;
     node->attr_count = epctx_epnode_attrs(&ep_node, attrs);
+    if (weights.size > 0) {
+        epctx_attr *attr = &attrs[node->attr_count++];
+        attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attr->type = EPCTX_ATTR_STRING;
+        attr->s = weights;
+    }
     return EPCTX_OK;
 }
 
@@ -22641,6 +22934,7 @@ typedef struct epctx__generation {
     epctx__known *known;     /* what is in it */
     bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
+    const char *source_model; /* onnx_model_filename of weightless nodes */
     epctx__foreign *foreign;
     epctx__aside *moved;
     epctx__aside *moved_last;
@@ -22655,45 +22949,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
     return memory;
 }
 
-/* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
-static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
-{
-    return epctx_output_check(
-        g->model->io, path,
-        g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
-}
-
-/* An output must replace neither the file that the model was read from nor one that it needs. */
-static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    const epctx__file *file;
-    const epctx__foreign *other;
-    char a[EPCTX_PATH_MAX];
-    char b[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    bool same = false;
-    epctx_error_clear(&ignored);
-    if (io->canonical_fn(io->user, path, a, sizeof a, &ignored) != EPCTX_OK) {
-        return EPCTX_OK; /* it does not exist yet */
-    }
-    if (g->model->path[0] != '\0' &&
-        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK) {
-        same = strcmp(a, b) == 0;
-    }
-    for (file = g->model->files; file != NULL && !same; file = file->next) {
-        same = strcmp(a, file->path) == 0;
-    }
-    for (other = g->foreign; other != NULL && !same; other = other->next) {
-        same = strcmp(a, other->path) == 0;
-    }
-    return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
-                             "'%s' belongs to the source model: it must not be overwritten by its "
-                             "own output",
-                             path)
-                : EPCTX_OK;
-}
-
 /* A file beside the EPContext model, or in a folder below. */
 static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
 {
@@ -22705,95 +22960,118 @@ static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *ou
                               : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
 }
 
+/* What epctx_preflight is to know of the options. */
+static epctx_options epctx__gen_options(const epctx__generation *g)
+{
+    epctx_options options;
+    epctx_options_init(&options, g->arena);
+    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
+    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    return options;
+}
+
 static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_str file = epctx_path_file(wanted);
+    epctx_options options = epctx__gen_options(g);
+    epctx_status status =
+        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    return wanted.size > 0
+               ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
+               : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error);
+}
+
+/* Every file that the source consists of. */
+static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
+{
+    const epctx__file *file;
+    const epctx__foreign *other;
+    const char **inputs;
+    size_t count = 0;
+    for (file = g->model->files; file != NULL; file = file->next) {
+        count++;
+    }
+    for (other = g->foreign; other != NULL; other = other->next) {
+        count++;
+    }
+    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
+    if (inputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (file = g->model->files; file != NULL; file = file->next) {
+        inputs[in->input_count++] = file->path;
+    }
+    for (other = g->foreign; other != NULL; other = other->next) {
+        inputs[in->input_count++] = other->path;
+    }
+    in->inputs = inputs;
+    return EPCTX_OK;
+}
+
+/* A binary that a writer takes has a name and no place. */
+static epctx_status epctx__gen_written_name(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    epctx_str name = epctx_str_of(g->opts->binary);
     epctx_status status;
-    if (wanted.size == 0) {
-        return epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                        sizeof r->context_path, g->error);
+    if (g->build != NULL) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "a group's binary is a file: it has no writer");
     }
-    status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
-    /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
-    if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "context_file_path '%S' should not point to a folder: a file name "
-                            "with an extension is expected",
-                            &wanted);
+    status = name.size > 0 ? epctx_path_check(name, g->error)
+                           : epctx_path_binary(epctx_str_of(r->context_path),
+                                               epctx_str_of(g->backend->short_name),
+                                               r->binary_path, sizeof r->binary_path, g->error);
+    if (status == EPCTX_OK && name.size > 0) {
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
     }
+    g->binary = r->binary_path;
     return status;
 }
 
-static epctx_status epctx__gen_binary_path(epctx__generation *g)
-{
-    char *name = (char *)epctx__gen_array(g, EPCTX_PATH_MAX, 1);
-    epctx_status status = name != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK && g->binary == NULL) {
-        if (g->opts->binary != NULL && g->opts->binary[0] != '\0') {
-            epctx_str part = epctx_str_of(g->opts->binary);
-            status = epctx__path_join(name, EPCTX_PATH_MAX, &part, 1, g->error);
-        } else {
-            status = epctx_path_binary(epctx_str_of(g->report->context_path),
-                                       epctx_str_of(g->backend->short_name), name, EPCTX_PATH_MAX,
-                                       g->error);
-        }
-        g->binary = name;
-    }
-    return status == EPCTX_OK
-               ? epctx__beside(g, epctx_str_of(g->binary), g->report->binary_path)
-               : status;
-}
-
-/* A file is begun and given up: what would fail after a long compile fails now. */
-static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    epctx_io_file probe;
-    epctx_status status = epctx__check_output(g, path);
-    if (status == EPCTX_OK) {
-        status = epctx__check_source(g, path);
-    }
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, path, &probe, g->error);
-    }
-    if (status == EPCTX_OK) {
-        io->abort_fn(io->user, &probe);
-    }
-    return status;
-}
-
+/* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
-    const char *paths[3];
-    size_t i, k;
-    epctx_status status = epctx__gen_context_path(g);
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__gen_binary_path(g);
+    epctx_options options = epctx__gen_options(g);
+    epctx_preflight_in in;
+    epctx_outputs out;
+    epctx_str binary;
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    in.io = g->model->io;
+    in.model_path = g->model->path;
+    in.eps = &g->backend->short_name;
+    in.ep_count = g->opts->writer != NULL ? 0 : 1;
+    in.binary = g->joins ? g->binary : g->opts->binary;
+    in.binary_joined = g->joins;
+    status = epctx__gen_inputs(g, &in);
+    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
+        status = epctx__gen_written_name(g);
     }
-    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
-        g->opts->initializers_file_name[0] != '\0') {
-        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path);
+    if (status == EPCTX_OK) {
+        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
     }
-    paths[0] = r->context_path;
-    paths[1] = r->binary_path;
-    paths[2] = r->initializers_path;
-    for (i = 0; i < 3; i++) {
-        /* The group's binary was checked by the session that named it. */
-        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || !g->joins)) {
-            status = epctx__check_target(g, paths[i]);
-        }
-        for (k = 0; status == EPCTX_OK && k < i; k++) {
-            if (paths[i][0] != '\0' && strcmp(paths[i], paths[k]) == 0) {
-                status = epctx_fail(g->error, EPCTX_ERR_PATH, "'%s' is the path of two outputs",
-                                    paths[i]);
-            }
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status;
+    if (out.binary_count > 0) {
+        binary = epctx_str_of(out.binaries[0]);
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
+        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
+                                                              : epctx_path_file(binary).data;
+    }
+    return status == EPCTX_OK && out.initializers != NULL
+               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               r->initializers_path)
+               : status;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -23129,17 +23407,52 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
     return status;
 }
 
+/* The source as the EPContext model names it: relative where it is beside it or below, else only
+ * its file name, which no path of the machine that compiles gets into. */
+static epctx_status epctx__gen_source_name(epctx__generation *g)
+{
+    const epctx_io *io = g->model->io;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    char source[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = epctx_str_of(".");
+    if (g->model->path[0] != '\0' &&
+        epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
+        size_t size = strlen(real);
+        size += size > 0 && real[size - 1] != '/';
+        if (size > 0 && strlen(source) > size && memcmp(source, real, size - 1) == 0 &&
+            source[size - 1] == '/') {
+            name = epctx_str_of(source + size);
+        }
+    }
+    g->source_model = epctx_arena_copy(g->arena, name);
+    return g->source_model != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+}
+
 static epctx_status epctx__gen_compile(epctx__generation *g)
 {
     epctx_ep_opts how;
     epctx_status status;
-    size_t i, count;
+    size_t i, k, count;
     memset(&how, 0, sizeof how);
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE &&
+        epctx__gen_source_name(g) != EPCTX_OK) {
+        return EPCTX_ERR_NOMEM;
+    }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
     how.embed = g->opts->embed;
     how.binary = g->binary;
     how.prepare_only = g->opts->prepare_only;
+    how.weightless = g->opts->weightless;
+    how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
     if (g->build != NULL) {
@@ -23164,6 +23477,14 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     }
     g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     g->report->nodes = g->nodes;
+    for (i = 0; i < g->part_count; i++) {
+        for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
+            const epctx_tensor *t = &g->parts[i].graph.initializers[k];
+            bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
+            g->report->outside_count += outside;
+            g->report->outside_size += outside ? t->size : 0;
+        }
+    }
     g->report->max_size = g->ep.max_size;
     return status;
 }
@@ -23776,7 +24097,8 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
     size_t i, k;
-    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1);
+    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
+                                  (uint64_t)o->weightless << 2);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
     h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
@@ -23935,6 +24257,9 @@ typedef struct epctx__commit {
     const epctx_hooks *hooks;
     epctx__commit_file *files;
     size_t count;
+    const epctx_writer *writer; /* takes the binary; NULL: it is among the files */
+    epctx_str name;
+    epctx_span binary;
 } epctx__commit;
 
 static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
@@ -24016,7 +24341,7 @@ static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
 /* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
 static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
 {
-    bool others = false;
+    bool others = c->writer != NULL;
     size_t i;
     for (i = 0; i < c->count; i++) {
         others = others || !c->files[i].is_model;
@@ -24032,6 +24357,14 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK && c->writer != NULL) {
+        status = c->writer->write_fn(c->writer->user, c->name, c->binary.data, c->binary.size,
+                                     c->error);
+        if (status != EPCTX_OK) {
+            epctx_fail(c->error, status, "the application could not take the context binary '%S'",
+                       &c->name);
+        }
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, true);
@@ -24069,7 +24402,11 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx__output *out;
     epctx_status status =
         epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
-    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
+    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
+        c.writer = g->opts->writer;
+        c.name = epctx_str_of(g->report->binary_path);
+        c.binary = binary;
+    } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
         status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
     }
     if (status == EPCTX_OK && g->moved != NULL) {
@@ -24687,6 +25024,195 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     return EPCTX_OK;
 }
 
+/* -- weights from the source model -- */
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_str name; /* onnx_model_filename of the nodes that want it; empty: given by the caller */
+    epctx_model model;
+    epctx_map names;         /* initializer -> index of */
+    const epctx_view *views;
+} epctx__weight_model;
+
+static void epctx__weights_close(epctx_loaded *loaded)
+{
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
+}
+
+/* Opens what the caller gave, else what the node names beside the model. */
+static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str name,
+                                        epctx_model *out, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_open_opts how;
+    epctx_str folder;
+    epctx_status status;
+    memset(&how, 0, sizeof how);
+    how.allocator = &loaded->arena.allocator;
+    how.io = loaded->io;
+    how.path_flags = loaded->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                             &folder, error);
+    if (opts->source_model.data != NULL) {
+        epctx_error_clear(error); /* a model from memory has no folder, nor needs one */
+        if (epctx_str_of(model->external_folder).size == 0 && status == EPCTX_OK) {
+            how.external_folder = epctx_arena_copy(
+                &loaded->arena, folder.size > 0 ? folder : epctx_str_of("."));
+            if (how.external_folder == NULL) {
+                return epctx__nomem(error, loaded->arena.missing);
+            }
+        }
+        return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+                                       error);
+    }
+    if (opts->source_model_path != NULL && opts->source_model_path[0] != '\0') {
+        return epctx_model_open_file(out, opts->source_model_path, &how, error);
+    }
+    if (name.size == 0) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          "the weights are in the source model, which the node does not name: say "
+                          "where it is (ep.context_source_model_path)");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_path_find(loaded->io, folder, name, loaded->path_flags, path, sizeof path,
+                                 error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_error why = *error;
+        epctx_error_clear(error);
+        return epctx_fail(error, status,
+                          "the weights are in the source model '%S', which is not beside this one "
+                          "(%s): say where it is (ep.context_source_model_path)",
+                          &name, why.message);
+    }
+    return epctx_model_open_file(out, path, &how, error);
+}
+
+/* Where the initializers of the source are. */
+static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, epctx__count(it),
+                                                        sizeof *views);
+    epctx_tensor_view tensor;
+    uint32_t count = 0;
+    epctx_map_init(&source->names, &loaded->arena);
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        views[count] = tensor.view;
+        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
+            return false;
+        }
+    }
+    source->views = views;
+    return views != NULL;
+}
+
+static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
+                                          const epctx_load_opts *opts, epctx_str name,
+                                          epctx__weight_model **out, epctx_error *error)
+{
+    epctx__weight_model *source;
+    epctx_status status;
+    if (opts->source_model.data != NULL ||
+        (opts->source_model_path != NULL && opts->source_model_path[0] != '\0')) {
+        name = epctx_str_of(NULL);
+    }
+    for (source = loaded->sources; source != NULL; source = source->next) {
+        if (epctx_str_eq(source->name, name)) {
+            *out = source;
+            return EPCTX_OK;
+        }
+    }
+    source = (epctx__weight_model *)epctx_arena_alloc(&loaded->arena, sizeof *source);
+    *out = source;
+    if (source == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    source->name = name;
+    status = epctx__weights_open(loaded, model, opts, name, &source->model, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    source->next = loaded->sources;
+    loaded->sources = source;
+    return epctx__weights_index(loaded, source) ? EPCTX_OK
+                                                : epctx__nomem(error, loaded->arena.missing);
+}
+
+/* One weight that a node names, from the source, verified. */
+static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
+                                       const epctx_weight_ref *ref, epctx_tensor *out,
+                                       epctx_error *error)
+{
+    const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
+    uint32_t at = epctx_map_get(&source->names, ref->name);
+    epctx__loader loader;
+    memset(&loader, 0, sizeof loader);
+    loader.model = &source->model;
+    loader.arena = arena;
+    loader.error = error;
+    if (at != EPCTX_MAP_NONE && !epctx__load_tensor(&loader, source->views[at], out)) {
+        return error->status;
+    }
+    return epctx_weight_verify(ref, at != EPCTX_MAP_NONE ? out : NULL, file, error);
+}
+
+/* Gives a bound graph the weights that its node names. */
+static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_bound *bound,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
+    epctx_str rest = text;
+    epctx__weight_model *source = NULL;
+    epctx_weight_ref ref;
+    epctx_tensor *tensors;
+    epctx_error local;
+    size_t count = 0;
+    size_t i;
+    epctx_status status;
+    if (text.size == 0) {
+        return EPCTX_OK;
+    }
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    while (epctx_next_weight(&rest, &ref)) {
+        count++;
+    }
+    if (rest.size > 0) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
+                          (uint64_t)count + 1);
+    }
+    if (b->weights_fn == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the context is weightless, and this %s cannot load such contexts",
+                          b->source);
+    }
+    tensors = (epctx_tensor *)epctx_arena_array(&loaded->arena, count, sizeof *tensors);
+    status = tensors != NULL ? epctx__weights_source(loaded, model, opts,
+                                                     bound->node.onnx_model_filename, &source,
+                                                     error)
+                             : epctx__nomem(error, loaded->arena.missing);
+    rest = text;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        epctx_next_weight(&rest, &ref);
+        status = epctx__weight_take(source, &loaded->arena, &ref, &tensors[i], error);
+    }
+    if (status == EPCTX_OK) {
+        status = b->weights_fn(b->self, bound->graph, tensors, count, error);
+        bound->weighted = status == EPCTX_OK;
+    }
+    return status;
+}
+
 /* Loads the context that a node brings, unless the workspace does. */
 static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
                                     epctx_str folder, const epctx__context **own,
@@ -24747,6 +25273,11 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
                                       own[i] == NULL && bound->node.main_context == 0
                                           ? "main_context"
                                           : NULL);
+        }
+        status = epctx__bind_weights(loaded, model, opts, bound, error);
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                      EPCTX_WEIGHTS_ATTR);
         }
         epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
@@ -24819,10 +25350,15 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
         return;
     }
     for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) {
-            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
+        epctx_bound *bound = &loaded->bound[i];
+        if (bound->weighted) {
+            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
+        }
+        if (bound->entry != NULL) {
+            loaded->sharing->give_fn(loaded, bound);
         }
     }
+    epctx__weights_close(loaded);
     for (i = 0; i < loaded->context_count; i++) {
         epctx__context *c = &loaded->contexts[i];
         loaded->backend->unload_fn(loaded->backend->self, c->context);
@@ -24854,6 +25390,7 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
 {
     const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
     epctx_fresh_opts fresh;
+    epctx_load_opts load;
     epctx_file_kind kind = EPCTX_FILE_NONE;
     epctx_freshness verdict = EPCTX_STALE;
     uint64_t size;
@@ -24871,7 +25408,14 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
             verdict = EPCTX_FRESH; /* delivered without its source */
         }
     }
-    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, o->load,
+    memset(&load, 0, sizeof load);
+    if (o->load != NULL) {
+        load = *o->load;
+    }
+    if (load.source_model.data == NULL && load.source_model_path == NULL) {
+        load.source_model_path = model_path; /* only weightless contexts look there */
+    }
+    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
                                              &opened->reason) == EPCTX_OK) {
         if (opened->loaded.bound_count > 0) {
             return true;
@@ -25629,6 +26173,7 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
     how.prepare_only = opts->prepare_only;
+    how.weightless = opts->weightless;
     status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
                                  : epctx__nomem(error, group->arena.missing);
     if (status != EPCTX_OK) {

@@ -17,6 +17,7 @@ typedef struct settings {
     const char *arch;
     const char *ep, *ep_options, *session_options;
     bool share;
+    bool weightless;
     bool verbose;
     bool dry_run;
     bool json;
@@ -50,6 +51,7 @@ static epctx_status outputs_of(const epctx_model *model, const char *file, const
     epctx_options_init(&options, arena);
     options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = set->gen.context_file_path;
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = set->gen.embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = set->gen.initializers_file_name;
     options.values[EPCTX_OPTION_OVERWRITE] = set->gen.overwrite ? "1" : "0";
     memset(&in, 0, sizeof in);
     in.model_path = file;
@@ -76,6 +78,7 @@ static int dry_run(const epctx_model *model, const char *file, const settings *s
     if (status == EPCTX_OK) {
         printf("model          %s\n", out.model);
         printf("binary         %s\n", out.binary_count > 0 ? out.binaries[0] : "embedded");
+        if (out.initializers != NULL) printf("initializers   %s\n", out.initializers);
         puts("note           a dry run: nothing was compiled, nothing was written");
     }
     epctx_arena_free(&arena);
@@ -95,6 +98,9 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
         printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
     else if (report->partition_count > 0)
         printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
+    if (report->outside_count > 0)
+        printf("weights        %zu stay in the source model, %" PRIu64 " bytes\n",
+               report->outside_count, report->outside_size);
     if (report->initializers_path[0] != '\0')
         printf("initializers   %s, %" PRIu64 " bytes\n", report->initializers_path,
                report->initializers_size);
@@ -113,9 +119,10 @@ static void print_json(const char *file, const epctx_gen_report *report,
     else
         fputs("null", stdout);
     printf(",\n\"binary_size\": %" PRIu64 ",\n\"partitions\": %zu,\n\"compiled_nodes\": %zu,\n"
-           "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n",
+           "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n\"outside_weights\": %zu,\n"
+           "\"outside_bytes\": %" PRIu64 ",\n",
            report->binary_size, report->partition_count, report->compiled_nodes, report->cpu_nodes,
-           optional);
+           optional, report->outside_count, report->outside_size);
     cli_json_str("source", epctx_str_of(backend->source), ",\n");
     cli_json_str("hardware_architecture", epctx_str_of(backend->hardware_architecture), ",\n");
     printf("\"milliseconds\": %.3f}\n", milliseconds);
@@ -375,9 +382,6 @@ static bool read_session_options(settings *set, int count)
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
         !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
         return usage("-C: this command generates: leave ep.context_enable out", "");
-    if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) ||
-        epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
-        return usage("-C: the NPU compiles weights into its binary: no ep.enable_weightless", "");
     set->gen.context_file_path =
         given(set, EPCTX_OPTION_CONTEXT_FILE_PATH, set->gen.context_file_path);
     set->gen.name_prefix = given(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, set->gen.name_prefix);
@@ -390,6 +394,10 @@ static bool read_session_options(settings *set, int count)
     set->gen.require_all =
         set->gen.require_all || epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
     set->gen.prepare_only = epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
+    if (set->weightless || epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS))
+        set->gen.weightless = EPCTX_WEIGHTLESS_ALL;
+    else if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
+        set->gen.weightless = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
     if (epctx_option_given(o, EPCTX_OPTION_NO_NODES)) set->gen.no_nodes = epctx_option_no_nodes(o);
     set->share = count > 1 || epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     if (set->share && set->gen.embed)
@@ -443,6 +451,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {"-f", NULL, &set.gen.overwrite},
                                       {"--require-all", NULL, &set.gen.require_all},
                                       {"--verify", NULL, &set.gen.verify},
+                                      {"--weightless", NULL, &set.weightless},
                                       {"--initializers", &set.gen.initializers_file_name, NULL},
                                       {"--arch", &set.arch, NULL},
                                       {"-e", &set.ep, NULL},
@@ -485,8 +494,8 @@ static int run(int argc, char **argv)
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [--embed] [--prefix P] [-f] [--require-all] [--verify]\n"
-    "                     [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
+    "[-o OUT] [--embed] [--weightless] [--prefix P] [-f] [--require-all]\n"
+    "                     [--verify] [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
     "                     [-C \"K|V ...\"] [-v] [--json] [--dry-run] MODEL... | --options",
     "compile models for the reference NPU to EPContext models",
     "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
@@ -497,6 +506,8 @@ const cli_command cli_compile = {
     "options -e, -i, -C and -v.\n\n"
     "  -o OUT               name of the EPContext model\n"
     "  --embed              put the compiled code into the model instead of a file\n"
+    "  --weightless         leave the weights in MODEL or its external data, where running finds\n"
+    "                       them (ep.enable_weightless); a MODEL that has changed is refused then\n"
     "  --prefix P           put P before the names of the EPContext nodes\n"
     "  -f, --overwrite      replace outputs that exist\n"
     "  --require-all        fail when a node would be left to the CPU\n"
