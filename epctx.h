@@ -52,8 +52,9 @@
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
- *                                 models: edit, convert, combine, gen, the
- *                                 cache of load, the generating of share    every file
+ *                                 models: edit (but epctx_graph_load),
+ *                                 convert, combine, gen, the cache of load,
+ *                                 the generating of share                   every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -1740,13 +1741,17 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_EDIT
+#ifndef EPCTX_NO_WIRE
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
  * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- edits --
  *
@@ -11576,7 +11581,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-#ifndef EPCTX_NO_EDIT
+#ifndef EPCTX_NO_WIRE
 
 /* ================================================================================================
  * >>edit
@@ -12389,6 +12394,10 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     }
     return EPCTX_OK;
 }
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- edits: the journal -- */
 
