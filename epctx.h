@@ -15280,7 +15280,7 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         } else if (*p == '*' && star) {
             epctx__star_name(&text, job);
             p++;
-        } else if (*p == '{' && strchr(p, '}') != NULL) {
+        } else if (*p == '{' && memchr(p, '}', strlen(p)) != NULL) {
             epctx_fail(c->error, EPCTX_ERR_ARG,
                        "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
                        job != NULL ? " {node}" : "");
