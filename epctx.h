@@ -52,8 +52,9 @@
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
- *                                 models: edit, convert, combine, gen, the
- *                                 cache of load, epctx_share_generate       every file
+ *                                 models: edit (but epctx_graph_load),
+ *                                 convert, combine, gen, the cache of load,
+ *                                 epctx_share_generate                      every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -15321,7 +15322,7 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         } else if (*p == '*' && star) {
             epctx__star_name(&text, job);
             p++;
-        } else if (*p == '{' && strchr(p, '}') != NULL) {
+        } else if (*p == '{' && memchr(p, '}', strlen(p)) != NULL) {
             epctx_fail(c->error, EPCTX_ERR_ARG,
                        "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
                        job != NULL ? " {node}" : "");
