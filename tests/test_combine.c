@@ -695,6 +695,137 @@ TEST(split_hands_the_context_over)
     bytes_free(&data);
 }
 
+/* Splits at lists of values, "NAME:1" for one of a type that is given. */
+static epctx_status split_lists(epctx_model *model, const char *inputs, const char *outputs,
+                                epctx_combined *out, epctx_error *error)
+{
+    static char names[400];
+    epctx_value values[8];
+    epctx_split_opts opts = {0};
+    size_t used = 0, count = 0;
+    int k;
+    for (k = 0; k < 2; k++) {
+        const char *rest = k == 0 ? inputs : outputs;
+        size_t first = count;
+        while (*rest != '\0') {
+            size_t size = strcspn(rest, ",:");
+            memcpy(names + used, rest, size);
+            names[used + size] = '\0';
+            values[count] = value_named(names + used);
+            used += size + 1;
+            rest += size;
+            if (*rest == ':') {
+                values[count].elem_type = rest[1] - '0';
+                rest += 2;
+                values[count].rank = 1;
+                values[count].dims = vector;
+            }
+            count++;
+            rest += *rest == ',';
+        }
+        if (k == 0) {
+            opts.inputs = values;
+            opts.input_count = count;
+        } else {
+            opts.outputs = values + first;
+            opts.output_count = count - first;
+        }
+    }
+    return epctx_split(model, &opts, out, error);
+}
+
+/* Two contexts of an EP whose nodes share one, and secondary nodes of EPs that have one each. */
+static bytes contexts_model(void)
+{
+    bytes graph = {0}, model;
+    add_epnode(&graph, "a", "x", "t", 1, 1, "EpctxNpuExecutionProvider", "p0", "one", 3);
+    add_epnode(&graph, "b", "x", "u", 1, 1, "EpctxNpuExecutionProvider", "p1", "two", 3);
+    add_epnode(&graph, "c", "t", "y", 0, 1, "EpctxNpuExecutionProvider", "p2", NULL, 0);
+    add_epnode(&graph, "each", "t", "z", 0, 1, "MIGraphXExecutionProvider", "p3", "m", 1);
+    add_epnode(&graph, "lone", "t", "alone", 0, 1, "VitisAIExecutionProvider", "p4", NULL, 0);
+    add_epnode(&graph, "own", "t", "w", 0, 1, "TensorrtExecutionProvider", "p5", "m", 1);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* x and the weight s -> t (no type) -> y; x goes straight through, too. */
+static bytes untyped_model(void)
+{
+    static const float scale[1] = {1};
+    bytes graph = {0};
+    add_node(&graph, "Mul", "m", "x,w", "t");
+    add_node(&graph, "Mul", "n", "t,s", "y");
+    add_node(&graph, "Relu", "idle", "", "nothing");
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "s", scale, 1);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_INPUT, "s", EPCTX_ONNX_FLOAT, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    return new_model(&graph);
+}
+
+TEST(split_at_lists)
+{
+    static const struct {
+        bool contexts;
+        const char *inputs, *outputs;
+        epctx_status status;
+        const char *text; /* of the error, or an input of the result */
+    } cases[] = {
+        {true, "t", "y", EPCTX_ERR_UNSUPPORTED, "one of several nodes"},
+        {true, "t", "z", EPCTX_OK, "t"},
+        {true, "t", "alone", EPCTX_OK, "t"},
+        {true, "t", "w", EPCTX_OK, "t"},
+        {true, "", "y,u", EPCTX_ERR_UNSUPPORTED, "one of several nodes"},
+        {true, "t,t", "z", EPCTX_ERR_ARG, "the input 't' is named twice"},
+        {true, "", "z,z", EPCTX_ERR_ARG, "'z' is named as input and output, or twice"},
+        {false, "t", "y", EPCTX_ERR_GRAPH, "the model does not say of which type 't' is"},
+        {false, "t:1", "y", EPCTX_OK, "t"},
+        {false, "x,w", "t", EPCTX_OK, "w"},
+        {false, "x,w", "t:1", EPCTX_OK, "w"},
+        {false, "x,t:1", "y", EPCTX_ERR_ARG, "the input 'x' does not cut"},
+        {false, "", "", EPCTX_OK, "x"},
+        {false, "s,x", "y", EPCTX_OK, "s"},
+        {false, "", "nothing", EPCTX_OK, NULL},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static uint64_t memory[HUNGRY_BUFFER / 8];
+        bytes data = cases[i].contexts ? contexts_model() : untyped_model();
+        size_t room = 0, rounds;
+        for (rounds = 0; rounds < 5000; rounds++) { /* every allocation fails once */
+            epctx_model model;
+            epctx_combined out;
+            epctx_error error;
+            epctx_status status;
+            size_t missing;
+            CHECK_INT(open_hungry(&model, &data, memory, room), EPCTX_OK);
+            status = split_lists(&model, cases[i].inputs, cases[i].outputs, &out, &error);
+            missing = model.arena.missing;
+            if (status != EPCTX_ERR_NOMEM) {
+                CHECK(status == cases[i].status, "'%s' to '%s': %s: %s", cases[i].inputs,
+                      cases[i].outputs, epctx_status_name(status), error.message);
+                if (status != EPCTX_OK) CHECK_HAS(error.message, cases[i].text);
+                if (status == EPCTX_OK && cases[i].text != NULL)
+                    CHECK(has_input(&model, cases[i].text), "'%s' to '%s': '%s' is no input",
+                          cases[i].inputs, cases[i].outputs, cases[i].text);
+            }
+            epctx_model_close(&model);
+            if (status != EPCTX_ERR_NOMEM) break;
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(rounds < 5000, "'%s' to '%s': it never ends", cases[i].inputs, cases[i].outputs);
+        bytes_free(&data);
+    }
+}
+
 /* -- wrap -- */
 
 TEST(wrap_refusals)
@@ -759,6 +890,82 @@ TEST(wrap_refusals)
     binary.size = 6;
     CHECK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
     epctx_model_close(&model);
+}
+
+/* What must be said, and values that are quantized, in any amount of memory. */
+TEST(wrap_in_little_memory)
+{
+    static uint64_t memory[HUNGRY_BUFFER / 8];
+    epctx_wrap_value values[3];
+    epctx_wrap_opts opts = {0};
+    epctx_open_opts open = {0};
+    epctx_combined out;
+    epctx_model model;
+    epctx_error error;
+    epctx_span binary;
+    epctx_status status = EPCTX_ERR_NOMEM;
+    size_t i;
+    int wide;
+    binary.data = (const uint8_t *)"binary";
+    binary.size = 6;
+    memset(values, 0, sizeof values);
+    for (i = 0; i < 3; i++) {
+        values[i].value.name = epctx_str_of(i == 0 ? "x" : i == 1 ? "y" : "z");
+        values[i].value.elem_type = i == 2 ? EPCTX_ONNX_FLOAT : EPCTX_ONNX_UINT8;
+        values[i].value.rank = 1;
+        values[i].value.dims = vector;
+        values[i].quantized = i < 2;
+        values[i].scale = 0.5f;
+        values[i].zero_point = 3;
+    }
+    opts.inputs = values;
+    opts.input_count = 1;
+    opts.outputs = values + 1;
+    opts.output_count = 2;
+    CHECK_INT(epctx_wrap(&model, binary, NULL, NULL, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.name = "";
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.name = "g";
+    opts.output_count = 0;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.output_count = 2;
+    opts.profile = epctx_profile_find(epctx_str_of("generic"));
+    opts.binary_name = "b.bin";
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "give the source");
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    opts.source = "QNN";
+    opts.partition_name = "part";
+    opts.max_size = 7;
+    values[0].value.name = epctx_str_of("");
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "without a name");
+    values[0].value.name = epctx_str_of("x");
+    values[0].scale = INFINITY;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    values[0].scale = 0.5f;
+    open.buffer = memory;
+    for (wide = 0; wide < 3; wide++) {
+        values[0].value.elem_type = wide == 0 ? EPCTX_ONNX_UINT8 : wide == 1 ? 4 : 5;
+        values[1].value.elem_type = wide == 2 ? 5 : EPCTX_ONNX_INT8;
+        for (i = 0; i < sizeof memory; i += 16) {
+            open.buffer_size = i;
+            status = epctx_wrap(&model, binary, &opts, &open, &out, &error);
+            if (status == EPCTX_OK) break;
+            CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            CHECK(model.root == NULL, "a model that was not made is open");
+        }
+        CHECK_INT(status, EPCTX_OK);
+        CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), wide == 0 ? 13 : 21);
+        CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+        CHECK_UINT(out.step_count, 3);
+        CHECK_HAS(out.steps[1].text, "node 'g' of EP 'qnn' around 6 bytes, 1 inputs, 2 outputs");
+        CHECK_UINT(out.file_count, 1);
+        epctx_model_close(&model);
+    }
 }
 
 /* -- repair -- */
@@ -866,6 +1073,191 @@ TEST(repair_type_from_reader)
     CHECK_TRUE(epctx_str_is(value.name, "q") && value.elem_type == EPCTX_ONNX_UINT8);
     epctx_model_close(&model);
     bytes_free(&data);
+}
+
+/* -- files -- */
+
+/* A tensor with its data in a file, as the last field of a message that holds a tensor there. */
+static void put_outside(bytes *owner, uint32_t number, const char *name, const char *location)
+{
+    bytes holder = {0};
+    add_external(&holder, name, 4, location, "0", "16");
+    /* add_external wrote field 5; `number` is below 16, so its tag is one byte, too. */
+    holder.data[0] = (uint8_t)(number << 3 | 2);
+    bytes_add(owner, holder.data, holder.size);
+    bytes_free(&holder);
+}
+
+/* A compiled model with its context in `context` and tensors in `data` wherever tensors can be:
+ * initializers dense and sparse, of a body, attributes of nodes and of functions. */
+static bytes outside_model(const char *x, const char *context, const char *data, const char *more)
+{
+    bytes graph = {0}, model, body = {0}, node, function = {0};
+    bytes attr = {0}, sparse = {0}, sparse_attr = {0}, opset = {0};
+    add_epnode(&graph, "n0", x, "t", 1, 0, "EpctxNpuExecutionProvider", "p0", context,
+               strlen(context));
+    add_epnode(&graph, "n1", x, "side", 0, 0, "EpctxNpuExecutionProvider", "p1", NULL, 0);
+    node = new_node("Use", "mine", "use", "t,w,sp,v", "y");
+    put_str(&attr, 1, "value");
+    put_outside(&attr, 5, "", data);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_outside(&sparse_attr, 1, "", data);
+    put_outside(&sparse_attr, 2, "", data);
+    put_str(&attr, 1, "sparse_value");
+    put_child(&attr, 22, &sparse_attr);
+    put_int(&attr, 20, EPCTX_ATTR_SPARSE_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    node = new_node("If", "", "if", "y", "z");
+    add_node(&body, "Relu", "inner", "own", "b");
+    put_outside(&body, 5, "own", data);
+    add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    put_outside(&graph, 5, "w", data);
+    put_outside(&graph, 5, "v", more);
+    put_outside(&sparse, 1, "sp", data);
+    put_outside(&sparse, 2, "", data);
+    put_int(&sparse, 3, 4);
+    put_child(&graph, 15, &sparse);
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "side", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, "mine", 1);
+    put_str(&function, 1, "Use");
+    put_str(&function, 10, "mine");
+    node = new_node("Constant", "", "constant", "", "c");
+    put_str(&attr, 1, "value");
+    put_outside(&attr, 5, "", data);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&function, 7, &node);
+    put_int(&opset, 2, 17);
+    put_child(&function, 9, &opset);
+    put_child(&model, 25, &function);
+    return model;
+}
+
+static void make_bytes(const char *name, uint8_t value)
+{
+    uint8_t data[16];
+    memset(data, value, sizeof data);
+    make_file(at(name), data, sizeof data);
+}
+
+static void make_outside(void)
+{
+    bytes a = outside_model("x", "c.bin", "w.bin", "v.bin");
+    bytes b = outside_model("x", "c.bin", "w.bin", "w_2.bin");
+    mkdir(at("sub"), 0700);
+    make_file(at("a.onnx"), a.data, a.size);
+    make_file(at("sub/b.onnx"), b.data, b.size);
+    make_bytes("c.bin", 1);
+    make_bytes("w.bin", 2);
+    make_bytes("v.bin", 3);
+    make_bytes("sub/c.bin", 4);
+    make_bytes("sub/w.bin", 5);
+    make_bytes("sub/w_2.bin", 3); /* what v.bin has */
+    bytes_free(&a);
+    bytes_free(&b);
+}
+
+static void remove_outside(void)
+{
+    static const char *const names[] = {"sub/b.onnx", "sub/c.bin", "sub/w.bin", "sub/w_2.bin"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof names[0]; i++)
+        remove(at(names[i]));
+    rmdir(at("sub"));
+    clear_root();
+}
+
+static epctx_status open_hungry_file(epctx_model *model, const char *path, void *buffer, size_t room,
+                                     epctx_error *error)
+{
+    epctx_open_opts opts;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.buffer = buffer;
+    opts.buffer_size = HUNGRY_BUFFER;
+    status = epctx_model_open_file(model, path, &opts, error);
+    if (status == EPCTX_OK && room < model->arena.left) model->arena.left = room;
+    return status;
+}
+
+/* What the last merge wrote as files: "name=first byte " for each. */
+static const char *files_of(const epctx_combined *out)
+{
+    static char text[400];
+    size_t i;
+    text[0] = '\0';
+    for (i = 0; i < out->file_count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s=%d ", out->files[i].name,
+                 out->files[i].parts[0].data[0]);
+    }
+    return text;
+}
+
+/* Both models name c.bin and w.bin and mean different bytes; the second has what the first calls
+ * v.bin under another name. */
+TEST(merge_with_files)
+{
+    static uint64_t memory[2][HUNGRY_BUFFER / 8];
+    static epctx_error error;
+    epctx_merge_opts opts = {0};
+    epctx_part parts[2] = {{NULL, NULL}, {NULL, NULL}};
+    char path[400];
+    int hungry;
+    CHECK_TRUE(make_root());
+    make_outside();
+    snprintf(path, sizeof path, "%s", at("out.onnx"));
+    opts.output_path = path;
+    for (hungry = 0; hungry < 2; hungry++) {
+        size_t room = 0, rounds;
+        for (rounds = 0; rounds < 20000; rounds++) {
+            epctx_model models[2];
+            epctx_combined out;
+            epctx_status status;
+            size_t missing;
+            char found[400];
+            bytes result;
+            CHECK(open_hungry_file(&models[0], at("a.onnx"), memory[0], hungry ? SIZE_MAX : room,
+                                   &error) == EPCTX_OK, "%s", error.message);
+            CHECK(open_hungry_file(&models[1], at("sub/b.onnx"), memory[1],
+                                   hungry ? room : SIZE_MAX, &error) == EPCTX_OK, "%s",
+                  error.message);
+            parts[0].model = &models[0];
+            parts[1].model = &models[1];
+            status = epctx_merge(parts, 2, &opts, &out, &error);
+            missing = models[hungry].arena.missing;
+            if (status == EPCTX_OK) {
+                snprintf(found, sizeof found, "%s", files_of(&out));
+                CHECK_STR(found, "c_2.bin=4 w_2.bin=5 ");
+                result = written(&models[0]);
+                CHECK_TRUE(bytes_contain(&result, "c_2.bin", 7));
+                CHECK_TRUE(bytes_contain(&result, "w_2.bin", 7));
+                bytes_free(&result);
+            } else {
+                CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            }
+            epctx_model_close(&models[0]);
+            epctx_model_close(&models[1]);
+            if (status == EPCTX_OK) break;
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(rounds > 50 && rounds < 20000, "%zu rounds", rounds);
+    }
+    remove_outside();
+    rmdir(root);
 }
 
 /* -- lack of memory and damaged input -- */
@@ -1236,10 +1628,13 @@ int main(int argc, char **argv)
     RUN(split);
     RUN(split_refusals);
     RUN(split_hands_the_context_over);
+    RUN(split_at_lists);
     RUN(wrap_refusals);
+    RUN(wrap_in_little_memory);
     RUN(repair_and_undo);
     RUN(repair_by_rule);
     RUN(repair_type_from_reader);
+    RUN(merge_with_files);
     RUN(allocator_fails);
     RUN(every_allocation_fails);
     RUN(damaged_models);
