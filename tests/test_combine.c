@@ -1260,6 +1260,187 @@ TEST(merge_with_files)
     rmdir(root);
 }
 
+/* Names that are wrong, of files that are there. */
+static void make_misnamed(void)
+{
+    static char deep[6000];
+    bytes graph = {0}, model, attr = {0}, node;
+    size_t i;
+    for (i = 0; i < sizeof deep - 1; i++)
+        deep[i] = i % 2 == 0 ? 'd' : '/';
+    mkdir(at("sub"), 0700);
+    make_bytes("ctx.bin", 1);
+    make_bytes("sub/two.bin", 2);
+    make_bytes("three.bin", 3);
+    make_bytes("w.bin", 4);
+    add_epnode(&graph, "a", "x", "a", 1, 1, NULL, "p0", "ctx.bin", 7); /* embed_mode is wrong */
+    add_epnode(&graph, "b", "x", "b", 1, 0, NULL, "p1", "C:\\build\\sub\\two.bin", 20);
+    add_epnode(&graph, "c", "x", "c", 1, 0, NULL, "p2", "/build//three.bin", 17);
+    add_epnode(&graph, "d", "x", "d", 1, 0, NULL, "p3", "gone/three.bin", 14);
+    add_epnode(&graph, "e", "x", "e", 1, 0, NULL, "p4", deep, sizeof deep - 1);
+    add_epnode(&graph, "f", "x", "f", 1, 0, NULL, "p5", "nowhere.bin", 11);
+    node = new_node("EPContext", "com.microsoft", "g", "x", "g");
+    add_attr_str(&node, "onnx_model_filename", "C:\\build/old\\m.onnx", 19);
+    add_attr_str(&node, "ep_cache_context", "", 0);
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "", "x", "h"); /* has a type that is wrong */
+    put_str(&attr, 1, "embed_mode");
+    put_str(&attr, 4, "no");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "", "x", "i", 0, 1, NULL, NULL, NULL, 0);
+    put_outside(&graph, 5, "w", "old/w.bin");
+    add_node(&graph, "Use", "use", "w", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    make_file(at("m.onnx"), model.data, model.size);
+    bytes_free(&model);
+}
+
+/* "name embed_mode context" of every EPContext node that can be read. */
+static const char *contexts_of(const epctx_model *model)
+{
+    static char text[12000];
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_epnode ep;
+    text[0] = '\0';
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        size_t used = strlen(text);
+        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+            snprintf(text + used, sizeof text - used, "%.*s %d %.*s; ", (int)ep.name.size,
+                     ep.name.data, (int)ep.embed_mode, (int)ep.ep_cache_context.size,
+                     ep.ep_cache_context.data);
+    }
+    return text;
+}
+
+TEST(repair_of_names_of_files)
+{
+    static uint64_t memory[HUNGRY_BUFFER / 8];
+    static epctx_profile strict;
+    static epctx_error error;
+    const epctx_profile *profiles[3] = {NULL, NULL, NULL};
+    epctx_rule rules[EPCTX_RULE_COUNT];
+    epctx_repair_opts opts = {0};
+    notes all = {0, 0, EPCTX_RULE_COUNT};
+    size_t i, room, done, left;
+    int turn;
+    CHECK_TRUE(make_root());
+    make_misnamed();
+    strict = *epctx_profile_find(epctx_str_of("npu"));
+    strict.required = (1u << EPCTX_EP_ATTR_COUNT) - 1;
+    profiles[1] = epctx_profile_find(epctx_str_of("tensorrt"));
+    profiles[2] = &strict;
+    for (i = 0; i < EPCTX_RULE_COUNT; i++)
+        rules[i] = (epctx_rule)i;
+    for (turn = 0; turn < 4; turn++) {
+        opts.check.profile = profiles[turn % 3];
+        opts.rules = rules;
+        opts.rule_count = turn < 2 ? EPCTX_RULE_COUNT : turn == 2 ? 0 : 1;
+        for (room = 0;;) { /* every allocation fails once */
+            epctx_model model;
+            epctx_status status;
+            size_t missing;
+            CHECK(open_hungry_file(&model, at("m.onnx"), memory, room, &error) == EPCTX_OK, "%s",
+                  error.message);
+            status = epctx_repair(&model, &opts, note, &all, &done, &left, &error);
+            missing = model.arena.missing;
+            if (status == EPCTX_OK && turn < 3) {
+                CHECK_HAS(contexts_of(&model), "a 0 ctx.bin; b 0 sub/two.bin; c 0 three.bin; "
+                                               "d 0 three.bin; e 0 d/d/");
+                CHECK_HAS(contexts_of(&model), "f 0 nowhere.bin; ");
+            }
+            epctx_model_close(&model);
+            if (status == EPCTX_OK) break;
+            CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(turn == 3 || (done > 5 && left > 0), "%zu repaired, %zu left", done, left);
+    }
+    remove(at("sub/two.bin"));
+    rmdir(at("sub"));
+    clear_root();
+    rmdir(root);
+}
+
+/* Initializers that only bodies read come back in the order of the bodies, whatever the addresses
+ * are. */
+TEST(repair_order)
+{
+    bytes graph = {0}, source = {0}, attr = {0}, body = {0}, node, a, b;
+    epctx_repair_opts opts = {0};
+    epctx_model model, before;
+    epctx_tensor_view tensor;
+    epctx_cursor it;
+    char name[16];
+    int i;
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "w%d", i * 7 % 40);
+        add_node(&body, "Relu", "", name, "");
+        add_floats(&source, name, weights, 4);
+    }
+    add_value(&body, GRAPH_OUTPUT, "w0", EPCTX_ONNX_FLOAT, vector);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "if", "x", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_BOOL, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    a = new_model(&graph);
+    b = new_model(&source);
+    CHECK_INT(epctx_model_open_memory(&before, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_open_memory(&model, a.data, a.size, NULL, NULL), EPCTX_OK);
+    opts.source = &before;
+    opts.check.no_files = true;
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "w%d", i * 7 % 40);
+        CHECK_TRUE(epctx_next_tensor(&it, &tensor));
+        CHECK(epctx_str_is(tensor.name, name), "initializer %d is '%.*s', expected '%s'", i,
+              (int)tensor.name.size, tensor.name.data, name);
+    }
+    epctx_model_close(&model);
+    epctx_model_close(&before);
+    bytes_free(&a);
+    bytes_free(&b);
+}
+
+/* Thousands of nodes of one name take memory in proportion. */
+TEST(repair_of_many_names)
+{
+    enum { MANY = 5000 };
+    bytes graph = {0}, data;
+    epctx_repair_opts opts = {0};
+    epctx_rule rule = EPCTX_RULE_DOUBLED_NODE, none = (epctx_rule)EPCTX_RULE_COUNT;
+    epctx_model model;
+    epctx_error error;
+    size_t done, i;
+    for (i = 0; i < MANY; i++)
+        add_node(&graph, "Relu", "same", "x", "");
+    data = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    opts.rules = &none;
+    opts.rule_count = 1;
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.rules = &rule;
+    opts.check.no_files = true;
+    CHECK(epctx_repair(&model, &opts, NULL, NULL, &done, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(done, MANY - 1);
+    CHECK(model.arena.used < MANY * 2000u, "%zu bytes for %d names", model.arena.used, MANY);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
 /* -- lack of memory and damaged input -- */
 
 enum { MERGE, CHAIN, CONNECT, SPLIT_BEHIND, SPLIT_BEFORE, SPLIT_ALL, REPAIR, OPERATIONS };
@@ -1635,6 +1816,9 @@ int main(int argc, char **argv)
     RUN(repair_by_rule);
     RUN(repair_type_from_reader);
     RUN(merge_with_files);
+    RUN(repair_of_names_of_files);
+    RUN(repair_order);
+    RUN(repair_of_many_names);
     RUN(allocator_fails);
     RUN(every_allocation_fails);
     RUN(damaged_models);
