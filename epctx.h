@@ -14927,7 +14927,7 @@ static void epctx__star_name(epctx__text *text, const epctx__job *job)
 static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
                                 bool star, char out[EPCTX_PATH_MAX])
 {
-    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX - 1);
+    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX);
     epctx_str file = epctx_path_file(c->path);
     epctx_str stem = epctx__path_stem(file);
     epctx_str model = stem;
@@ -14961,7 +14961,7 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         }
     }
     out[text.size] = '\0';
-    if (text.size >= EPCTX_PATH_MAX - 1) {
+    if (text.size + 1 >= EPCTX_PATH_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
         return false;
     }
@@ -16582,7 +16582,10 @@ static epctx_status epctx__group_start(epctx_model *model, const char *path,
     if (opts != NULL) {
         g->opts = *opts;
     }
-    if (g->opts.backup != NULL && g->opts.backup_capacity > 0) {
+    if (g->opts.backup_capacity == 0) {
+        g->opts.backup = NULL;
+    }
+    if (g->opts.backup != NULL) {
         g->opts.backup[0] = '\0';
     }
     g->path = path;

@@ -805,7 +805,7 @@ TEST(split_at_lists)
             epctx_error error;
             epctx_status status;
             size_t missing;
-            CHECK_INT(open_hungry(&model, &data, memory, room), EPCTX_OK);
+            CHECK_INT(open_hungry(&model, NULL, &data, memory, room, &error), EPCTX_OK);
             status = split_lists(&model, cases[i].inputs, cases[i].outputs, &out, &error);
             missing = model.arena.missing;
             if (status != EPCTX_ERR_NOMEM) {
@@ -1179,19 +1179,6 @@ static void remove_outside(void)
     clear_root();
 }
 
-static epctx_status open_hungry_file(epctx_model *model, const char *path, void *buffer, size_t room,
-                                     epctx_error *error)
-{
-    epctx_open_opts opts;
-    epctx_status status;
-    memset(&opts, 0, sizeof opts);
-    opts.buffer = buffer;
-    opts.buffer_size = HUNGRY_BUFFER;
-    status = epctx_model_open_file(model, path, &opts, error);
-    if (status == EPCTX_OK && room < model->arena.left) model->arena.left = room;
-    return status;
-}
-
 /* What the last merge wrote as files: "name=first byte " for each. */
 static const char *files_of(const epctx_combined *out)
 {
@@ -1229,10 +1216,10 @@ TEST(merge_with_files)
             size_t missing;
             char found[400];
             bytes result;
-            CHECK(open_hungry_file(&models[0], at("a.onnx"), memory[0], hungry ? SIZE_MAX : room,
-                                   &error) == EPCTX_OK, "%s", error.message);
-            CHECK(open_hungry_file(&models[1], at("sub/b.onnx"), memory[1],
-                                   hungry ? room : SIZE_MAX, &error) == EPCTX_OK, "%s",
+            CHECK(open_hungry(&models[0], at("a.onnx"), NULL, memory[0],
+                              hungry ? SIZE_MAX : room, &error) == EPCTX_OK, "%s", error.message);
+            CHECK(open_hungry(&models[1], at("sub/b.onnx"), NULL, memory[1],
+                              hungry ? room : SIZE_MAX, &error) == EPCTX_OK, "%s",
                   error.message);
             parts[0].model = &models[0];
             parts[1].model = &models[1];
@@ -1346,7 +1333,7 @@ TEST(repair_of_names_of_files)
             epctx_model model;
             epctx_status status;
             size_t missing;
-            CHECK(open_hungry_file(&model, at("m.onnx"), memory, room, &error) == EPCTX_OK, "%s",
+            CHECK(open_hungry(&model, at("m.onnx"), NULL, memory, room, &error) == EPCTX_OK, "%s",
                   error.message);
             status = epctx_repair(&model, &opts, note, &all, &done, &left, &error);
             missing = model.arena.missing;
@@ -1713,8 +1700,8 @@ static const char *starve(int which, const bytes *a, const bytes *b, bool second
         epctx_model models[2];
         epctx_status status;
         size_t left, missing;
-        if (open_hungry(&models[0], a, memory[0], second ? SIZE_MAX : room) != EPCTX_OK ||
-            open_hungry(&models[1], b, memory[1], second ? room : SIZE_MAX) != EPCTX_OK)
+        if (open_hungry(&models[0], NULL, a, memory[0], second ? SIZE_MAX : room, &error) != EPCTX_OK ||
+            open_hungry(&models[1], NULL, b, memory[1], second ? room : SIZE_MAX, &error) != EPCTX_OK)
             return "a model cannot be opened";
         models[second].arena.missing = 0;
         status = operate(which, &models[0], &models[1], &error);
