@@ -401,6 +401,7 @@ TEST(profiles_forbid)
         {epctx_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
         {epctx_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
         {epctx_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
+        {epctx_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_convert_opts opts = {0};
@@ -1052,6 +1053,291 @@ TEST(out_of_memory)
     }
 }
 
+/* Edges of the conversions of contexts. */
+TEST(contexts_at_the_edge)
+{
+    static const part all_name[] = {{"a", 1, 1, "OpenVINOExecutionProvider", "one"},
+                                    {"b", 1, 1, "OpenVINOExecutionProvider", "two"},
+                                    {"c", 0, 1, "OpenVINOExecutionProvider", NULL}};
+    static const part lone[] = {{"a", 1, 1, "X", "one"},
+                                {"b", 0, 1, "OpenVINOExecutionProvider", NULL}};
+    static const part mixed[] = {{"a", 1, 1, "X", "one"}, {"b", 1, 1, "X", "two"},
+                                 {"c", 0, 1, "X", NULL}, {"d", 0, -1, "X", NULL},
+                                 {"e", 0, 0, "X", NULL}};
+    static const part engine[] = {{"a", 1, 0, "TensorrtExecutionProvider", "a.engine"}};
+    static const part huge[] = {{"a", 1, 0, "X", "a.bin"}, {"b", 1, 0, "X", "b.bin"}};
+    static char long_path[EPCTX_PATH_MAX + 10];
+    static epctx_profile own;
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    bytes data, second = {0};
+    clear_root();
+    make_parts(all_name, 3);
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
+              EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "1 nodes do not tell which of several it is");
+    make_parts(lone, 2);
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 0/1/- ");
+    clear_root();
+    make_parts(mixed, 5);
+    opts.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/1/two 0/1/- 0/1/- 0/0/- ");
+    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
+    opts.node = NULL;
+    own = *epctx_profile_find(epctx_str_of("npu"));
+    own.traits |= EPCTX_SECONDARY_CONTEXT;
+    opts.profile = &own;
+    CHECK_INT(convert(epctx_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
+    opts.profile = NULL;
+    clear_root();
+    make_parts(engine, 1);
+    make_text("a.engine", "engine");
+    CHECK_INT(convert(epctx_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    data = read_file("m.onnx");
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_init_external(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "say where it will be written");
+    epctx_model_close(&model);
+    put_child(&data, 7, &second);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    epctx_model_close(&model);
+    bytes_free(&data);
+    /* Numbers make a name too long. */
+    make_parts(mixed, 2);
+    memset(long_path, 'p', sizeof long_path);
+    strcpy(long_path + EPCTX_PATH_MAX - 1 - 7, ".onnx");
+    opts.output_path = long_path;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer");
+    epctx_model_close(&model);
+    opts.output_path = NULL;
+    if (sizeof(size_t) > 4) {
+        make_parts(huge, 2);
+        make_text("a.bin", "a");
+        make_text("b.bin", "b");
+        CHECK_INT(truncate(at("a.bin"), INT64_C(0x70000000)), 0);
+        CHECK_INT(truncate(at("b.bin"), INT64_C(0x60000000)), 0);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+        CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_HAS(error.message, "keep contexts in files");
+        CHECK_INT(truncate(at("a.bin"), INT64_C(0x80000000)), 0);
+        epctx_model_close(&model);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+        CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_HAS(error.message, "keep the binary");
+        epctx_model_close(&model);
+    }
+    clear_root();
+}
+
+/* Edges of the conversions of weights: odd storage, odd options. */
+TEST(weights_at_the_edge)
+{
+    static const float data[4] = {1, 2, 3, 4};
+    bytes graph = {0}, model, tensor = {0}, sparse = {0}, body = {0}, attr = {0}, node, pair = {0};
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    clear_root();
+    node = new_node("Loop", "", "loop", "w", "z");
+    add_node(&body, "Relu", "inner", "w", "");
+    put_str(&attr, 1, "bodies");
+    put_child(&attr, 11, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPHS);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    put_int(&tensor, 1, 2);
+    put_int(&tensor, 2, 22); /* int4 in a typed field */
+    put_int(&tensor, 5, 0x21);
+    put_str(&tensor, 8, "four");
+    put_child(&graph, 5, &tensor);
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, 13); /* uint64, and fields behind the data */
+    put_str(&tensor, 8, "wide");
+    put_int(&tensor, 11, 7);
+    put_str(&tensor, 12, "doc");
+    put_str(&pair, 1, "key");
+    put_child(&tensor, 16, &pair);
+    put_child(&graph, 5, &tensor);
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, 11); /* double */
+    put_str(&tensor, 8, "double");
+    put_data(&tensor, 10, data, 8);
+    put_child(&graph, 5, &tensor);
+    put_int(&tensor, 2, 22);
+    put_int(&tensor, 1, 2);
+    put_data(&tensor, 9, "!", 1);
+    put_str(&tensor, 8, "raw4");
+    put_child(&graph, 5, &tensor);
+    add_floats(&graph, "w", data, 4);
+    put_str(&tensor, 8, "sparse");
+    put_child(&sparse, 1, &tensor);
+    put_child(&graph, 15, &sparse);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK(convert(epctx_init_external, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "skipped four: its data is in fields of a packed type that cannot be moved; "
+                    "external wide; external double; external raw4; external w; "
+                    "skipped sparse: sparse initializers stay in the model; ");
+    CHECK(convert(epctx_init_inline, "o.onnx", "i.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "inlined wide; inlined double; inlined raw4; inlined w; ");
+    opts.alignment = UINT64_C(1) << 31;
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
+    opts.alignment = 0;
+    opts.name = "{node}";
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "none of {stem} {model} {file}");
+    opts.name = "p.onnx";
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error),
+              EPCTX_ERR_PATH);
+    /* Strings in a file: nobody can read them. */
+    put_int(&tensor, 2, EPCTX_ONNX_STRING);
+    put_str(&tensor, 8, "text");
+    put_str(&pair, 1, "location");
+    put_str(&pair, 2, "text.bin");
+    put_child(&tensor, 13, &pair);
+    put_int(&tensor, 14, 1);
+    put_child(&graph, 5, &tensor);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    make_text("text.bin", "words");
+    bytes_free(&model);
+    CHECK_INT(convert(epctx_init_inline, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "strings cannot be in a file");
+}
+
+/* A file that the model is read from, under whatever name, is not written over. */
+TEST(groups_spare_what_is_open)
+{
+    static const uint8_t other[1] = {9};
+    static const char *const names[] = {"w.bin", "m.onnx", "out.onnx", "f.bin"};
+    epctx_span span = {other, 1};
+    epctx_output_file file;
+    epctx_changes changes;
+    epctx_model model;
+    epctx_error error;
+    bytes graph = {0}, data;
+    char path[400], out[400];
+    clear_root();
+    add_node(&graph, "Use", "use", "w", "y");
+    add_external(&graph, "w", 4, "w.bin", "0", "16");
+    data = new_model(&graph);
+    make_file("m.onnx", data.data, data.size);
+    make_file("out.onnx", data.data, data.size);
+    make_file("w.bin", "0123456789abcdef", 16);
+    make_text("f.bin", "f");
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_init_inline(&model, NULL, &changes, &error), EPCTX_OK);
+    snprintf(out, sizeof out, "%s", at("out.onnx"));
+    memset(&file, 0, sizeof file);
+    file.path = path;
+    file.parts = &span;
+    file.part_count = 1;
+    file.size = 1;
+    for (size_t i = 0; i < 4; i++) {
+        epctx_status status;
+        snprintf(path, sizeof path, "%s", at(names[i]));
+        status = epctx_check_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        CHECK(status == (i < 3 ? EPCTX_ERR_PATH : EPCTX_OK), "%s: %s", names[i], error.message);
+        if (i < 3) CHECK_HAS(error.message, "belongs to the model");
+    }
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_check_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+              EPCTX_OK);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* Every file that an external node names is there. */
+static bool names_hold(const char *const *models, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char nodes[1000], *one;
+        snprintf(nodes, sizeof nodes, "%s", nodes_of(models[i]));
+        for (one = strtok(nodes, " "); one != NULL; one = strtok(NULL, " "))
+            if (strncmp(one, "1/0/", 4) == 0 && access(at(one + 4), F_OK) != 0) return false;
+    }
+    return true;
+}
+
+/* From some call on everything fails: what cannot be taken back still loads. */
+TEST(mv_broken_disk)
+{
+    for (int links = 0; links < 2; links++) {
+        int n;
+        for (n = 1; n < 300; n++) {
+            flaky io_state = {0};
+            epctx_io io;
+            epctx_error error;
+            epctx_status status;
+            io_state.no_links = links == 1;
+            io = flaky_io(&io_state);
+            mv_setup();
+            io_state.fail_at = n;
+            io_state.stays = true;
+            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
+            CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings", n,
+                  io_state.opens, io_state.maps);
+            CHECK(names_hold(mv_models, 3), "call %d: a model names a file that is gone: %s", n,
+                  listing());
+            if (status == EPCTX_OK) break;
+        }
+        CHECK(n > 10 && n < 300, "%d calls", n);
+    }
+}
+
+static void mv_heard(void *user, const char *model, size_t nodes)
+{
+    *(size_t *)user += nodes + strlen(model);
+}
+
+/* Names without a folder, a target in "/", a model that is broken in its nodes. */
+TEST(mv_in_this_folder)
+{
+    const char *models[] = {"m.onnx", "n.onnx", "odd.onnx"};
+    bytes graph = {0}, data, node;
+    epctx_move_opts opts = {0};
+    epctx_error error;
+    char before[400];
+    size_t heard = 0;
+    mv_setup();
+    node = new_node("EPContext", "elsewhere", "a", "x", "y");
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "b", "x", "z");
+    add_attr_int(&node, "embed_mode", 7);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "c", "x", "u", 1, 0, "X", "p", "../up.bin", 9);
+    add_epnode(&graph, "d", "x", "v", 1, 0, "X", "p", "gone.bin", 8);
+    add_epnode(&graph, "e", "x", "w", 1, 0, "X", "p", "m.onnx", 6);
+    data = new_model(&graph);
+    make_file("odd.onnx", data.data, data.size);
+    bytes_free(&data);
+    CHECK_TRUE(getcwd(before, sizeof before) != NULL && chdir(root) == 0);
+    opts.dry_run = true;
+    CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, NULL, NULL, &error),
+              EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "outside of the model's folder");
+    CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, NULL, NULL, &error),
+              EPCTX_ERR_PATH);
+    opts.dry_run = false;
+    CHECK_INT(epctx_move_binary("b.bin", "c.bin", models, 3, NULL, mv_heard, &heard, NULL, NULL),
+              EPCTX_OK);
+    CHECK_UINT(heard, 3 + 2 * strlen("m.onnx"));
+    CHECK_INT(chdir(before), 0);
+    CHECK_STR(nodes_of("m.onnx"), "1/0/c.bin ");
+}
+
 /* -- corners -- */
 
 /* A name from what the node has, and what EPs refuse. */
@@ -1072,6 +1358,7 @@ TEST(names_of_nodes)
         {"generic", "n", "p", "s", "folder/", "!is a folder"},
         {"generic", "n", "p", "s", "{nothing}", "!none of {stem} {model} {file} {node}"},
         {"generic", "n", "p", "s", longest, "!too long"},
+        {"generic", "n", "p", "s", longest + 20, "!a path is longer"},
     };
     memset(longest, 'n', sizeof longest - 1);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -1668,6 +1955,11 @@ int main(int argc, char **argv)
     RUN(prune_in_little_memory);
     RUN(groups_by_hand);
     RUN(mv_asks_the_ep);
+    RUN(contexts_at_the_edge);
+    RUN(weights_at_the_edge);
+    RUN(groups_spare_what_is_open);
+    RUN(mv_broken_disk);
+    RUN(mv_in_this_folder);
     RUN(out_of_memory);
     RUN(genuine_models);
     RUN(gigabyte_in_constant_memory);
