@@ -21479,7 +21479,7 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     if (w->count < w->capacity) {
         return EPCTX_OK;
     }
-    if (capacity > EPCTX__WEIGHTS_MOST) {
+    if (capacity > EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
     if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {

@@ -478,6 +478,42 @@ TEST(connections)
     }
 }
 
+/* An output that is an input of its own model, and that input is shared: nobody has it. */
+TEST(connection_of_a_passed_input)
+{
+    bytes graph = {0}, data[3] = {small_model("a", "x", "y"), {0}, small_model("c", "in", "out")};
+    epctx_merge_opts opts = {0};
+    epctx_connection link = {0};
+    epctx_model models[3];
+    epctx_part parts[3] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
+    epctx_error error;
+    size_t i;
+    add_node(&graph, "Relu", "b", "x", "z");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    data[1] = new_model(&graph);
+    for (i = 0; i < 3; i++) {
+        parts[i].model = &models[i];
+        CHECK_INT(epctx_model_open_memory(&models[i], data[i].data, data[i].size, NULL, &error),
+                  EPCTX_OK);
+    }
+    link.from = 1;
+    link.output = epctx_str_of("x");
+    link.to = 2;
+    link.input = epctx_str_of("in");
+    opts.share_inputs = true;
+    opts.connections = &link;
+    opts.connection_count = 1;
+    CHECK_INT(epctx_merge(parts, 3, &opts, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "no model behind that with the output 'x' has the input 'in'");
+    CHECK_INT(epctx_merge(parts, SIZE_MAX, &opts, NULL, &error), EPCTX_ERR_ARG);
+    for (i = 0; i < 3; i++) {
+        epctx_model_close(&models[i]);
+        bytes_free(&data[i]);
+    }
+}
+
 /* Which types go together; 0: none given, -1 behind the type: no shape. */
 TEST(types_of_connections)
 {
@@ -1584,13 +1620,23 @@ static void add_function(bytes *model, const char *name, const char *calls)
 /* Something of everything: x -> compiled -> t -> Called -> If -> y, a second compiled node beside
  * them, functions, a sparse and a plain initializer, annotations, metadata, training. */
 static bytes rich_model(const char *x, const char *t, const char *y, const char *source,
-                        int64_t ir_version, bool training)
+                        int64_t ir_version, bool training, size_t fillers)
 {
     bytes graph = {0}, model = {0}, node, info = {0}, algorithm = {0};
     char names[64], side[64];
+    size_t i;
     snprintf(names, sizeof names, "%s,w", t);
     snprintf(side, sizeof side, "%s_side", t);
     put_str(&graph, 2, "rich");
+    for (i = 0; i < fillers; i++) {
+        char filler[32];
+        snprintf(filler, sizeof filler, "%s%zu", i % 2 == 0 ? "in" : "init", i);
+        if (i % 2 == 0)
+            add_value(&graph, GRAPH_INPUT, filler, EPCTX_ONNX_FLOAT, vector);
+        else
+            add_floats(&graph, filler, weights, 4);
+        add_node(&graph, "Relu", filler, filler, "");
+    }
     add_epnode(&graph, "n0", x, t, 1, 1, source, "p0", "payload", 7);
     add_epnode(&graph, "n1", x, side, 0, 1, source, "p1", NULL, 0);
     node = new_node("Called", "mine", "call", names, "u");
@@ -1721,29 +1767,34 @@ static const char *starve(int which, const bytes *a, const bytes *b, bool second
     return "it never ends";
 }
 
+/* With more and more names, so that tables grow at every place. */
 TEST(every_allocation_fails)
 {
-    bytes models[6];
     static const struct {
         int which, a, b;
-    } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},        {CONNECT, 0, 3},   {SPLIT_BEHIND, 0, 1},
-                 {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1},    {REPAIR, 4, 5}};
-    size_t i;
-    models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true);
-    models[1] = rich_model("x", "t", "y", "Unknown", 3, false);
-    models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false);
-    models[3] = rich_model("y", "t2", "z", "Unknown", 8, false);
-    models[4] = broken_model();
-    models[5] = source_model();
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const bytes *a = &models[cases[i].a], *b = &models[cases[i].b];
-        const char *problem = starve(cases[i].which, a, b, false);
-        CHECK(problem == NULL, "operation %d: %s", cases[i].which, problem);
-        problem = starve(cases[i].which, a, b, true);
-        CHECK(problem == NULL, "operation %d, second model: %s", cases[i].which, problem);
+    } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},     {CONNECT, 0, 3}, {SPLIT_BEHIND, 0, 1},
+                 {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1}, {REPAIR, 4, 5}};
+    bytes models[6];
+    size_t fillers, i;
+    for (fillers = 0; fillers < 12; fillers++) {
+        models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true, fillers);
+        models[1] = rich_model("x", "t", "y", "Unknown", 3, false, fillers / 2);
+        models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false, 11 - fillers);
+        models[3] = rich_model("y", "t2", "z", "Unknown", 8, false, fillers);
+        models[4] = broken_model();
+        models[5] = source_model();
+        for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            const bytes *a = &models[cases[i].a], *b = &models[cases[i].b];
+            const char *problem;
+            if (cases[i].which == REPAIR && fillers > 0) continue;
+            problem = starve(cases[i].which, a, b, false);
+            CHECK(problem == NULL, "operation %d: %s", cases[i].which, problem);
+            problem = starve(cases[i].which, a, b, true);
+            CHECK(problem == NULL, "operation %d, second model: %s", cases[i].which, problem);
+        }
+        for (i = 0; i < 6; i++)
+            bytes_free(&models[i]);
     }
-    for (i = 0; i < 6; i++)
-        bytes_free(&models[i]);
 }
 
 TEST(damaged_models)
@@ -1790,6 +1841,7 @@ int main(int argc, char **argv)
     RUN(merge_the_same_model);
     RUN(merge_refusals);
     RUN(connections);
+    RUN(connection_of_a_passed_input);
     RUN(types_of_connections);
     RUN(merge_names_are_new);
     RUN(merge_of_an_old_model);
