@@ -115,6 +115,13 @@ epctx init --external x.onnx -o sub/x.onnx
 result "a file would be left behind" 1 "copy the file there first"
 epctx init --prune plain.onnx -o p.onnx; same "init --prune has nothing to do" p.onnx plain.onnx
 epctx weightless m_ctx.onnx -o x3.onnx; result "weightless needs the EP" 1 "ep.enable_weightless"
+"$python" "$judge/convert.py" weightless i.onnx wl.onnx
+"$python" "$judge/convert.py" spoil i.onnx other.onnx
+epctx weightless --source i.onnx wl.onnx -o x4.onnx
+result "weightless" 0 "external 'w'"
+epctx weightless --source other.onnx wl.onnx -o x5.onnx
+result "weightless with a wrong source" 1 "it is another model"
+[ ! -e x5.onnx ] || fail "weightless with a wrong source" "x5.onnx was written"
 epctx weightless --self-contained --source a m_ctx.onnx -o x3.onnx; result "weightless usage" 2
 
 # -- mv --

@@ -209,6 +209,25 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
 
 enum { SHOWN = 60 };
 
+/* "[1,2,3]", the first few of a list; texts by their number only. */
+static void describe_list(const epctx_attr_view *attr, char *text, size_t size)
+{
+    bool ints = attr->type == EPCTX_ATTR_INTS;
+    epctx_cursor it = epctx_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    const char *comma = "[";
+    int64_t number = 0;
+    float real = 0;
+    size_t used = 0;
+    while (used + 40 < size && (ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real))) {
+        int n = ints ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
+                     : snprintf(text + used, size - used, "%s%.9g", comma, (double)real);
+        used += n > 0 ? (size_t)n : 0;
+        comma = ",";
+    }
+    snprintf(text + used, size - used, "%s%s]", used == 0 ? "[" : "",
+             used + 40 < size ? "" : ",...");
+}
+
 /* A value in few words, for the report. */
 static void describe(const epctx_attr_view *attr, char *text, size_t size)
 {
@@ -220,8 +239,10 @@ static void describe(const epctx_attr_view *attr, char *text, size_t size)
         snprintf(text, size, "'%.*s'", (int)attr->s.size, attr->s.data);
     else if (attr->type == EPCTX_ATTR_STRING)
         snprintf(text, size, "%zu bytes", attr->s.size);
+    else if (attr->type == EPCTX_ATTR_INTS || attr->type == EPCTX_ATTR_FLOATS)
+        describe_list(attr, text, size);
     else
-        snprintf(text, size, "a value of type %d", (int)attr->type);
+        snprintf(text, size, "a value of type %s", epctx_attr_type_name(attr->type));
 }
 
 static bool set_attr(target_work *work, size_t index, epctx_str name, const char *value)
