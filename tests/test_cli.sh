@@ -113,7 +113,7 @@ same "copy --rebuild is the same" partly.onnx b.onnx
 cp plain.onnx ./-dash.onnx
 epctx copy -- -dash.onnx c.onnx; result "name with a dash" 0
 epctx copy plain.onnx nowhere/x.onnx
-result "copy into a missing folder" 1 "nowhere/x.onnx: cannot be written, its folder does not exist"
+result "copy into a missing folder" 1 "nowhere/x.onnx: its folder does not exist"
 mkdir folder
 epctx copy plain.onnx folder; result "copy onto a folder" 1 "folder"
 rm -rf folder a.onnx a.onnx~ b.onnx c.onnx ./-dash.onnx
