@@ -15298,7 +15298,7 @@ static void epctx__star_name(epctx__text *text, const epctx__job *job)
 static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const epctx__job *job,
                                 bool star, char out[EPCTX_PATH_MAX])
 {
-    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX - 1);
+    epctx__text text = epctx__text_of(out, EPCTX_PATH_MAX);
     epctx_str file = epctx_path_file(c->path);
     epctx_str stem = epctx__path_stem(file);
     epctx_str model = stem;
@@ -15332,7 +15332,7 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         }
     }
     out[text.size] = '\0';
-    if (text.size >= EPCTX_PATH_MAX - 1) {
+    if (text.size + 1 >= EPCTX_PATH_MAX) {
         epctx_fail(c->error, EPCTX_ERR_LIMIT, "the file name that '%s' gives is too long", pattern);
         return false;
     }
@@ -16934,7 +16934,7 @@ static epctx_status epctx__write_begin(epctx_model *model, size_t count, epctx__
 {
     epctx__group_write *g;
     epctx_error_clear(error);
-    if (model->io == NULL) {
+    if (model->io == NULL) { /* not taken: only under EPCTX_NO_STDIO */
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     g = (epctx__group_write *)epctx_arena_alloc(&model->arena, sizeof *g);
@@ -16966,7 +16966,10 @@ static epctx_status epctx__group_start(epctx_model *model, const char *path,
     if (opts != NULL) {
         g->opts = *opts;
     }
-    if (g->opts.backup != NULL && g->opts.backup_capacity > 0) {
+    if (g->opts.backup_capacity == 0) {
+        g->opts.backup = NULL;
+    }
+    if (g->opts.backup != NULL) {
         g->opts.backup[0] = '\0';
     }
     g->path = path;
@@ -17021,10 +17024,11 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     char *folder = m->folder;
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
-    epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
-    if (status == EPCTX_OK && epctx_path_file(whole).size == 0) {
-        status = epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
+    epctx_status status;
+    if (epctx_path_file(whole).size == 0) {
+        return epctx_fail(m->error, EPCTX_ERR_PATH, "is a folder, a file's name is expected");
     }
+    status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
     parts[0] = epctx_path_folder(whole);
     parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
     if (status == EPCTX_OK) {
@@ -17222,19 +17226,15 @@ static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, 
     if (!*there) {
         return status;
     }
-    if (kind == EPCTX_FILE_REGULAR && size == from->size) {
-        status = m->io->map_fn(m->io->user, m->to, &mapping, m->error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        *there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
-        m->io->unmap_fn(m->io->user, &mapping);
-        if (*there) {
-            return EPCTX_OK;
-        }
+    status = m->io->map_fn(m->io->user, m->to, &mapping, m->error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return epctx_fail(m->error, EPCTX_ERR_EXISTS,
-                      "exists already: choose another name, or remove it");
+    *there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
+    m->io->unmap_fn(m->io->user, &mapping);
+    return *there ? EPCTX_OK
+                  : epctx_fail(m->error, EPCTX_ERR_EXISTS,
+                               "exists already: choose another name, or remove it");
 }
 
 static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
@@ -17386,7 +17386,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     m.error = error != NULL ? error : &local;
     m.io = m.opts->io != NULL ? m.opts->io : epctx_io_files();
     epctx_error_clear(m.error);
-    if (m.io == NULL) {
+    if (m.io == NULL) { /* not taken: only under EPCTX_NO_STDIO */
         return epctx_fail(m.error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     epctx_arena_init(&m.arena, m.opts->allocator);
@@ -21870,7 +21870,7 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     if (w->count < w->capacity) {
         return EPCTX_OK;
     }
-    if (capacity > EPCTX__WEIGHTS_MOST) {
+    if (capacity > EPCTX__WEIGHTS_MOST) { /* not taken: 2^31 weights */
         return epctx_fail(error, EPCTX_ERR_LIMIT, "more than %u weights", (uint64_t)w->capacity);
     }
     if (w->opts.memory == NULL && w->allocator.alloc_fn != NULL) {

@@ -304,17 +304,21 @@ BUILD_UNUSED static uint32_t random_below(uint32_t *state, uint32_t limit)
     return x % limit;
 }
 
-/* Opens a model in a buffer of 1 MB and leaves `room` bytes of it. A loop that adds what
- * arena.missing says to `room` after each failure lets every allocation fail once. */
-BUILD_UNUSED static epctx_status open_hungry(epctx_model *model, const bytes *data, void *buffer,
-                                             size_t room)
+/* Opens a model (a file when `path` is set) in a buffer of HUNGRY_BUFFER bytes and leaves `room` of
+ * it. A loop that adds what arena.missing says to `room` after each failure lets every allocation
+ * fail once. */
+BUILD_UNUSED static epctx_status open_hungry(epctx_model *model, const char *path,
+                                             const bytes *data, void *buffer, size_t room,
+                                             epctx_error *error)
 {
     epctx_open_opts opts;
     epctx_status status;
     memset(&opts, 0, sizeof opts);
     opts.buffer = buffer;
     opts.buffer_size = HUNGRY_BUFFER;
-    status = epctx_model_open_memory(model, data->data, data->size, &opts, NULL);
+    status = path != NULL
+                 ? epctx_model_open_file(model, path, &opts, error)
+                 : epctx_model_open_memory(model, data->data, data->size, &opts, error);
     if (status == EPCTX_OK && room < model->arena.left) model->arena.left = room;
     return status;
 }

@@ -14,12 +14,14 @@ typedef struct flaky {
     int opens;   /* files created and not yet committed or aborted */
     int maps;
     bool no_links; /* files have one name */
+    bool stays;    /* every later call fails, too */
 } flaky;
 
 static bool flaky_fails(flaky *f, epctx_error *error)
 {
     f->calls++;
-    if (f->calls != f->fail_at) return false;
+    if (f->calls != f->fail_at && !(f->stays && f->calls > f->fail_at && f->fail_at > 0))
+        return false;
     epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
     return true;
 }

@@ -478,6 +478,42 @@ TEST(connections)
     }
 }
 
+/* An output that is an input of its own model, and that input is shared: nobody has it. */
+TEST(connection_of_a_passed_input)
+{
+    bytes graph = {0}, data[3] = {small_model("a", "x", "y"), {0}, small_model("c", "in", "out")};
+    epctx_merge_opts opts = {0};
+    epctx_connection link = {0};
+    epctx_model models[3];
+    epctx_part parts[3] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
+    epctx_error error;
+    size_t i;
+    add_node(&graph, "Relu", "b", "x", "z");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    data[1] = new_model(&graph);
+    for (i = 0; i < 3; i++) {
+        parts[i].model = &models[i];
+        CHECK_INT(epctx_model_open_memory(&models[i], data[i].data, data[i].size, NULL, &error),
+                  EPCTX_OK);
+    }
+    link.from = 1;
+    link.output = epctx_str_of("x");
+    link.to = 2;
+    link.input = epctx_str_of("in");
+    opts.share_inputs = true;
+    opts.connections = &link;
+    opts.connection_count = 1;
+    CHECK_INT(epctx_merge(parts, 3, &opts, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "no model behind that with the output 'x' has the input 'in'");
+    CHECK_INT(epctx_merge(parts, SIZE_MAX, &opts, NULL, &error), EPCTX_ERR_ARG);
+    for (i = 0; i < 3; i++) {
+        epctx_model_close(&models[i]);
+        bytes_free(&data[i]);
+    }
+}
+
 /* Which types go together; 0: none given, -1 behind the type: no shape. */
 TEST(types_of_connections)
 {
@@ -695,6 +731,137 @@ TEST(split_hands_the_context_over)
     bytes_free(&data);
 }
 
+/* Splits at lists of values, "NAME:1" for one of a type that is given. */
+static epctx_status split_lists(epctx_model *model, const char *inputs, const char *outputs,
+                                epctx_combined *out, epctx_error *error)
+{
+    static char names[400];
+    epctx_value values[8];
+    epctx_split_opts opts = {0};
+    size_t used = 0, count = 0;
+    int k;
+    for (k = 0; k < 2; k++) {
+        const char *rest = k == 0 ? inputs : outputs;
+        size_t first = count;
+        while (*rest != '\0') {
+            size_t size = strcspn(rest, ",:");
+            memcpy(names + used, rest, size);
+            names[used + size] = '\0';
+            values[count] = value_named(names + used);
+            used += size + 1;
+            rest += size;
+            if (*rest == ':') {
+                values[count].elem_type = rest[1] - '0';
+                rest += 2;
+                values[count].rank = 1;
+                values[count].dims = vector;
+            }
+            count++;
+            rest += *rest == ',';
+        }
+        if (k == 0) {
+            opts.inputs = values;
+            opts.input_count = count;
+        } else {
+            opts.outputs = values + first;
+            opts.output_count = count - first;
+        }
+    }
+    return epctx_split(model, &opts, out, error);
+}
+
+/* Two contexts of an EP whose nodes share one, and secondary nodes of EPs that have one each. */
+static bytes contexts_model(void)
+{
+    bytes graph = {0}, model;
+    add_epnode(&graph, "a", "x", "t", 1, 1, "EpctxNpuExecutionProvider", "p0", "one", 3);
+    add_epnode(&graph, "b", "x", "u", 1, 1, "EpctxNpuExecutionProvider", "p1", "two", 3);
+    add_epnode(&graph, "c", "t", "y", 0, 1, "EpctxNpuExecutionProvider", "p2", NULL, 0);
+    add_epnode(&graph, "each", "t", "z", 0, 1, "MIGraphXExecutionProvider", "p3", "m", 1);
+    add_epnode(&graph, "lone", "t", "alone", 0, 1, "VitisAIExecutionProvider", "p4", NULL, 0);
+    add_epnode(&graph, "own", "t", "w", 0, 1, "TensorrtExecutionProvider", "p5", "m", 1);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* x and the weight s -> t (no type) -> y; x goes straight through, too. */
+static bytes untyped_model(void)
+{
+    static const float scale[1] = {1};
+    bytes graph = {0};
+    add_node(&graph, "Mul", "m", "x,w", "t");
+    add_node(&graph, "Mul", "n", "t,s", "y");
+    add_node(&graph, "Relu", "idle", "", "nothing");
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "s", scale, 1);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_INPUT, "s", EPCTX_ONNX_FLOAT, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    return new_model(&graph);
+}
+
+TEST(split_at_lists)
+{
+    static const struct {
+        bool contexts;
+        const char *inputs, *outputs;
+        epctx_status status;
+        const char *text; /* of the error, or an input of the result */
+    } cases[] = {
+        {true, "t", "y", EPCTX_ERR_UNSUPPORTED, "one of several nodes"},
+        {true, "t", "z", EPCTX_OK, "t"},
+        {true, "t", "alone", EPCTX_OK, "t"},
+        {true, "t", "w", EPCTX_OK, "t"},
+        {true, "", "y,u", EPCTX_ERR_UNSUPPORTED, "one of several nodes"},
+        {true, "t,t", "z", EPCTX_ERR_ARG, "the input 't' is named twice"},
+        {true, "", "z,z", EPCTX_ERR_ARG, "'z' is named as input and output, or twice"},
+        {false, "t", "y", EPCTX_ERR_GRAPH, "the model does not say of which type 't' is"},
+        {false, "t:1", "y", EPCTX_OK, "t"},
+        {false, "x,w", "t", EPCTX_OK, "w"},
+        {false, "x,w", "t:1", EPCTX_OK, "w"},
+        {false, "x,t:1", "y", EPCTX_ERR_ARG, "the input 'x' does not cut"},
+        {false, "", "", EPCTX_OK, "x"},
+        {false, "s,x", "y", EPCTX_OK, "s"},
+        {false, "", "nothing", EPCTX_OK, NULL},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static uint64_t memory[HUNGRY_BUFFER / 8];
+        bytes data = cases[i].contexts ? contexts_model() : untyped_model();
+        size_t room = 0, rounds;
+        for (rounds = 0; rounds < 5000; rounds++) { /* every allocation fails once */
+            epctx_model model;
+            epctx_combined out;
+            epctx_error error;
+            epctx_status status;
+            size_t missing;
+            CHECK_INT(open_hungry(&model, NULL, &data, memory, room, &error), EPCTX_OK);
+            status = split_lists(&model, cases[i].inputs, cases[i].outputs, &out, &error);
+            missing = model.arena.missing;
+            if (status != EPCTX_ERR_NOMEM) {
+                CHECK(status == cases[i].status, "'%s' to '%s': %s: %s", cases[i].inputs,
+                      cases[i].outputs, epctx_status_name(status), error.message);
+                if (status != EPCTX_OK) CHECK_HAS(error.message, cases[i].text);
+                if (status == EPCTX_OK && cases[i].text != NULL)
+                    CHECK(has_input(&model, cases[i].text), "'%s' to '%s': '%s' is no input",
+                          cases[i].inputs, cases[i].outputs, cases[i].text);
+            }
+            epctx_model_close(&model);
+            if (status != EPCTX_ERR_NOMEM) break;
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(rounds < 5000, "'%s' to '%s': it never ends", cases[i].inputs, cases[i].outputs);
+        bytes_free(&data);
+    }
+}
+
 /* -- wrap -- */
 
 TEST(wrap_refusals)
@@ -759,6 +926,82 @@ TEST(wrap_refusals)
     binary.size = 6;
     CHECK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
     epctx_model_close(&model);
+}
+
+/* What must be said, and values that are quantized, in any amount of memory. */
+TEST(wrap_in_little_memory)
+{
+    static uint64_t memory[HUNGRY_BUFFER / 8];
+    epctx_wrap_value values[3];
+    epctx_wrap_opts opts = {0};
+    epctx_open_opts open = {0};
+    epctx_combined out;
+    epctx_model model;
+    epctx_error error;
+    epctx_span binary;
+    epctx_status status = EPCTX_ERR_NOMEM;
+    size_t i;
+    int wide;
+    binary.data = (const uint8_t *)"binary";
+    binary.size = 6;
+    memset(values, 0, sizeof values);
+    for (i = 0; i < 3; i++) {
+        values[i].value.name = epctx_str_of(i == 0 ? "x" : i == 1 ? "y" : "z");
+        values[i].value.elem_type = i == 2 ? EPCTX_ONNX_FLOAT : EPCTX_ONNX_UINT8;
+        values[i].value.rank = 1;
+        values[i].value.dims = vector;
+        values[i].quantized = i < 2;
+        values[i].scale = 0.5f;
+        values[i].zero_point = 3;
+    }
+    opts.inputs = values;
+    opts.input_count = 1;
+    opts.outputs = values + 1;
+    opts.output_count = 2;
+    CHECK_INT(epctx_wrap(&model, binary, NULL, NULL, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.name = "";
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.name = "g";
+    opts.output_count = 0;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.output_count = 2;
+    opts.profile = epctx_profile_find(epctx_str_of("generic"));
+    opts.binary_name = "b.bin";
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "give the source");
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    opts.source = "QNN";
+    opts.partition_name = "part";
+    opts.max_size = 7;
+    values[0].value.name = epctx_str_of("");
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "without a name");
+    values[0].value.name = epctx_str_of("x");
+    values[0].scale = INFINITY;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    values[0].scale = 0.5f;
+    open.buffer = memory;
+    for (wide = 0; wide < 3; wide++) {
+        values[0].value.elem_type = wide == 0 ? EPCTX_ONNX_UINT8 : wide == 1 ? 4 : 5;
+        values[1].value.elem_type = wide == 2 ? 5 : EPCTX_ONNX_INT8;
+        for (i = 0; i < sizeof memory; i += 16) {
+            open.buffer_size = i;
+            status = epctx_wrap(&model, binary, &opts, &open, &out, &error);
+            if (status == EPCTX_OK) break;
+            CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            CHECK(model.root == NULL, "a model that was not made is open");
+        }
+        CHECK_INT(status, EPCTX_OK);
+        CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), wide == 0 ? 13 : 21);
+        CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
+        CHECK_UINT(out.step_count, 3);
+        CHECK_HAS(out.steps[1].text, "node 'g' of EP 'qnn' around 6 bytes, 1 inputs, 2 outputs");
+        CHECK_UINT(out.file_count, 1);
+        epctx_model_close(&model);
+    }
 }
 
 /* -- repair -- */
@@ -864,6 +1107,359 @@ TEST(repair_type_from_reader)
     it = epctx_graph_values(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_value(&it, &value));
     CHECK_TRUE(epctx_str_is(value.name, "q") && value.elem_type == EPCTX_ONNX_UINT8);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* -- files -- */
+
+/* A tensor with its data in a file, as the last field of a message that holds a tensor there. */
+static void put_outside(bytes *owner, uint32_t number, const char *name, const char *location)
+{
+    bytes holder = {0};
+    add_external(&holder, name, 4, location, "0", "16");
+    /* add_external wrote field 5; `number` is below 16, so its tag is one byte, too. */
+    holder.data[0] = (uint8_t)(number << 3 | 2);
+    bytes_add(owner, holder.data, holder.size);
+    bytes_free(&holder);
+}
+
+/* A compiled model with its context in `context` and tensors in `data` wherever tensors can be:
+ * initializers dense and sparse, of a body, attributes of nodes and of functions. */
+static bytes outside_model(const char *x, const char *context, const char *data, const char *more)
+{
+    bytes graph = {0}, model, body = {0}, node, function = {0};
+    bytes attr = {0}, sparse = {0}, sparse_attr = {0}, opset = {0};
+    add_epnode(&graph, "n0", x, "t", 1, 0, "EpctxNpuExecutionProvider", "p0", context,
+               strlen(context));
+    add_epnode(&graph, "n1", x, "side", 0, 0, "EpctxNpuExecutionProvider", "p1", NULL, 0);
+    node = new_node("Use", "mine", "use", "t,w,sp,v", "y");
+    put_str(&attr, 1, "value");
+    put_outside(&attr, 5, "", data);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_outside(&sparse_attr, 1, "", data);
+    put_outside(&sparse_attr, 2, "", data);
+    put_str(&attr, 1, "sparse_value");
+    put_child(&attr, 22, &sparse_attr);
+    put_int(&attr, 20, EPCTX_ATTR_SPARSE_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    node = new_node("If", "", "if", "y", "z");
+    add_node(&body, "Relu", "inner", "own", "b");
+    put_outside(&body, 5, "own", data);
+    add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    put_outside(&graph, 5, "w", data);
+    put_outside(&graph, 5, "v", more);
+    put_outside(&sparse, 1, "sp", data);
+    put_outside(&sparse, 2, "", data);
+    put_int(&sparse, 3, 4);
+    put_child(&graph, 15, &sparse);
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "side", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, "mine", 1);
+    put_str(&function, 1, "Use");
+    put_str(&function, 10, "mine");
+    node = new_node("Constant", "", "constant", "", "c");
+    put_str(&attr, 1, "value");
+    put_outside(&attr, 5, "", data);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&function, 7, &node);
+    put_int(&opset, 2, 17);
+    put_child(&function, 9, &opset);
+    put_child(&model, 25, &function);
+    return model;
+}
+
+static void make_bytes(const char *name, uint8_t value)
+{
+    uint8_t data[16];
+    memset(data, value, sizeof data);
+    make_file(at(name), data, sizeof data);
+}
+
+static void make_outside(void)
+{
+    bytes a = outside_model("x", "c.bin", "w.bin", "v.bin");
+    bytes b = outside_model("x", "c.bin", "w.bin", "w_2.bin");
+    mkdir(at("sub"), 0700);
+    make_file(at("a.onnx"), a.data, a.size);
+    make_file(at("sub/b.onnx"), b.data, b.size);
+    make_bytes("c.bin", 1);
+    make_bytes("w.bin", 2);
+    make_bytes("v.bin", 3);
+    make_bytes("sub/c.bin", 4);
+    make_bytes("sub/w.bin", 5);
+    make_bytes("sub/w_2.bin", 3); /* what v.bin has */
+    bytes_free(&a);
+    bytes_free(&b);
+}
+
+static void remove_outside(void)
+{
+    static const char *const names[] = {"sub/b.onnx", "sub/c.bin", "sub/w.bin", "sub/w_2.bin"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof names[0]; i++)
+        remove(at(names[i]));
+    rmdir(at("sub"));
+    clear_root();
+}
+
+/* What the last merge wrote as files: "name=first byte " for each. */
+static const char *files_of(const epctx_combined *out)
+{
+    static char text[400];
+    size_t i;
+    text[0] = '\0';
+    for (i = 0; i < out->file_count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s=%d ", out->files[i].name,
+                 out->files[i].parts[0].data[0]);
+    }
+    return text;
+}
+
+/* Both models name c.bin and w.bin and mean different bytes; the second has what the first calls
+ * v.bin under another name. */
+TEST(merge_with_files)
+{
+    static uint64_t memory[2][HUNGRY_BUFFER / 8];
+    static epctx_error error;
+    epctx_merge_opts opts = {0};
+    epctx_part parts[2] = {{NULL, NULL}, {NULL, NULL}};
+    char path[400];
+    int hungry;
+    CHECK_TRUE(make_root());
+    make_outside();
+    snprintf(path, sizeof path, "%s", at("out.onnx"));
+    opts.output_path = path;
+    for (hungry = 0; hungry < 2; hungry++) {
+        size_t room = 0, rounds;
+        for (rounds = 0; rounds < 20000; rounds++) {
+            epctx_model models[2];
+            epctx_combined out;
+            epctx_status status;
+            size_t missing;
+            char found[400];
+            bytes result;
+            CHECK(open_hungry(&models[0], at("a.onnx"), NULL, memory[0],
+                              hungry ? SIZE_MAX : room, &error) == EPCTX_OK, "%s", error.message);
+            CHECK(open_hungry(&models[1], at("sub/b.onnx"), NULL, memory[1],
+                              hungry ? room : SIZE_MAX, &error) == EPCTX_OK, "%s",
+                  error.message);
+            parts[0].model = &models[0];
+            parts[1].model = &models[1];
+            status = epctx_merge(parts, 2, &opts, &out, &error);
+            missing = models[hungry].arena.missing;
+            if (status == EPCTX_OK) {
+                snprintf(found, sizeof found, "%s", files_of(&out));
+                CHECK_STR(found, "c_2.bin=4 w_2.bin=5 ");
+                result = written(&models[0]);
+                CHECK_TRUE(bytes_contain(&result, "c_2.bin", 7));
+                CHECK_TRUE(bytes_contain(&result, "w_2.bin", 7));
+                bytes_free(&result);
+            } else {
+                CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            }
+            epctx_model_close(&models[0]);
+            epctx_model_close(&models[1]);
+            if (status == EPCTX_OK) break;
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(rounds > 50 && rounds < 20000, "%zu rounds", rounds);
+    }
+    remove_outside();
+    rmdir(root);
+}
+
+/* Names that are wrong, of files that are there. */
+static void make_misnamed(void)
+{
+    static char deep[6000];
+    bytes graph = {0}, model, attr = {0}, node;
+    size_t i;
+    for (i = 0; i < sizeof deep - 1; i++)
+        deep[i] = i % 2 == 0 ? 'd' : '/';
+    mkdir(at("sub"), 0700);
+    make_bytes("ctx.bin", 1);
+    make_bytes("sub/two.bin", 2);
+    make_bytes("three.bin", 3);
+    make_bytes("w.bin", 4);
+    add_epnode(&graph, "a", "x", "a", 1, 1, NULL, "p0", "ctx.bin", 7); /* embed_mode is wrong */
+    add_epnode(&graph, "b", "x", "b", 1, 0, NULL, "p1", "C:\\build\\sub\\two.bin", 20);
+    add_epnode(&graph, "c", "x", "c", 1, 0, NULL, "p2", "/build//three.bin", 17);
+    add_epnode(&graph, "d", "x", "d", 1, 0, NULL, "p3", "gone/three.bin", 14);
+    add_epnode(&graph, "e", "x", "e", 1, 0, NULL, "p4", deep, sizeof deep - 1);
+    add_epnode(&graph, "f", "x", "f", 1, 0, NULL, "p5", "nowhere.bin", 11);
+    node = new_node("EPContext", "com.microsoft", "g", "x", "g");
+    add_attr_str(&node, "onnx_model_filename", "C:\\build/old\\m.onnx", 19);
+    add_attr_str(&node, "ep_cache_context", "", 0);
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "", "x", "h"); /* has a type that is wrong */
+    put_str(&attr, 1, "embed_mode");
+    put_str(&attr, 4, "no");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "", "x", "i", 0, 1, NULL, NULL, NULL, 0);
+    put_outside(&graph, 5, "w", "old/w.bin");
+    add_node(&graph, "Use", "use", "w", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    make_file(at("m.onnx"), model.data, model.size);
+    bytes_free(&model);
+}
+
+/* "name embed_mode context" of every EPContext node that can be read. */
+static const char *contexts_of(const epctx_model *model)
+{
+    static char text[12000];
+    epctx_walk walk;
+    epctx_node_view node;
+    epctx_epnode ep;
+    text[0] = '\0';
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node)) {
+        size_t used = strlen(text);
+        if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+            snprintf(text + used, sizeof text - used, "%.*s %d %.*s; ", (int)ep.name.size,
+                     ep.name.data, (int)ep.embed_mode, (int)ep.ep_cache_context.size,
+                     ep.ep_cache_context.data);
+    }
+    return text;
+}
+
+TEST(repair_of_names_of_files)
+{
+    static uint64_t memory[HUNGRY_BUFFER / 8];
+    static epctx_profile strict;
+    static epctx_error error;
+    const epctx_profile *profiles[3] = {NULL, NULL, NULL};
+    epctx_rule rules[EPCTX_RULE_COUNT];
+    epctx_repair_opts opts = {0};
+    notes all = {0, 0, EPCTX_RULE_COUNT};
+    size_t i, room, done, left;
+    int turn;
+    CHECK_TRUE(make_root());
+    make_misnamed();
+    strict = *epctx_profile_find(epctx_str_of("npu"));
+    strict.required = (1u << EPCTX_EP_ATTR_COUNT) - 1;
+    profiles[1] = epctx_profile_find(epctx_str_of("tensorrt"));
+    profiles[2] = &strict;
+    for (i = 0; i < EPCTX_RULE_COUNT; i++)
+        rules[i] = (epctx_rule)i;
+    for (turn = 0; turn < 4; turn++) {
+        opts.check.profile = profiles[turn % 3];
+        opts.rules = rules;
+        opts.rule_count = turn < 2 ? EPCTX_RULE_COUNT : turn == 2 ? 0 : 1;
+        for (room = 0;;) { /* every allocation fails once */
+            epctx_model model;
+            epctx_status status;
+            size_t missing;
+            CHECK(open_hungry(&model, at("m.onnx"), NULL, memory, room, &error) == EPCTX_OK, "%s",
+                  error.message);
+            status = epctx_repair(&model, &opts, note, &all, &done, &left, &error);
+            missing = model.arena.missing;
+            if (status == EPCTX_OK && turn < 3) {
+                CHECK_HAS(contexts_of(&model), "a 0 ctx.bin; b 0 sub/two.bin; c 0 three.bin; "
+                                               "d 0 three.bin; e 0 d/d/");
+                CHECK_HAS(contexts_of(&model), "f 0 nowhere.bin; ");
+            }
+            epctx_model_close(&model);
+            if (status == EPCTX_OK) break;
+            CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+            CHECK(missing > 0, "a failure without a request");
+            room += missing;
+        }
+        CHECK(turn == 3 || (done > 5 && left > 0), "%zu repaired, %zu left", done, left);
+    }
+    remove(at("sub/two.bin"));
+    rmdir(at("sub"));
+    clear_root();
+    rmdir(root);
+}
+
+/* Initializers that only bodies read come back in the order of the bodies, whatever the addresses
+ * are. */
+TEST(repair_order)
+{
+    bytes graph = {0}, source = {0}, attr = {0}, body = {0}, node, a, b;
+    epctx_repair_opts opts = {0};
+    epctx_model model, before;
+    epctx_tensor_view tensor;
+    epctx_cursor it;
+    char name[16];
+    int i;
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "w%d", i * 7 % 40);
+        add_node(&body, "Relu", "", name, "");
+        add_floats(&source, name, weights, 4);
+    }
+    add_value(&body, GRAPH_OUTPUT, "w0", EPCTX_ONNX_FLOAT, vector);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "if", "x", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_BOOL, NULL);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    a = new_model(&graph);
+    b = new_model(&source);
+    CHECK_INT(epctx_model_open_memory(&before, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_open_memory(&model, a.data, a.size, NULL, NULL), EPCTX_OK);
+    opts.source = &before;
+    opts.check.no_files = true;
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, NULL), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    for (i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "w%d", i * 7 % 40);
+        CHECK_TRUE(epctx_next_tensor(&it, &tensor));
+        CHECK(epctx_str_is(tensor.name, name), "initializer %d is '%.*s', expected '%s'", i,
+              (int)tensor.name.size, tensor.name.data, name);
+    }
+    epctx_model_close(&model);
+    epctx_model_close(&before);
+    bytes_free(&a);
+    bytes_free(&b);
+}
+
+/* Thousands of nodes of one name take memory in proportion. */
+TEST(repair_of_many_names)
+{
+    enum { MANY = 5000 };
+    bytes graph = {0}, data;
+    epctx_repair_opts opts = {0};
+    epctx_rule rule = EPCTX_RULE_DOUBLED_NODE, none = (epctx_rule)EPCTX_RULE_COUNT;
+    epctx_model model;
+    epctx_error error;
+    size_t done, i;
+    for (i = 0; i < MANY; i++)
+        add_node(&graph, "Relu", "same", "x", "");
+    data = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    opts.rules = &none;
+    opts.rule_count = 1;
+    CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_ERR_ARG);
+    opts.rules = &rule;
+    opts.check.no_files = true;
+    CHECK(epctx_repair(&model, &opts, NULL, NULL, &done, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(done, MANY - 1);
+    CHECK(model.arena.used < MANY * 2000u, "%zu bytes for %d names", model.arena.used, MANY);
     epctx_model_close(&model);
     bytes_free(&data);
 }
@@ -1024,13 +1620,23 @@ static void add_function(bytes *model, const char *name, const char *calls)
 /* Something of everything: x -> compiled -> t -> Called -> If -> y, a second compiled node beside
  * them, functions, a sparse and a plain initializer, annotations, metadata, training. */
 static bytes rich_model(const char *x, const char *t, const char *y, const char *source,
-                        int64_t ir_version, bool training)
+                        int64_t ir_version, bool training, size_t fillers)
 {
     bytes graph = {0}, model = {0}, node, info = {0}, algorithm = {0};
     char names[64], side[64];
+    size_t i;
     snprintf(names, sizeof names, "%s,w", t);
     snprintf(side, sizeof side, "%s_side", t);
     put_str(&graph, 2, "rich");
+    for (i = 0; i < fillers; i++) {
+        char filler[32];
+        snprintf(filler, sizeof filler, "%s%zu", i % 2 == 0 ? "in" : "init", i);
+        if (i % 2 == 0)
+            add_value(&graph, GRAPH_INPUT, filler, EPCTX_ONNX_FLOAT, vector);
+        else
+            add_floats(&graph, filler, weights, 4);
+        add_node(&graph, "Relu", filler, filler, "");
+    }
     add_epnode(&graph, "n0", x, t, 1, 1, source, "p0", "payload", 7);
     add_epnode(&graph, "n1", x, side, 0, 1, source, "p1", NULL, 0);
     node = new_node("Called", "mine", "call", names, "u");
@@ -1140,8 +1746,8 @@ static const char *starve(int which, const bytes *a, const bytes *b, bool second
         epctx_model models[2];
         epctx_status status;
         size_t left, missing;
-        if (open_hungry(&models[0], a, memory[0], second ? SIZE_MAX : room) != EPCTX_OK ||
-            open_hungry(&models[1], b, memory[1], second ? room : SIZE_MAX) != EPCTX_OK)
+        if (open_hungry(&models[0], NULL, a, memory[0], second ? SIZE_MAX : room, &error) != EPCTX_OK ||
+            open_hungry(&models[1], NULL, b, memory[1], second ? room : SIZE_MAX, &error) != EPCTX_OK)
             return "a model cannot be opened";
         models[second].arena.missing = 0;
         status = operate(which, &models[0], &models[1], &error);
@@ -1161,29 +1767,34 @@ static const char *starve(int which, const bytes *a, const bytes *b, bool second
     return "it never ends";
 }
 
+/* With more and more names, so that tables grow at every place. */
 TEST(every_allocation_fails)
 {
-    bytes models[6];
     static const struct {
         int which, a, b;
-    } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},        {CONNECT, 0, 3},   {SPLIT_BEHIND, 0, 1},
-                 {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1},    {REPAIR, 4, 5}};
-    size_t i;
-    models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true);
-    models[1] = rich_model("x", "t", "y", "Unknown", 3, false);
-    models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false);
-    models[3] = rich_model("y", "t2", "z", "Unknown", 8, false);
-    models[4] = broken_model();
-    models[5] = source_model();
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const bytes *a = &models[cases[i].a], *b = &models[cases[i].b];
-        const char *problem = starve(cases[i].which, a, b, false);
-        CHECK(problem == NULL, "operation %d: %s", cases[i].which, problem);
-        problem = starve(cases[i].which, a, b, true);
-        CHECK(problem == NULL, "operation %d, second model: %s", cases[i].which, problem);
+    } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},     {CONNECT, 0, 3}, {SPLIT_BEHIND, 0, 1},
+                 {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1}, {REPAIR, 4, 5}};
+    bytes models[6];
+    size_t fillers, i;
+    for (fillers = 0; fillers < 12; fillers += 6) {
+        models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true, fillers);
+        models[1] = rich_model("x", "t", "y", "Unknown", 3, false, fillers / 2);
+        models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false, 11 - fillers);
+        models[3] = rich_model("y", "t2", "z", "Unknown", 8, false, fillers);
+        models[4] = broken_model();
+        models[5] = source_model();
+        for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            const bytes *a = &models[cases[i].a], *b = &models[cases[i].b];
+            const char *problem;
+            if (cases[i].which == REPAIR && fillers > 0) continue;
+            problem = starve(cases[i].which, a, b, false);
+            CHECK(problem == NULL, "operation %d: %s", cases[i].which, problem);
+            problem = starve(cases[i].which, a, b, true);
+            CHECK(problem == NULL, "operation %d, second model: %s", cases[i].which, problem);
+        }
+        for (i = 0; i < 6; i++)
+            bytes_free(&models[i]);
     }
-    for (i = 0; i < 6; i++)
-        bytes_free(&models[i]);
 }
 
 TEST(damaged_models)
@@ -1230,16 +1841,23 @@ int main(int argc, char **argv)
     RUN(merge_the_same_model);
     RUN(merge_refusals);
     RUN(connections);
+    RUN(connection_of_a_passed_input);
     RUN(types_of_connections);
     RUN(merge_names_are_new);
     RUN(merge_of_an_old_model);
     RUN(split);
     RUN(split_refusals);
     RUN(split_hands_the_context_over);
+    RUN(split_at_lists);
     RUN(wrap_refusals);
+    RUN(wrap_in_little_memory);
     RUN(repair_and_undo);
     RUN(repair_by_rule);
     RUN(repair_type_from_reader);
+    RUN(merge_with_files);
+    RUN(repair_of_names_of_files);
+    RUN(repair_order);
+    RUN(repair_of_many_names);
     RUN(allocator_fails);
     RUN(every_allocation_fails);
     RUN(damaged_models);

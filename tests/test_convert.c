@@ -128,6 +128,39 @@ static void tell(const epctx_changes *changes)
     }
 }
 
+/* Every allocation of a conversion fails once and leaves the model as it was; what is wrong, or
+ * NULL. */
+static const char *starve(convert_fn function, const char *from, const epctx_convert_opts *opts)
+{
+    static uint64_t memory[HUNGRY_BUFFER / 8];
+    size_t room = 0, rounds;
+    for (rounds = 0; rounds < 5000; rounds++) {
+        static epctx_error error;
+        epctx_changes changes;
+        epctx_model model;
+        epctx_status status;
+        bytes before = {0}, after = {0};
+        size_t missing;
+        bool same;
+        if (open_hungry(&model, at(from), NULL, memory, SIZE_MAX, &error) != EPCTX_OK) return NULL;
+        before = written(&model);
+        if (room < model.arena.left) model.arena.left = room;
+        status = function(&model, opts, &changes, &error);
+        missing = model.arena.missing;
+        model.arena.left += 4096; /* for writing */
+        if (status != EPCTX_OK) after = written(&model);
+        same = status == EPCTX_OK || bytes_equal(&after, before.data, before.size);
+        bytes_free(&before);
+        bytes_free(&after);
+        epctx_model_close(&model);
+        if (!same) return "a failure left an edit";
+        if (status != EPCTX_ERR_NOMEM) return NULL;
+        if (missing == 0) return "a failure without a request";
+        room += missing;
+    }
+    return "it never ends";
+}
+
 /* Converts one file into another. */
 static epctx_status convert(convert_fn function, const char *from, const char *to,
                             const epctx_convert_opts *opts, const epctx_io *io, epctx_error *error)
@@ -138,9 +171,18 @@ static epctx_status convert(convert_fn function, const char *from, const char *t
     epctx_model model;
     epctx_status status;
     bytes before, after;
+    char path[400];
     open.io = io;
     if (opts != NULL) own = *opts;
-    own.output_path = at(to);
+    snprintf(path, sizeof path, "%s", at(to)); /* at() is called often here */
+    own.output_path = path;
+    if (io == NULL) {
+        const char *problem = starve(function, from, &own);
+        if (problem != NULL) {
+            printf("starved: %s\n", problem);
+            return EPCTX_STATUS_COUNT;
+        }
+    }
     status = epctx_model_open_file(&model, at(from), &open, error);
     if (status != EPCTX_OK) return status;
     before = written(&model);
@@ -290,7 +332,10 @@ TEST(names_of_binaries)
         {"FooExecutionProvider", NULL, "net_foo.bin"},
         {"My/EP", NULL, "net_my_ep.bin"},
         {"My", "{stem}-{node}.ctx", "net_ctx-n_1_.ctx"},
-        {"My", "{model}{file}{what}", "netnet_ctx.onnx{what}"},
+        {"My", "{model}{file}{", "netnet_ctx.onnx{"},
+        {"My", "*.bin", "*.bin"},
+        {"My", "{model}{what}", NULL},
+        {"My", "folder/", NULL},
         {"My", "a..b.bin", "a..b.bin"},
         {"My", "../evil.bin", NULL},
         {"My", "/evil.bin", NULL},
@@ -356,6 +401,7 @@ TEST(profiles_forbid)
         {epctx_extract, NULL, {{"a", 1, 1, "telum", "text"}}, "embedded contexts only"},
         {epctx_extract, NULL, {{"a", 1, 1, "X", NULL}}, "compile the model again"},
         {epctx_extract, NULL, {{"a", 1, 1, "X", ""}}, "compile the model again"},
+        {epctx_embed, NULL, {{"a", 1, 2, "X", "a.bin"}}, "embed_mode"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_convert_opts opts = {0};
@@ -772,27 +818,32 @@ TEST(group_spares_its_sources)
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
 
-typedef enum flaky_kind { EMBED, EXTRACT, EXTRACT_OVER, EXTERNAL, KINDS } flaky_kind;
+typedef enum flaky_kind { EMBED, EXTRACT, EXTRACT_OVER, EXTRACT_BACKUP, EXTERNAL, KINDS } flaky_kind;
 
 static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error)
 {
     static const convert_fn functions[KINDS] = {epctx_embed, epctx_extract, epctx_extract,
-                                                epctx_init_external};
+                                                epctx_extract, epctx_init_external};
     epctx_convert_opts opts = {0};
     epctx_open_opts open = {0};
     epctx_changes changes;
+    epctx_write_opts write = {0};
+    epctx_overwrite overwrite = EPCTX_OVERWRITE_FAIL;
     epctx_model model;
     epctx_status status;
+    char backup[400];
+    if (kind == EXTRACT_OVER) overwrite = EPCTX_OVERWRITE_REPLACE;
+    if (kind == EXTRACT_BACKUP) write.overwrite = overwrite = EPCTX_OVERWRITE_BACKUP;
+    write.backup = backup;
+    write.backup_capacity = sizeof backup;
     open.io = io;
     opts.output_path = at("m.onnx");
     status = epctx_model_open_file(&model, at("m.onnx"), &open, error);
     if (status != EPCTX_OK) return status;
     status = functions[kind](&model, &opts, &changes, error);
     if (status == EPCTX_OK)
-        status = epctx_write_group(&model, at("m.onnx"), NULL, changes.files, changes.file_count,
-                                   kind == EXTRACT_OVER ? EPCTX_OVERWRITE_REPLACE
-                                                        : EPCTX_OVERWRITE_FAIL,
-                                   error);
+        status = epctx_write_group(&model, at("m.onnx"), &write, changes.files, changes.file_count,
+                                   overwrite, error);
     epctx_model_close(&model);
     return status;
 }
@@ -1007,6 +1058,690 @@ TEST(out_of_memory)
         }
         CHECK(n < 5000, "function %zu never succeeds", f);
     }
+}
+
+/* Edges of the conversions of contexts. */
+TEST(contexts_at_the_edge)
+{
+    static const part all_name[] = {{"a", 1, 1, "OpenVINOExecutionProvider", "one"},
+                                    {"b", 1, 1, "OpenVINOExecutionProvider", "two"},
+                                    {"c", 0, 1, "OpenVINOExecutionProvider", NULL}};
+    static const part lone[] = {{"a", 1, 1, "X", "one"},
+                                {"b", 0, 1, "OpenVINOExecutionProvider", NULL}};
+    static const part mixed[] = {{"a", 1, 1, "X", "one"}, {"b", 1, 1, "X", "two"},
+                                 {"c", 0, 1, "X", NULL}, {"d", 0, -1, "X", NULL},
+                                 {"e", 0, 0, "X", NULL}};
+    static const part engine[] = {{"a", 1, 0, "TensorrtExecutionProvider", "a.engine"}};
+    static const part huge[] = {{"a", 1, 0, "X", "a.bin"}, {"b", 1, 0, "X", "b.bin"}};
+    static char long_path[EPCTX_PATH_MAX + 10];
+    static epctx_profile own;
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    bytes data, second = {0};
+    clear_root();
+    make_parts(all_name, 3);
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error),
+              EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "1 nodes do not tell which of several it is");
+    make_parts(lone, 2);
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 0/1/- ");
+    clear_root();
+    make_parts(mixed, 5);
+    opts.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
+    CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/1/two 0/1/- 0/1/- 0/0/- ");
+    CHECK_INT(convert(epctx_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
+    opts.node = NULL;
+    own = *epctx_profile_find(epctx_str_of("npu"));
+    own.traits |= EPCTX_SECONDARY_CONTEXT;
+    opts.profile = &own;
+    CHECK_INT(convert(epctx_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
+    opts.profile = NULL;
+    clear_root();
+    make_parts(engine, 1);
+    make_text("a.engine", "engine");
+    CHECK_INT(convert(epctx_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    data = read_file("m.onnx");
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_embed(&model, NULL, NULL, NULL), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_init_external(&model, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "say where it will be written");
+    epctx_model_close(&model);
+    put_child(&data, 7, &second);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    epctx_model_close(&model);
+    bytes_free(&data);
+    /* Numbers make a name too long. */
+    make_parts(mixed, 2);
+    memset(long_path, 'p', sizeof long_path);
+    strcpy(long_path + EPCTX_PATH_MAX - 1 - 7, ".onnx");
+    opts.output_path = long_path;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer");
+    epctx_model_close(&model);
+    opts.output_path = NULL;
+    if (sizeof(size_t) > 4) {
+        make_parts(huge, 2);
+        make_text("a.bin", "a");
+        make_text("b.bin", "b");
+        CHECK_INT(truncate(at("a.bin"), INT64_C(0x70000000)), 0);
+        CHECK_INT(truncate(at("b.bin"), INT64_C(0x60000000)), 0);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+        CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_HAS(error.message, "keep contexts in files");
+        CHECK_INT(truncate(at("a.bin"), INT64_C(0x80000000)), 0);
+        epctx_model_close(&model);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+        CHECK_INT(epctx_embed(&model, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+        CHECK_HAS(error.message, "keep the binary");
+        epctx_model_close(&model);
+    }
+    clear_root();
+}
+
+/* Edges of the conversions of weights: odd storage, odd options. */
+TEST(weights_at_the_edge)
+{
+    static const float data[4] = {1, 2, 3, 4};
+    bytes graph = {0}, model, tensor = {0}, sparse = {0}, body = {0}, attr = {0}, node, pair = {0};
+    epctx_convert_opts opts = {0};
+    epctx_error error;
+    clear_root();
+    node = new_node("Loop", "", "loop", "w", "z");
+    add_node(&body, "Relu", "inner", "w", "");
+    put_str(&attr, 1, "bodies");
+    put_child(&attr, 11, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPHS);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    put_int(&tensor, 1, 2);
+    put_int(&tensor, 2, 22); /* int4 in a typed field */
+    put_int(&tensor, 5, 0x21);
+    put_str(&tensor, 8, "four");
+    put_child(&graph, 5, &tensor);
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, 13); /* uint64, and fields behind the data */
+    put_str(&tensor, 8, "wide");
+    put_int(&tensor, 11, 7);
+    put_str(&tensor, 12, "doc");
+    put_str(&pair, 1, "key");
+    put_child(&tensor, 16, &pair);
+    put_child(&graph, 5, &tensor);
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, 11); /* double */
+    put_str(&tensor, 8, "double");
+    put_data(&tensor, 10, data, 8);
+    put_child(&graph, 5, &tensor);
+    put_int(&tensor, 2, 22);
+    put_int(&tensor, 1, 2);
+    put_data(&tensor, 9, "!", 1);
+    put_str(&tensor, 8, "raw4");
+    put_child(&graph, 5, &tensor);
+    add_floats(&graph, "w", data, 4);
+    put_str(&tensor, 8, "sparse");
+    put_child(&sparse, 1, &tensor);
+    put_child(&graph, 15, &sparse);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK(convert(epctx_init_external, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "skipped four: its data is in fields of a packed type that cannot be moved; "
+                    "external wide; external double; external raw4; external w; "
+                    "skipped sparse: sparse initializers stay in the model; ");
+    CHECK(convert(epctx_init_inline, "o.onnx", "i.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(told, "inlined wide; inlined double; inlined raw4; inlined w; ");
+    opts.alignment = UINT64_C(1) << 31;
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
+    opts.alignment = 0;
+    opts.name = "{node}";
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "none of {stem} {model} {file}");
+    opts.name = "p.onnx";
+    CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error),
+              EPCTX_ERR_PATH);
+    /* Strings in a file: nobody can read them. */
+    put_int(&tensor, 2, EPCTX_ONNX_STRING);
+    put_str(&tensor, 8, "text");
+    put_str(&pair, 1, "location");
+    put_str(&pair, 2, "text.bin");
+    put_child(&tensor, 13, &pair);
+    put_int(&tensor, 14, 1);
+    put_child(&graph, 5, &tensor);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    make_text("text.bin", "words");
+    bytes_free(&model);
+    CHECK_INT(convert(epctx_init_inline, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "strings cannot be in a file");
+}
+
+/* A file that the model is read from, under whatever name, is not written over. */
+TEST(groups_spare_what_is_open)
+{
+    static const uint8_t other[1] = {9};
+    static const char *const names[] = {"w.bin", "m.onnx", "out.onnx", "f.bin"};
+    epctx_span span = {other, 1};
+    epctx_output_file file;
+    epctx_changes changes;
+    epctx_model model;
+    epctx_error error;
+    bytes graph = {0}, data;
+    char path[400], out[400];
+    clear_root();
+    add_node(&graph, "Use", "use", "w", "y");
+    add_external(&graph, "w", 4, "w.bin", "0", "16");
+    data = new_model(&graph);
+    make_file("m.onnx", data.data, data.size);
+    make_file("out.onnx", data.data, data.size);
+    make_file("w.bin", "0123456789abcdef", 16);
+    make_text("f.bin", "f");
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_init_inline(&model, NULL, &changes, &error), EPCTX_OK);
+    snprintf(out, sizeof out, "%s", at("out.onnx"));
+    memset(&file, 0, sizeof file);
+    file.path = path;
+    file.parts = &span;
+    file.part_count = 1;
+    file.size = 1;
+    for (size_t i = 0; i < 4; i++) {
+        epctx_status status;
+        snprintf(path, sizeof path, "%s", at(names[i]));
+        status = epctx_check_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        CHECK(status == (i < 3 ? EPCTX_ERR_PATH : EPCTX_OK), "%s: %s", names[i], error.message);
+        if (i < 3) CHECK_HAS(error.message, "belongs to the model");
+    }
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_check_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+              EPCTX_OK);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+/* Every file that an external node names is there. */
+static bool names_hold(const char *const *models, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char nodes[1000], *one;
+        snprintf(nodes, sizeof nodes, "%s", nodes_of(models[i]));
+        for (one = strtok(nodes, " "); one != NULL; one = strtok(NULL, " "))
+            if (strncmp(one, "1/0/", 4) == 0 && access(at(one + 4), F_OK) != 0) return false;
+    }
+    return true;
+}
+
+/* From some call on everything fails: what cannot be taken back still loads. */
+TEST(mv_broken_disk)
+{
+    for (int links = 0; links < 2; links++) {
+        int n;
+        for (n = 1; n < 300; n++) {
+            flaky io_state = {0};
+            epctx_io io;
+            epctx_error error;
+            epctx_status status;
+            io_state.no_links = links == 1;
+            io = flaky_io(&io_state);
+            mv_setup();
+            io_state.fail_at = n;
+            io_state.stays = true;
+            status = mv("b.bin", "c.bin", &io, false, NULL, &error);
+            CHECK(io_state.opens == 0 && io_state.maps == 0, "call %d: %d files, %d mappings", n,
+                  io_state.opens, io_state.maps);
+            CHECK(names_hold(mv_models, 3), "call %d: a model names a file that is gone: %s", n,
+                  listing());
+            if (status == EPCTX_OK) break;
+        }
+        CHECK(n > 10 && n < 300, "%d calls", n);
+    }
+}
+
+static void mv_heard(void *user, const char *model, size_t nodes)
+{
+    *(size_t *)user += nodes + strlen(model);
+}
+
+/* Names without a folder, a target in "/", a model that is broken in its nodes. */
+TEST(mv_in_this_folder)
+{
+    const char *models[] = {"m.onnx", "n.onnx", "odd.onnx"};
+    bytes graph = {0}, data, node;
+    epctx_move_opts opts = {0};
+    epctx_error error;
+    char before[400];
+    size_t heard = 0;
+    mv_setup();
+    node = new_node("EPContext", "elsewhere", "a", "x", "y");
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "b", "x", "z");
+    add_attr_int(&node, "embed_mode", 7);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "c", "x", "u", 1, 0, "X", "p", "../up.bin", 9);
+    add_epnode(&graph, "d", "x", "v", 1, 0, "X", "p", "gone.bin", 8);
+    add_epnode(&graph, "e", "x", "w", 1, 0, "X", "p", "m.onnx", 6);
+    data = new_model(&graph);
+    make_file("odd.onnx", data.data, data.size);
+    bytes_free(&data);
+    CHECK_TRUE(getcwd(before, sizeof before) != NULL && chdir(root) == 0);
+    opts.dry_run = true;
+    CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, NULL, NULL, &error),
+              EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "outside of the model's folder");
+    CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, NULL, NULL, &error),
+              EPCTX_ERR_PATH);
+    opts.dry_run = false;
+    CHECK_INT(epctx_move_binary("b.bin", "c.bin", models, 3, NULL, mv_heard, &heard, NULL, NULL),
+              EPCTX_OK);
+    CHECK_UINT(heard, 3 + 2 * strlen("m.onnx"));
+    CHECK_INT(chdir(before), 0);
+    CHECK_STR(nodes_of("m.onnx"), "1/0/c.bin ");
+}
+
+/* -- corners -- */
+
+/* A name from what the node has, and what EPs refuse. */
+TEST(names_of_nodes)
+{
+    static char longest[EPCTX_PATH_MAX + 10];
+    static const struct {
+        const char *profile, *node, *partition, *source, *name, *want;
+    } cases[] = {
+        {"migraphx", "node", "part.1..x", "s", NULL, "part.1._x.mxr"},
+        {"migraphx", ".node", NULL, "s", NULL, "_node.mxr"},
+        {"migraphx", "", NULL, "s", NULL, "context.mxr"},
+        {"generic", "n", "p", "SomethingQuiteLongWithoutIt", NULL,
+         "o_somethingquitelongwithoutit.bin"},
+        {"generic", "n", "p", "", NULL, "o_ctx.bin"},
+        {"qnn_plugin", "n", "p", "QNN", "a.b.bin", "a.b.bin"},
+        {"qnn_plugin", "n", "p", "QNN", "a..b.bin", "!refuses '..'"},
+        {"generic", "n", "p", "s", "folder/", "!is a folder"},
+        {"generic", "n", "p", "s", "{nothing}", "!none of {stem} {model} {file} {node}"},
+        {"generic", "n", "p", "s", longest, "!too long"},
+        {"generic", "n", "p", "s", longest + 20, "!a path is longer"},
+    };
+    memset(longest, 'n', sizeof longest - 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_convert_opts opts = {0};
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, model;
+        char want[100];
+        clear_root();
+        add_epnode(&graph, cases[i].node, "x", "y", 1, 1, cases[i].source, cases[i].partition, "c",
+                   1);
+        model = new_model(&graph);
+        make_file("m.onnx", model.data, model.size);
+        bytes_free(&model);
+        opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
+        opts.name = cases[i].name;
+        status = convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
+        if (cases[i].want[0] == '!') {
+            CHECK(status != EPCTX_OK, "case %zu was taken", i);
+            CHECK_HAS(error.message, cases[i].want + 1);
+            continue;
+        }
+        CHECK(status == EPCTX_OK, "case %zu: %s", i, error.message);
+        snprintf(want, sizeof want, "1/0/%s ", cases[i].want);
+        CHECK_STR(nodes_of("o.onnx"), want);
+    }
+}
+
+/* The name of a model is used as it is, however long. */
+TEST(long_names_of_models)
+{
+    static const part one = {"a", 1, 1, "My", "bytes"};
+    epctx_error error;
+    char name[300], want[300];
+    clear_root();
+    memset(name, 'm', 230);
+    strcpy(name + 230, "\x01.onnx");
+    make_parts(&one, 1);
+    CHECK(convert(epctx_extract, "m.onnx", name, NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    snprintf(want, sizeof want, "1/0/%.231s_my.bin ", name);
+    CHECK_STR(nodes_of(name), want);
+}
+
+/* What a conversion leaves alone, and why. */
+TEST(left_alone)
+{
+    static const part parts[] = {{"a", 1, 0, "X", "m.bin"}, {"b", 0, 0, "X", NULL},
+                                 {"c", 0, 0, "X", "m.bin"}, {"d", 1, 1, "X", "m"}};
+    static const struct {
+        const char *node, *want;
+    } cases[] = {{"b", "skipped b: is secondary: the context is in its primary node; "},
+                 {"c", "skipped c: is secondary: its EP does not read this context; "},
+                 {"d", "skipped d: is embedded already; "},
+                 {"dlc", "skipped dlc: wraps a DLC, not a context; "}};
+    bytes graph = {0}, model, node;
+    epctx_error error;
+    clear_root();
+    make_text("m.bin", "context");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_convert_opts opts = {0};
+        opts.node = cases[i].node;
+        make_parts(parts, 4);
+        if (i == 3) {
+            node = new_node("EPContext", "com.microsoft", "dlc", "x", "y");
+            add_attr_str(&node, "ep_dlc_context", "m.dlc", 5);
+            put_child(&graph, 1, &node);
+            node = new_node("EPContext", "elsewhere", "other", "x", "z");
+            put_child(&graph, 1, &node);
+            model = new_model(&graph);
+            make_file("m.onnx", model.data, model.size);
+            bytes_free(&model);
+        }
+        CHECK(convert(epctx_embed, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
+              error.message);
+        CHECK_STR(told, cases[i].want);
+        remove(at("o.onnx"));
+    }
+    CHECK_STR(epctx_change_name(EPCTX_CHANGE_COUNT), "unknown");
+    make_text("m.onnx", "");
+    make_parts(parts, 1);
+    CHECK_INT(convert(epctx_embed, "m.onnx", "o.onnx", NULL, NULL, &error), EPCTX_OK);
+    graph.size = 0;
+    add_node(&graph, "Relu", "n", "x", "y");
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK_INT(convert(epctx_embed, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_ERR_NO_NODES);
+    CHECK_HAS(error.message, "compile the model first");
+}
+
+/* Contexts of one XXH64 hash: x1 and x2 of a lane are chosen so that its state is the same after
+ * both. */
+static void forge(uint64_t block[8], uint64_t choice)
+{
+    const uint64_t p1 = UINT64_C(0x9E3779B185EBCA87), p2 = UINT64_C(0xC2B2AE3D27D4EB4F);
+    uint64_t inverse = p2, first, wanted;
+    int i;
+    for (i = 0; i < 6; i++)
+        inverse *= 2 - p2 * inverse;
+    memset(block, 0, 8 * sizeof *block);
+    wanted = p1 + p2;
+    wanted = (wanted << 31 | wanted >> 33) * p1;
+    first = p1 + p2 + choice * p2;
+    first = (first << 31 | first >> 33) * p1;
+    block[0] = choice;
+    block[4] = (wanted - first) * inverse;
+}
+
+TEST(forged_hashes_are_no_equals)
+{
+    enum { FORGED = 20 };
+    static uint64_t blocks[FORGED + 1][8];
+    bytes graph = {0}, model;
+    epctx_error error;
+    uint64_t hash = 0;
+    char name[16];
+    clear_root();
+    for (size_t i = 0; i <= FORGED; i++) {
+        forge(blocks[i], i % FORGED);
+        for (size_t k = 0; k < 8; k++) { /* the hash reads little-endian numbers */
+            uint64_t value = blocks[i][k];
+            for (size_t b = 0; b < 8; b++)
+                ((uint8_t *)&blocks[i][k])[b] = (uint8_t)(value >> 8 * b);
+        }
+        if (i == 0) hash = epctx_hash(blocks[0], sizeof blocks[0], 0);
+        CHECK(epctx_hash(blocks[i], sizeof blocks[i], 0) == hash, "block %zu is not forged", i);
+        snprintf(name, sizeof name, "n%zu", i);
+        add_epnode(&graph, name, "x", "y", 1, 1, "My", name, blocks[i], sizeof blocks[i]);
+    }
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    bytes_free(&model);
+    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    for (size_t i = 0; i < FORGED; i++) {
+        bytes got;
+        snprintf(name, sizeof name, i == 0 ? "o_my.bin" : "o_my_%zu.bin", i);
+        got = read_file(name);
+        CHECK(bytes_equal(&got, blocks[i], sizeof blocks[i]), "%s has other bytes", name);
+        bytes_free(&got);
+    }
+}
+
+/* Where the weights of the source are, and what cannot be referred to. */
+TEST(weightless_sources)
+{
+    static const float data[2] = {1, 2};
+    static const struct {
+        int source; /* 0: raw, 1: in a file, 2: typed, 3: none, 4: other shape, 5: empty */
+        const char *want;
+    } cases[] = {{0, "external w; source n; "},
+                 {1, "external w; source n; "},
+                 {2, "skipped w: the source model stores it in typed fields"},
+                 {3, "!found none: it is another model"},
+                 {4, "!another tensor of this name"},
+                 {5, "skipped w: has no bytes"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_convert_opts opts = {0};
+        bytes graph = {0}, source = {0}, model, tensor = {0};
+        epctx_error error;
+        size_t k;
+        clear_root();
+        make_file("w.bin", data, sizeof data);
+        add_epnode(&graph, "n", "x,w", "y", 1, 1, "MyEP", "n", "ctx", 3);
+        add_epnode(&graph, "m", "x", "z", 1, 1, "MyEP", "n", "ctx", 3);
+        add_floats(&graph, "w", data, cases[i].source == 5 ? 0 : 2);
+        add_node(&source, "Op", "op", "x,w", "y");
+        put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+        put_str(&tensor, 8, "w");
+        switch (cases[i].source) {
+        case 0:
+            add_floats(&source, "w", data, 2);
+            break;
+        case 1:
+            add_external(&source, "w", 2, "w.bin", "0", "8");
+            break;
+        case 2:
+            put_int(&tensor, 1, 2);
+            for (k = 0; k < 2; k++)
+                put_float(&tensor, 4, data[k]);
+            put_child(&source, 5, &tensor);
+            break;
+        case 4:
+            put_int(&tensor, 1, 1);
+            put_int(&tensor, 1, 2);
+            put_data(&tensor, 9, data, sizeof data);
+            put_child(&source, 5, &tensor);
+            break;
+        case 5:
+            add_floats(&source, "w", data, 0);
+            break;
+        default:
+            break;
+        }
+        bytes_free(&tensor);
+        model = new_model(&graph);
+        make_file("m.onnx", model.data, model.size);
+        bytes_free(&model);
+        model = new_model(&source);
+        make_file("s.onnx", model.data, model.size);
+        bytes_free(&model);
+        opts.source = "s.onnx";
+        if (cases[i].want[0] == '!') {
+            CHECK_INT(convert(epctx_weightless, "m.onnx", "o.onnx", &opts, NULL, &error),
+                      EPCTX_ERR_VERSION);
+            CHECK_HAS(error.message, cases[i].want + 1);
+        } else {
+            CHECK(convert(epctx_weightless, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK,
+                  "%s", error.message);
+            CHECK_HAS(told, cases[i].want);
+        }
+        opts.source = "gone.onnx";
+        CHECK_INT(convert(epctx_weightless, "m.onnx", "p.onnx", &opts, NULL, &error),
+                  EPCTX_ERR_NOT_FOUND);
+    }
+}
+
+/* Prune with tables that grow at every place: fillers are read names. */
+TEST(prune_in_little_memory)
+{
+    static const float data[2] = {1, 2};
+    for (size_t fillers = 0; fillers < 24; fillers++) {
+        bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0}, note = {0};
+        bytes sparse = {0}, values = {0};
+        epctx_error error;
+        char name[16];
+        clear_root();
+        for (size_t i = 0; i < fillers; i++) {
+            snprintf(name, sizeof name, "f%zu", i);
+            add_node(&graph, "Op", "", name, "");
+        }
+        add_floats(&graph, "free", data, 2);
+        put_str(&values, 8, "idle");
+        put_child(&sparse, 1, &values);
+        put_child(&graph, 15, &sparse);
+        put_str(&note, 1, "x");
+        for (size_t i = 0; i < 3; i++) {
+            snprintf(name, sizeof name, "s%zu", i);
+            put_str(&pair, 1, "SCALE_TENSOR");
+            put_str(&pair, 2, name);
+            put_child(&note, 2, &pair);
+        }
+        put_child(&graph, 14, &note);
+        model = new_model(&graph);
+        add_node(&algorithm, "Op", "step", "in_algorithm", "new");
+        put_child(&training, 1, &algorithm);
+        add_node(&algorithm, "Op", "step", "in_algorithm2", "new");
+        put_child(&training, 2, &algorithm);
+        for (uint32_t field = 3; field < 5; field++) {
+            snprintf(name, sizeof name, "b%u", (unsigned)field);
+            put_str(&pair, 1, name);
+            snprintf(name, sizeof name, "c%u", (unsigned)field);
+            put_str(&pair, 2, name);
+            put_child(&training, field, &pair);
+        }
+        put_child(&model, 20, &training);
+        make_file("m.onnx", model.data, model.size);
+        bytes_free(&model);
+        CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+              error.message);
+        CHECK_STR(told, "pruned free; pruned idle; ");
+    }
+}
+
+/* Files of a group that are given by hand. */
+TEST(groups_by_hand)
+{
+    static const part parts[] = {{"a", 1, 1, "X", "context"}};
+    static const uint8_t bytes_there[4] = {1, 0, 0, 2};
+    epctx_span spans[3] = {{bytes_there, 1}, {NULL, 2}, {bytes_there + 3, 1}};
+    epctx_output_file file;
+    epctx_write_opts write = {0};
+    epctx_model model;
+    epctx_error error;
+    char path[400], out[400], backup[400] = "x";
+    size_t room;
+    clear_root();
+    make_parts(parts, 1);
+    snprintf(path, sizeof path, "%s", at("f.bin"));
+    snprintf(out, sizeof out, "%s", at("m.onnx"));
+    memset(&file, 0, sizeof file);
+    file.path = path;
+    file.name = "f.bin";
+    file.parts = spans;
+    file.part_count = 3;
+    file.size = 4;
+    CHECK_INT(epctx_model_open_file(&model, out, NULL, &error), EPCTX_OK);
+    write.overwrite = EPCTX_OVERWRITE_BACKUP;
+    write.backup = backup;
+    write.backup_capacity = sizeof backup;
+    for (int turn = 0; turn < 5; turn++) {
+        /* absent, equal, other zeros, parts of another sum, too small a place for the backup */
+        if (turn == 2) make_file("f.bin", "\1\0\1\2", 4);
+        if (turn == 3) file.part_count = 2;
+        if (turn == 4) write.backup_capacity = 3;
+        CHECK_INT(epctx_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+                  turn == 4 ? EPCTX_ERR_LIMIT : EPCTX_OK);
+        CHECK_INT(file.kept, turn == 1 || turn == 4 ? 1 : 0);
+        if (turn == 3) {
+            bytes got = read_file("f.bin");
+            CHECK_UINT(got.size, 3);
+            bytes_free(&got);
+            file.size = 3;
+        }
+        if (turn < 4) CHECK_HAS(backup, "m.onnx~");
+    }
+    write.backup_capacity = 0;
+    CHECK_INT(epctx_write_group(&model, out, &write, &file, 1, EPCTX_OVERWRITE_REPLACE, &error),
+              EPCTX_OK);
+    epctx_model_close(&model);
+    for (room = 0;;) { /* every allocation fails once */
+        static uint64_t memory[HUNGRY_BUFFER / 8];
+        epctx_status status;
+        size_t missing;
+        CHECK_INT(open_hungry(&model, out, NULL, memory, room, &error), EPCTX_OK);
+        status = epctx_write_group(&model, out, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE, &error);
+        missing = model.arena.missing;
+        epctx_model_close(&model);
+        if (status == EPCTX_OK) break;
+        CHECK(status == EPCTX_ERR_NOMEM, "%s", error.message);
+        room += missing;
+    }
+    CHECK(room > 1000, "the members need no memory");
+}
+
+/* Names that the EP of a node would not take. */
+TEST(mv_asks_the_ep)
+{
+    static const struct {
+        const char *profile, *source, *from, *to, *text; /* text NULL: done */
+    } cases[] = {
+        {NULL, "OpenVINOExecutionProvider", "a.xml", "b.xml", "OpenVINO IR"},
+        {NULL, "OpenVINOExecutionProvider", "a.bin", "b.bin", NULL},
+        {NULL, "TensorrtExecutionProvider", "a.stripped.engine", "b.engine", ".stripped.engine"},
+        {NULL, "TensorrtExecutionProvider", "a.engine", "b.engine", NULL},
+        {"qnn_plugin", "QNN", "a.bin", "a..b.bin", "refuses '..'"},
+        {NULL, "QNN", "a.bin", "a..b.bin", NULL},
+        {NULL, "QNN", "a.bin", "sub/", "is a folder"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        part p = {"n", 1, 0, NULL, NULL};
+        epctx_move_opts opts = {0};
+        counting memory = {0, 0, 0};
+        epctx_allocator allocator = counting_allocator(&memory);
+        epctx_error error;
+        epctx_status status = EPCTX_ERR_NOMEM;
+        char path[400];
+        const char *model = path; /* at() is called often here */
+        clear_root();
+        mkdir(at("sub"), 0700);
+        make_text(cases[i].from, "bytes");
+        p.source = cases[i].source;
+        p.cache = cases[i].from;
+        make_parts(&p, 1);
+        if (cases[i].profile != NULL)
+            opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
+        opts.allocator = &allocator;
+        snprintf(path, sizeof path, "%s", at("m.onnx"));
+        for (memory.fail_at = 1; status == EPCTX_ERR_NOMEM && memory.fail_at < 500;
+             memory.fail_at++) {
+            memory.calls = 0;
+            status = epctx_move_binary(at(cases[i].from), at(cases[i].to), &model, 1, &opts, NULL,
+                                       NULL, NULL, &error);
+            CHECK(memory.alive == 0, "memory leaks");
+        }
+        if (cases[i].text == NULL) {
+            CHECK(status == EPCTX_OK, "%s", error.message);
+        } else {
+            CHECK(status != EPCTX_OK, "case %zu was taken", i);
+            CHECK_HAS(error.message, cases[i].text);
+        }
+        rmdir(at("sub"));
+    }
+    CHECK_INT(epctx_move_binary(at("gone"), at("x"), NULL, 0, NULL, NULL, NULL, NULL, NULL),
+              EPCTX_ERR_NOT_FOUND);
 }
 
 #if defined(__linux__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
@@ -1226,6 +1961,19 @@ int main(int argc, char **argv)
     RUN(mv_refuses);
     RUN(mv_again_completes);
     RUN(mv_failing_io);
+    RUN(names_of_nodes);
+    RUN(long_names_of_models);
+    RUN(left_alone);
+    RUN(forged_hashes_are_no_equals);
+    RUN(weightless_sources);
+    RUN(prune_in_little_memory);
+    RUN(groups_by_hand);
+    RUN(mv_asks_the_ep);
+    RUN(contexts_at_the_edge);
+    RUN(weights_at_the_edge);
+    RUN(groups_spare_what_is_open);
+    RUN(mv_broken_disk);
+    RUN(mv_in_this_folder);
     RUN(out_of_memory);
     RUN(genuine_models);
     RUN(gigabyte_in_constant_memory);

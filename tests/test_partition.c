@@ -336,6 +336,69 @@ TEST(not_sorted)
     epctx_arena_free(&arena);
 }
 
+/* Types come from wherever the graph has them, omitted outputs are none, and what has more nodes
+ * than can be numbered is refused before anything is read. */
+TEST(types_of_boundaries)
+{
+    epctx_str known[4] = {{"x", 1}, {"a", 1}, {"b", 1}, {NULL, 0}};
+    epctx_value values[32], ends[2];
+    epctx_node nodes[2];
+    epctx_str outputs[2][2];
+    epctx_graph graph;
+    epctx_partition *parts;
+    epctx_error error;
+    uint8_t take[2] = {1, 0};
+    char texts[32][8];
+    size_t count, size, i;
+    epctx_status status = EPCTX_ERR_NOMEM;
+    memset(values, 0, sizeof values);
+    memset(ends, 0, sizeof ends);
+    memset(nodes, 0, sizeof nodes);
+    memset(&graph, 0, sizeof graph);
+    for (i = 0; i < 32; i++) {
+        snprintf(texts[i], sizeof texts[i], "v%zu", i);
+        values[i].name = i == 0 ? known[1] : epctx_str_of(texts[i]);
+        values[i].elem_type = EPCTX_ONNX_INT8;
+    }
+    ends[0].name = known[0];
+    ends[1].name = known[2];
+    for (i = 0; i < 2; i++) {
+        outputs[i][0] = known[3]; /* omitted */
+        outputs[i][1] = known[i + 1];
+        nodes[i].inputs = &known[i];
+        nodes[i].input_count = 1;
+        nodes[i].outputs = outputs[i];
+        nodes[i].output_count = 2;
+    }
+    graph.nodes = nodes;
+    graph.node_count = 2;
+    graph.inputs = &ends[0];
+    graph.input_count = 1;
+    graph.outputs = &ends[1];
+    graph.output_count = 1;
+    graph.values = values;
+    graph.value_count = 32;
+    for (size = 0; status == EPCTX_ERR_NOMEM; size += 16) { /* every allocation fails once */
+        static uint8_t space[1 << 16];
+        epctx_arena arena;
+        CHECK_TRUE(size <= sizeof space);
+        epctx_arena_init_fixed(&arena, space, size);
+        status = epctx_partition_graph(&graph, take, &arena, &parts, &count, &error);
+    }
+    CHECK_INT(status, EPCTX_OK);
+    CHECK_UINT(count, 1);
+    CHECK_UINT(parts[0].graph.output_count, 1);
+    CHECK_INT(parts[0].graph.outputs[0].elem_type, EPCTX_ONNX_INT8);
+    graph.node_count = UINT32_MAX;
+    {
+        epctx_arena arena;
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error),
+                  EPCTX_ERR_LIMIT);
+        epctx_arena_free(&arena);
+    }
+}
+
 TEST(allocator_fails)
 {
     static plain p;
@@ -539,6 +602,7 @@ int main(int argc, char **argv)
     RUN(capture_of_later);
     RUN(many_constants);
     RUN(constants_times_partitions);
+    RUN(types_of_boundaries);
     RUN(allocator_fails);
     return test_end();
 }

@@ -398,6 +398,87 @@ static void count_free(void *user, void *memory)
     free(memory);
 }
 
+/* Every fetch of a run fails once: nothing changes, and the same call again goes well. */
+TEST(every_fetch_fails)
+{
+    enum { SIZE = 100000, COUNT = 14 };
+    static uint8_t section[COUNT * SIZE + COUNT * 4096], data[SIZE];
+    static store s;
+    int fails, i;
+    bool failed = true;
+    s.data = section;
+    for (fails = 0; failed; fails++) {
+        epctx_weights_opts opts;
+        epctx_weights weights;
+        epctx_weight got;
+        epctx_error error;
+        memset(&opts, 0, sizeof opts);
+        memset(data, 0, sizeof data);
+        opts.fetch_fn = fetch;
+        opts.user = &s;
+        failed = false;
+        s.fails_after = fails;
+        CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_OK);
+        for (i = 0; i < COUNT; i++) {
+            epctx_status status;
+            size_t count = weights.count;
+            data[SIZE - 70] = (uint8_t)(i / 2); /* outside of the sample; each stands twice */
+            status = epctx_weights_add(&weights, data, SIZE, 4096, 0, &got, &error);
+            if (status != EPCTX_OK) {
+                failed = true;
+                CHECK_INT(status, EPCTX_ERR_IO);
+                CHECK_HAS(error.message, "the disk is gone");
+                CHECK_UINT(weights.count, count);
+                s.fails_after = -1;
+                CHECK_INT(epctx_weights_add(&weights, data, SIZE, 4096, 0, &got, &error), EPCTX_OK);
+            }
+            CHECK_UINT(got.index, i / 2);
+            if (got.fresh) memcpy(section + got.offset, data, SIZE);
+        }
+        epctx_weights_free(&weights);
+    }
+    CHECK(fails > 20, "only %d fetches were made", fails);
+}
+
+/* The end of the address space, tables that cannot be, and weights that share slots. */
+TEST(limits)
+{
+    static uint8_t data[400], memory[64];
+    epctx_allocator nothing = {NULL, NULL, NULL};
+    epctx_weights_opts opts;
+    epctx_weights weights;
+    epctx_weight got;
+    epctx_error error;
+    fixture f;
+    size_t i;
+    memset(&opts, 0, sizeof opts);
+    CHECK_INT(epctx_weights_init(&weights, NULL, &error), EPCTX_ERR_ARG);
+    opts.fetch_fn = fetch;
+    opts.memory = memory + 1;
+    opts.memory_size = 2;
+    CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_ERR_NOMEM);
+    opts.memory = NULL;
+    opts.allocator = &nothing;
+    CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_OK);
+    CHECK_INT(epctx_weights_add(&weights, data, 8, 8, 0, &got, &error), EPCTX_ERR_NOMEM);
+    opts.allocator = NULL;
+    CHECK_INT(epctx_weights_init(&weights, &opts, &error), EPCTX_OK);
+    weights.end = UINT64_MAX - 3;
+    CHECK_INT(epctx_weights_add(&weights, data, 8, 1, 0, &got, &error), EPCTX_ERR_LIMIT);
+    weights.end = UINT64_MAX - 9;
+    CHECK_INT(epctx_weights_add(&weights, data, 8, 16, 0, &got, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "2^64");
+    CHECK_INT(epctx_weights_add(&weights, data, 4, 2, 0, &got, &error), EPCTX_OK);
+    epctx_weights_free(&weights);
+    CHECK_TRUE(begin(&f));
+    for (i = 0; i < 800; i++) { /* two of each size, all different */
+        fill(data, sizeof data, (uint32_t)i);
+        CHECK_INT(add(&f, data, 1 + i / 2), EPCTX_OK);
+        CHECK(f.got.fresh || i / 2 < 2, "weight %zu of %zu bytes is shared", i, 1 + i / 2);
+    }
+    end(&f);
+}
+
 TEST(allocator_fails)
 {
     static uint8_t data[300][100];
@@ -418,12 +499,14 @@ TEST(allocator_fails)
         failed = false;
         for (i = 0; i < 300; i++) {
             size_t before = f.binary.size;
-            epctx_status status = add(&f, data[i], 100);
+            epctx_status status = epctx_weights_add(&f.weights, data[i], 100, 1024, 0, &f.got,
+                                                    &f.error);
             if (status != EPCTX_OK) {
                 CHECK_INT(status, EPCTX_ERR_NOMEM);
                 CHECK_UINT(f.binary.size, before);
                 failed = true;
-                CHECK(add(&f, data[i], 100) == EPCTX_OK, "after a failure: %s", f.error.message);
+                status = epctx_weights_add(&f.weights, data[i], 100, 1024, 0, &f.got, &f.error);
+                CHECK(status == EPCTX_OK, "after a failure: %s", f.error.message);
             }
             CHECK_UINT(f.got.index, i / 2);
         }
@@ -446,6 +529,8 @@ int main(int argc, char **argv)
     RUN(hostile_samples);
     RUN(fetched_bytes);
     RUN(fixed_memory);
+    RUN(every_fetch_fails);
+    RUN(limits);
     RUN(allocator_fails);
     return test_end();
 }
