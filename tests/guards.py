@@ -74,14 +74,20 @@ def windows(text, at):
     return any(depth)
 
 
+def function_at(text, at):
+    """Name of the function around a place."""
+    begin = text.rindex("\n{", 0, at)
+    return re.search(r"(\w+)\(", text[text.rindex("\n\n", 0, begin):begin]).group(1)
+
+
 def known():
-    """{(header, condition): reason}"""
+    """{(header, function, condition): reason}"""
     reasons = {}
     with open("tests/guards_known.txt", encoding="utf-8") as source:
         for line in source:
             if not line.startswith("#") and line.strip():
-                header, condition, reason = line.rstrip("\n").split("\t")
-                reasons[header, condition] = reason
+                *key, reason = line.rstrip("\n").split("\t")
+                reasons[tuple(key)] = reason
     return reasons
 
 
@@ -175,9 +181,9 @@ def judge(arguments, section, text, pool_size):
         free.put(trial)
         line = text.count("\n", 0, start) + 1
         condition = " ".join(text[start:end].split())
-        reason = reasons.get((arguments.header, condition))
+        reason = reasons.get((arguments.header, function_at(text, start), condition))
         verdict = "noticed" if who else "explained" if reason else "survivor"
-        print(f"{verdict} {arguments.header}:{line}: {condition}"
+        print(f"{verdict} {arguments.header}:{line}: {function_at(text, start)}: {condition}"
               + (f" ({who or reason})" if who or reason else ""), flush=True)
         return verdict
 
