@@ -77,6 +77,10 @@
  *   borrowed. Running needs scratch_size bytes aligned to 64 and nothing else; inputs and outputs
  *   are read and written where the caller has them, aligned to their element size.
  *
+ *   Weightless (ep.enable_weightless): the blob has no initializer of 256 bytes or more. It has the
+ *   commands that fold and pack them, which run when the graph gets its weights, into memory of the
+ *   packed weights' size.
+ *
  * THREADS
  *   No global state. A loaded context is never written: any number of threads may run one graph,
  *   each with scratch and outputs of its own. A context under construction belongs to one thread.
@@ -92,23 +96,25 @@
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
  *   are the same bits on one machine; between machines sums may be ordered and rounded otherwise.
  *
- * BLOB FORMAT 1 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
+ * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
  *     0 magic "EPCTXNPU"                       |   0 name: offset, bytes (in the strings)
  *     8 u32 format version                     |   2 u64 graph hash
  *    12 u32 header bytes (128)                 |   4 u64 scratch bytes
  *    16 [16] SDK version, zero-padded          |   6 first word of the I/O table, inputs, outputs
  *    32 [24] architecture, zero-padded         |   9 first command word, words, commands
- *    56 u64 file bytes                         |  12 .. 19 zero
- *    64 u64 words: offset 128, then count/u32  | I/O table, 12 words a tensor: name offset, bytes,
- *    72 u64 strings: offset                    |   ONNX element type, rank, 8 dimensions
- *    80 u64 strings: bytes                     | weight table, 6 words a blob: u64 offset in the
- *    88 u64 weights: offset (64-aligned)       |   section (64-aligned), u64 bytes, element bytes,
- *    96 u64 weights: bytes                     |   zero
- *   104 u32 graphs, u32 weight blobs           | command: opcode, words, name offset, name bytes,
- *   112 u64 XXH64 of header (this field 0),    |   operands (4 words each: place, index, u64 byte
- *       words and strings                      |   offset), parameters (struct of the opcode)
- *   120 u64 XXH64 of the weights               | strings: names, not terminated
+ *    56 u64 file bytes                         |  12 graph that makes its weights, from 1; 0: none
+ *    64 u64 words: offset 128, then count/u32  |  13 1: it makes weights (behind all others)
+ *    72 u64 strings: offset                    |  14 .. 19 zero
+ *    80 u64 strings: bytes                     | I/O table, 12 words a tensor: name offset, bytes,
+ *    88 u64 weights: offset (64-aligned)       |   ONNX element type, rank, 8 dimensions
+ *    96 u64 weights: bytes                     | weight table, 6 words a blob: u64 offset in the
+ *   104 u32 graphs, u32 weight blobs           |   section (64-aligned), u64 bytes, element bytes,
+ *   112 u64 XXH64 of header (this field 0),    |   zero
+ *       words and strings                      | command: opcode, words, name offset, name bytes,
+ *   120 u64 XXH64 of the weights               |   operands (4 words each: place, index, u64 byte
+ *                                              |   offset), parameters (struct of the opcode)
+ *                                              | strings: names, not terminated
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation
@@ -141,7 +147,7 @@ extern "C" {
  * >>blob: the context binary
  * ============================================================================================== */
 
-#define EPCTX_NPU_FORMAT      1
+#define EPCTX_NPU_FORMAT      2
 #define EPCTX_NPU_HEADER_SIZE 128
 
 /* What the header of a blob says. Strings are terminated. */
@@ -189,12 +195,15 @@ typedef struct epctx_npu_graph {
     const struct epctx_npu_context *context;
     const uint32_t *commands;
     uint32_t command_count;
+    const struct epctx_npu_graph *maker; /* computes its weights; NULL: they are in the blob */
+    const epctx_memory **made;           /* what `maker` computed; NULL in there: not yet */
 } epctx_npu_graph;
 
 /* A loaded blob. Members are private but for `graphs`. */
 typedef struct epctx_npu_context {
     const epctx_npu_graph *graphs;
     size_t graph_count;
+    size_t total_count; /* with the graphs behind them that make weights */
     epctx_span blob;
     const uint8_t *weights; /* in the blob, or the copy */
     const uint32_t *weight_table;
@@ -225,10 +234,22 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error);
+/* A weightless blob holds commands that make the weights of a graph from the initializers of the
+ * source model. Bytes that they need: `kept` as long as the graph runs, `temporary` during
+ * epctx_npu_make_weights only; both 0 for a graph that has its weights. EPCTX_ERR_NOMEM: more than
+ * this machine can address. */
+EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
+                                              size_t *temporary, epctx_error *error);
+/* Makes them, before the first run. `weights` are found by name and only used during the call; both
+ * memories are aligned to 64. `count` 0: the graph is to forget its weights, `kept` is free again.
+ * EPCTX_ERR_CONTEXT: a weight is missing, or has another size. */
+EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
+                                              const epctx_tensor *weights, size_t count, void *kept,
+                                              void *temporary, epctx_error *error);
 /* Runs a graph. `inputs` and `outputs` in the order of graph->info, of exactly the tensors' sizes,
  * aligned to their element size; outputs overlap nothing. `scratch` is aligned to 64.
- * EPCTX_ERR_ARG: a size or an alignment is wrong, or an index in the data is out of range (the
- * outputs are then undefined). */
+ * EPCTX_ERR_ARG: a size or an alignment is wrong, an index in the data is out of range (the outputs
+ * are then undefined), or the graph is weightless and has not got its weights. */
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
@@ -340,11 +361,12 @@ extern "C" {
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
-#ifdef __OPTIMIZE__
+#endif
+/* Into functions for another processor, too; without that they would be what they are here. */
+#if defined(EPCTX_NPU__AVX2) && defined(__OPTIMIZE__)
 #define EPCTX_NPU__INLINE inline __attribute__((always_inline))
 #else
 #define EPCTX_NPU__INLINE
-#endif
 #endif
 
 /* ================================================================================================
@@ -357,6 +379,7 @@ extern "C" {
 #define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
 #define EPCTX_NPU__COMMAND_WORDS 4 /* before the operands */
+#define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller initializers take less room than a reference */
 
 /* Offsets of header fields, see the manual. */
 #define EPCTX_NPU__H_FORMAT   8
@@ -1467,6 +1490,72 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
 #endif
 #define EPCTX_NPU__TILE (EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS)
 
+/* What becomes of sums on their way to the output: y = low..high of sum * scale + bias + add. */
+typedef struct epctx_npu__epilogue {
+    float *y;          /* rows every `row` elements */
+    const float *bias; /* a number for each row, or NULL */
+    const float *add;  /* laid out like y, rows every `add_row` elements, or NULL */
+    size_t row, add_row;
+    size_t rows, columns; /* those of the tile that exist */
+    float scale, low, high;
+} epctx_npu__epilogue;
+
+static void epctx_npu__epilogue_plain(epctx_npu__epilogue *f)
+{
+    memset(f, 0, sizeof *f);
+    f->scale = 1.0f;
+    f->low = epctx_npu__float_of(0xff800000u);
+    f->high = epctx_npu__float_of(0x7f800000u);
+}
+
+/* Limits that do the work of an activation; those up to EPCTX_NPU__ACT_CLIP need no more. */
+static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__act *act)
+{
+    if (act->kind == EPCTX_NPU__ACT_RELU) {
+        f->low = 0.0f;
+    } else if (act->kind == EPCTX_NPU__ACT_CLIP) {
+        f->low = act->a;
+        f->high = act->b;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f, const float *sums,
+                                                    size_t r, size_t columns)
+{
+    const float bias = f->bias != NULL ? f->bias[r] : 0.0f;
+    const float scale = f->scale, low = f->low, high = f->high;
+    float *y = f->y + r * f->row, t[EPCTX_NPU__COLUMNS];
+    size_t j;
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        t[j] = sums[j] * scale + bias;
+    }
+    if (f->add != NULL) {
+        const float *add = f->add + r * f->add_row;
+        for (j = 0; j < columns; j++) {
+            t[j] += add[j];
+        }
+    }
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        const float v = t[j];
+        t[j] = v < low ? low : (v > high ? high : v);
+    }
+    for (j = 0; j < columns; j++) {
+        y[j] = t[j];
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f, const float *tile)
+{
+    size_t r;
+    for (r = 0; r < f->rows; r++) {
+        if (f->columns == EPCTX_NPU__COLUMNS) {
+            epctx_npu__epilogue_row(f, tile + r * EPCTX_NPU__COLUMNS, r, EPCTX_NPU__COLUMNS);
+        } else {
+            epctx_npu__epilogue_row(f, tile + r * EPCTX_NPU__COLUMNS, r, f->columns);
+        }
+    }
+}
+
 /* tile[r][j] = sum over k of a[r][k * step] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b
  * and the tile have rows of EPCTX_NPU__COLUMNS. */
 static void epctx_npu__tile_part(const float *const *a, size_t step, const float *b, size_t depth,
@@ -1503,9 +1592,11 @@ static void epctx_npu__tile_part(const float *const *a, size_t step, const float
 #ifdef EPCTX_NPU__AVX2
 
 EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t step,
-                                                   const float *b, size_t depth, float *tile)
+                                                   const float *b, size_t depth,
+                                                   const epctx_npu__epilogue *f)
 {
     const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    float tile[EPCTX_NPU__TILE];
     __m256 c0 = _mm256_setzero_ps(), c1 = c0, c2 = c0, c3 = c0, d0 = c0, d1 = c0, d2 = c0, d3 = c0;
     size_t k;
     for (k = 0; k < depth; k++) {
@@ -1536,12 +1627,14 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t
     _mm256_storeu_ps(tile + 40, d2);
     _mm256_storeu_ps(tile + 48, c3);
     _mm256_storeu_ps(tile + 56, d3);
+    epctx_npu__epilogue_tile(f, tile);
 }
 
 /* Four sums of every other row: one row alone would wait for each addition. */
 EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
-                                                  size_t depth, float *tile)
+                                                  size_t depth, const epctx_npu__epilogue *f)
 {
+    float tile[EPCTX_NPU__COLUMNS];
     __m256 c[4], d[4], x;
     size_t k, j;
     for (j = 0; j < 4; j++) {
@@ -1563,15 +1656,32 @@ EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, c
     }
     _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
     _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
+    epctx_npu__epilogue_tile(f, tile);
 }
 
-/* Eight rows, each every `step` elements, by one or two blocks of columns. */
+/* The finish of 16 columns of row `r`, of which `mask` exist. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const float *b1,
-                      size_t depth, float *tile0, float *tile1, bool two)
+epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __mmask16 mask, __m512 v)
+{
+    const __m512 bias = _mm512_set1_ps(f->bias != NULL ? f->bias[r] : 0.0f);
+    v = _mm512_fmadd_ps(v, _mm512_set1_ps(f->scale), bias);
+    if (f->add != NULL) {
+        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->add + r * f->add_row + column));
+    }
+    v = _mm512_max_ps(_mm512_set1_ps(f->low), _mm512_min_ps(_mm512_set1_ps(f->high), v));
+    _mm512_mask_storeu_ps(f->y + r * f->row + column, mask, v);
+}
+
+/* `rows` (4 or 8) rows, each every `step` elements, by one or two blocks of columns. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b, size_t depth,
+                      const epctx_npu__epilogue *f, size_t rows, bool two)
 {
     const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
-    const float *a4 = a[4], *a5 = a[5], *a6 = a[6], *a7 = a[7];
+    const float *a4 = a[rows - 4], *a5 = a[rows - 3], *a6 = a[rows - 2], *a7 = a[rows - 1];
+    const float *b1 = b + (two ? depth * EPCTX_NPU__COLUMNS : 0);
+    const size_t rest = f->columns - (two ? EPCTX_NPU__COLUMNS : 0); /* in the last block */
+    const __mmask16 last = (__mmask16)(0xffffu >> (EPCTX_NPU__COLUMNS - rest));
     __m512 c[8], d[8];
     size_t k, at = 0, r;
     EPCTX_NPU__UNROLL
@@ -1580,66 +1690,92 @@ epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const
     }
     for (k = 0; k < depth; k++, at += step) {
         const float row[8] = {a0[at], a1[at], a2[at], a3[at], a4[at], a5[at], a6[at], a7[at]};
-        const __m512 y = _mm512_loadu_ps(b0 + k * EPCTX_NPU__COLUMNS);
+        const __m512 y = _mm512_loadu_ps(b + k * EPCTX_NPU__COLUMNS);
         const __m512 z = two ? _mm512_loadu_ps(b1 + k * EPCTX_NPU__COLUMNS) : y;
         EPCTX_NPU__UNROLL
         for (r = 0; r < 8; r++) {
-            const __m512 x = _mm512_set1_ps(row[r]);
-            c[r] = _mm512_fmadd_ps(x, y, c[r]);
-            if (two) {
-                d[r] = _mm512_fmadd_ps(x, z, d[r]);
+            if (r < rows) {
+                const __m512 x = _mm512_set1_ps(row[r]);
+                c[r] = _mm512_fmadd_ps(x, y, c[r]);
+                if (two) {
+                    d[r] = _mm512_fmadd_ps(x, z, d[r]);
+                }
             }
         }
     }
     EPCTX_NPU__UNROLL
     for (r = 0; r < 8; r++) {
-        _mm512_storeu_ps(tile0 + r * EPCTX_NPU__COLUMNS, c[r]);
-        if (two) {
-            _mm512_storeu_ps(tile1 + r * EPCTX_NPU__COLUMNS, d[r]);
+        if (r < rows && r < f->rows) {
+            epctx_npu__epilogue_wide(f, r, 0, two ? (__mmask16)0xffffu : last, c[r]);
+            if (two) {
+                epctx_npu__epilogue_wide(f, r, EPCTX_NPU__COLUMNS, last, d[r]);
+            }
         }
     }
 }
 
+/* Rows: 8 when f->rows is more than 4, else 4. Columns: up to two blocks. */
 EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const float *const *a, size_t step, const float *b,
-                                                 size_t depth, float *tile)
+                                                 size_t depth, const epctx_npu__epilogue *f)
 {
-    epctx_npu__tiles_wide(a, step, b, NULL, depth, tile, NULL, false);
-}
-
-EPCTX_NPU__WIDE static void epctx_npu__pair_wide(const float *const *a, size_t step, const float *b,
-                                                 size_t depth, float *tile0, float *tile1)
-{
-    epctx_npu__tiles_wide(a, step, b, b + depth * EPCTX_NPU__COLUMNS, depth, tile0, tile1, true);
+    if (f->rows > 4 && f->columns > EPCTX_NPU__COLUMNS) {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 8, true);
+    } else if (f->rows > 4) {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 8, false);
+    } else if (f->columns > EPCTX_NPU__COLUMNS) {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 4, true);
+    } else {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 4, false);
+    }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
 
-static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
-                            const float *b, size_t depth, float *tile)
+/* Rows and columns that epctx_npu__tile takes at once. */
+static size_t epctx_npu__most_rows(epctx_npu__level fast)
 {
+    return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__ROWS : EPCTX_NPU__ROWS;
+}
+
+static size_t epctx_npu__most_columns(epctx_npu__level fast)
+{
+    return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__COLUMNS : EPCTX_NPU__COLUMNS;
+}
+
+/* f of the products of f->rows rows (readable up to the next multiple of EPCTX_NPU__ROWS) by
+ * f->columns columns; blocks of columns follow each other. */
+static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
+                            const float *b, size_t depth, const epctx_npu__epilogue *f)
+{
+    float tile[EPCTX_NPU__TILE];
     size_t c;
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
-    if (fast) {
-        epctx_npu__tile_avx2(a, step, b, depth, tile);
+    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        epctx_npu__tile_wide(a, step, b, depth, f);
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__tile_avx2(a, step, b, depth, f);
         return;
     }
 #endif
     for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH) {
         epctx_npu__tile_part(a, step, b + c, depth, tile + c);
     }
+    epctx_npu__epilogue_tile(f, tile);
 }
 
-/* One row of the same. */
+/* One row by one block of columns. */
 static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t step, const float *b,
-                                size_t depth, float *tile)
+                                size_t depth, const epctx_npu__epilogue *f)
 {
     float c[EPCTX_NPU__COLUMNS];
     size_t k, j;
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
-    if (fast) {
-        epctx_npu__row_avx2(a, step, b, depth, tile);
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__row_avx2(a, step, b, depth, f);
         return;
     }
 #endif
@@ -1655,10 +1791,7 @@ static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t st
         }
         b += EPCTX_NPU__COLUMNS;
     }
-    EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-        tile[j] = c[j];
-    }
+    epctx_npu__epilogue_tile(f, c);
 }
 
 /* -- Conv: 2-D convolution, NCHW -- */
@@ -1705,7 +1838,8 @@ static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_
 
 typedef struct epctx_npu__conv {
     uint32_t batch, groups, in_channels, out_channels; /* channels of one group */
-    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels that are gathered together */
+    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels that are gathered together, */
+    uint32_t slice; /* of so many input channels: the sums are made slice by slice */
     epctx_npu__window window;
     epctx_npu__act act;
 } epctx_npu__conv;
@@ -1715,26 +1849,28 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
     uint64_t planes = epctx_npu__mul(p->batch, p->groups);
-    uint64_t depth = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
+    uint64_t taps = epctx_npu__mul(w->kernel_h, w->kernel_w);
+    uint64_t depth = epctx_npu__mul(p->in_channels, taps);
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(planes, p->in_channels, w->in_h, w->in_w));
     needs->in[1] =
         epctx_npu__floats(epctx_npu__packed(p->groups, p->out_channels, depth, EPCTX_NPU__ROWS));
     needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->groups, p->out_channels));
-    needs->out[0] = epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
-    needs->out[1] = epctx_npu__floats(epctx_npu__mul3(p->tiles, depth, EPCTX_NPU__COLUMNS));
-    return p->tiles >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
+    needs->in[3] = needs->out[0] =
+        epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
+    needs->out[1] = epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
+    return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
 /* Copies what the kernel sees at `count` pixels of output row `oy` from column `ox` to the columns
  * of `patch` ([channel][ky][kx][EPCTX_NPU__COLUMNS]), zero where it is padding. */
-static void epctx_npu__gather_row(const epctx_npu__conv *p, const float *x, uint32_t oy,
-                                  uint32_t ox, uint32_t count, float *patch)
+static void epctx_npu__gather_row(const epctx_npu__window *w, const float *x, size_t channels,
+                                  uint32_t oy, uint32_t ox, uint32_t count, float *patch)
 {
-    const epctx_npu__window *w = &p->window;
     const size_t plane = (size_t)w->in_h * w->in_w;
     const size_t jump = (size_t)w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS;
     const int32_t step = (int32_t)w->stride_w;
-    uint32_t ky, kx, c;
+    uint32_t ky, kx;
+    size_t c;
     for (ky = 0; ky < w->kernel_h; ky++) {
         const int32_t iy = (int32_t)(oy * w->stride_h + ky * w->dilation_h) - (int32_t)w->top;
         for (kx = 0; kx < w->kernel_w; kx++) {
@@ -1746,18 +1882,16 @@ static void epctx_npu__gather_row(const epctx_npu__conv *p, const float *x, uint
                 epctx_npu__inside(ix, step, (int32_t)count, (int32_t)w->in_w, &low, &high);
                 from += (size_t)iy * w->in_w;
             }
-            for (c = 0; c < p->in_channels; c++) {
+            for (c = 0; c < channels; c++) {
                 for (i = 0; i < low; i++) {
                     to[i] = 0.0f;
                 }
-                if (step == 1) {
-                    for (; i < high; i++) {
-                        to[i] = from[ix + i];
-                    }
-                } else {
-                    for (; i < high; i++) {
-                        to[i] = from[ix + i * step];
-                    }
+                if (step == 1 && high - low == EPCTX_NPU__COLUMNS) {
+                    memcpy(to, from + ix, EPCTX_NPU__COLUMNS * sizeof *to);
+                    i = high;
+                }
+                for (; i < high; i++) {
+                    to[i] = from[ix + i * step];
                 }
                 for (; i < (int32_t)count; i++) {
                     to[i] = 0.0f;
@@ -1769,107 +1903,204 @@ static void epctx_npu__gather_row(const epctx_npu__conv *p, const float *x, uint
     }
 }
 
-/* Gathers the pixels first .. first+count-1 of the output plane; a tile may span several rows. */
-static void epctx_npu__gather(const epctx_npu__conv *p, const float *x, size_t first, size_t count,
-                              float *patch)
+#ifdef EPCTX_NPU__AVX2
+
+/* Bits low .. high - 1 of 32, cut to those that exist. */
+static EPCTX_NPU__INLINE uint32_t epctx_npu__bits(int32_t low, int32_t high)
 {
-    const uint32_t width = p->window.out_w;
+    low = low > 0 ? low : 0;
+    high = high < 32 ? high : 32;
+    return low < high ? (UINT32_MAX >> (32 - high)) & (UINT32_MAX << low) : 0;
+}
+
+/* x + n, also where that is outside of the array: such an address is only used with a mask. */
+static EPCTX_NPU__INLINE const float *epctx_npu__beside(const float *x, ptrdiff_t n)
+{
+    return (const float *)((uintptr_t)x + (uintptr_t)n * sizeof *x);
+}
+
+/* Elements x[0], x[stride] ... of which `mask` may be read (a bit for each element, also those in
+ * between); the others are `rest`. Stride 1 or 2. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x, uint32_t stride,
+                                                                     uint32_t mask, __m512 rest)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512 low = _mm512_mask_loadu_ps(rest, (__mmask16)(mask & 0xffffu), x);
+    if (stride == 1) {
+        return low;
+    }
+    return _mm512_permutex2var_ps(
+        low, even, _mm512_mask_loadu_ps(rest, (__mmask16)(mask >> 16), epctx_npu__beside(x, 16)));
+}
+
+/* Pixels of one output row among those of a tile. */
+typedef struct epctx_npu__segment {
+    int32_t y, x;        /* where the first tap of lane 0 is, were the row long enough */
+    int32_t first, last; /* lanes */
+} epctx_npu__segment;
+
+/* One tap of `channels` channels. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__gather_tap(const epctx_npu__window *w, const epctx_npu__segment *segments, size_t count,
+                      int32_t dy, int32_t dx, const float *x, size_t channels, float *to,
+                      uint32_t stride)
+{
+    const size_t plane = (size_t)w->in_h * w->in_w;
+    const size_t jump = (size_t)w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS;
+    const __m512 zero = _mm512_setzero_ps();
+    const float *from[EPCTX_NPU__COLUMNS];
+    uint32_t mask[EPCTX_NPU__COLUMNS];
+    size_t n = 0, s, c;
+    for (s = 0; s < count; s++) {
+        const epctx_npu__segment *g = &segments[s];
+        const int32_t iy = g->y + dy, ix = g->x + dx, in = (int32_t)w->in_w - ix;
+        const int32_t low = g->first * (int32_t)stride, high = g->last * (int32_t)stride;
+        if (iy >= 0 && iy < (int32_t)w->in_h) {
+            from[n] = epctx_npu__beside(x, (ptrdiff_t)iy * (ptrdiff_t)w->in_w + ix);
+            mask[n] = epctx_npu__bits(low > -ix ? low : -ix, high < in ? high : in);
+            n += mask[n] != 0;
+        }
+    }
+    if (n == 1) {
+        const float *one = from[0];
+        const uint32_t m = mask[0];
+        for (c = 0; c < channels; c++) {
+            _mm512_storeu_ps(to, epctx_npu__load_wide(one, stride, m, zero));
+            one = epctx_npu__beside(one, (ptrdiff_t)plane);
+            to += jump;
+        }
+        return;
+    }
+    for (c = 0; c < channels; c++) {
+        __m512i all = _mm512_setzero_si512();
+        for (s = 0; s < n; s++) { /* where one segment has a number the others have zero bits */
+            all = _mm512_or_si512(all, _mm512_castps_si512(epctx_npu__load_wide(
+                                           epctx_npu__beside(from[s], (ptrdiff_t)(c * plane)),
+                                           stride, mask[s], zero)));
+        }
+        _mm512_storeu_ps(to, _mm512_castsi512_ps(all));
+        to += jump;
+    }
+}
+
+/* A tile of `count` pixels; strides 1 and 2 along a row. */
+EPCTX_NPU__WIDE static void epctx_npu__gather_wide(const epctx_npu__window *w, const float *x,
+                                                   size_t channels, size_t first, size_t count,
+                                                   float *patch)
+{
+    epctx_npu__segment segments[EPCTX_NPU__COLUMNS];
+    int32_t oy = (int32_t)(first / w->out_w), ox = (int32_t)(first % w->out_w), lane = 0;
+    size_t n = 0;
+    uint32_t ky, kx;
+    while (lane < (int32_t)count) {
+        const int32_t part = (int32_t)w->out_w - ox, left = (int32_t)count - lane;
+        segments[n].first = lane;
+        segments[n].last = lane + (part < left ? part : left);
+        segments[n].y = oy * (int32_t)w->stride_h - (int32_t)w->top;
+        segments[n].x = (ox - lane) * (int32_t)w->stride_w - (int32_t)w->left;
+        lane = segments[n++].last;
+        ox = 0;
+        oy++;
+    }
+    for (ky = 0; ky < w->kernel_h; ky++) {
+        for (kx = 0; kx < w->kernel_w; kx++) {
+            const int32_t dy = (int32_t)(ky * w->dilation_h), dx = (int32_t)(kx * w->dilation_w);
+            if (w->stride_w == 1) {
+                epctx_npu__gather_tap(w, segments, n, dy, dx, x, channels, patch, 1);
+            } else {
+                epctx_npu__gather_tap(w, segments, n, dy, dx, x, channels, patch, 2);
+            }
+            patch += EPCTX_NPU__COLUMNS;
+        }
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* Gathers the pixels first .. first+count-1 of the output plane; a tile may span several rows. */
+static void epctx_npu__gather(epctx_npu__level fast, const epctx_npu__window *w, const float *x,
+                              size_t channels, size_t first, size_t count, float *patch)
+{
+    const uint32_t width = w->out_w;
     uint32_t oy = (uint32_t)(first / width), ox = (uint32_t)(first % width), done = 0;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512 && w->stride_w <= 2) {
+        epctx_npu__gather_wide(w, x, channels, first, count, patch);
+        return;
+    }
+#endif
     while (done < count) {
         uint32_t left = (uint32_t)count - done;
         uint32_t part = width - ox < left ? width - ox : left;
-        epctx_npu__gather_row(p, x, oy, ox, part, patch + done);
+        epctx_npu__gather_row(w, x, channels, oy, ox, part, patch + done);
         done += part;
         ox = 0;
         oy++;
     }
 }
 
-static void epctx_npu__conv_store(float *y, size_t plane, const float *bias, size_t rows,
-                                  size_t columns, float *tile, const epctx_npu__act *act)
+/* Output channels of one group for `count` gathered pixels; `f` is that of the first channel and
+ * pixel. `w` begins at the slice, of `depth` taps of `all`. */
+static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, const float *w,
+                                  size_t depth, size_t all, size_t channels, size_t count,
+                                  const epctx_npu__epilogue *whole)
 {
-    size_t r, j;
-    if (bias != NULL) {
-        for (r = 0; r < rows; r++) {
-            for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-                tile[r * EPCTX_NPU__COLUMNS + j] += bias[r];
-            }
+    const size_t most_rows = epctx_npu__most_rows(fast);
+    const size_t most_columns = epctx_npu__most_columns(fast);
+    size_t oc, t, r;
+    for (oc = 0; oc < channels; oc += most_rows) {
+        const float *rows[2 * EPCTX_NPU__ROWS];
+        epctx_npu__epilogue f = *whole;
+        f.rows = channels - oc < most_rows ? channels - oc : most_rows;
+        f.bias += f.bias != NULL ? oc : 0;
+        for (r = 0; r < most_rows; r++) { /* the last block may be the only one there is */
+            const size_t row = oc + (r < f.rows ? r / EPCTX_NPU__ROWS : 0) * EPCTX_NPU__ROWS;
+            rows[r] = w + row * all + r % EPCTX_NPU__ROWS;
         }
-    }
-    epctx_npu__activate(tile, rows * EPCTX_NPU__COLUMNS, act);
-    for (r = 0; r < rows; r++) {
-        memcpy(y + r * plane, tile + r * EPCTX_NPU__COLUMNS, columns * sizeof(float));
+        for (t = 0; t < count; t += most_columns) {
+            f.columns = count - t < most_columns ? count - t : most_columns;
+            f.y = whole->y + oc * f.row + t;
+            f.add = whole->add != NULL ? whole->add + oc * f.row + t : NULL;
+            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, &f);
+        }
     }
 }
 
-/* As many output channels as can be taken eight at a time; returns their number. */
-static size_t epctx_npu__conv_wide(epctx_npu__level fast, const epctx_npu__conv *p,
-                                   const float *patch, const float *w, const float *bias, float *y,
-                                   size_t count)
+/* One group of one image: for every block of pixels, all slices of the input channels, each added
+ * to what the ones before it came to. */
+static void epctx_npu__conv_group(epctx_npu__level fast, const epctx_npu__conv *p, const float *x,
+                                  const float *weights, const float *bias, const float *add,
+                                  float *y, float *patch)
 {
-    size_t oc = 0;
-#ifdef EPCTX_NPU__AVX2
-    const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
-    const size_t plane = (size_t)p->window.out_h * p->window.out_w;
-    float tiles[4 * EPCTX_NPU__TILE], *second = tiles + 2 * EPCTX_NPU__TILE;
-    size_t t, r;
-    for (; fast == EPCTX_NPU__LEVEL_AVX512 && oc + 8 <= p->out_channels; oc += 8) {
-        const float *rows[8], *b = bias != NULL ? bias + oc : NULL;
-        for (r = 0; r < 8; r++) {
-            rows[r] = w + (oc + r / 4 * 4) * depth + r % 4;
-        }
-        for (t = 0; t < count; t += 2 * EPCTX_NPU__COLUMNS) {
-            const size_t left = count - t;
-            float *to = y + oc * plane + t;
-            if (left > EPCTX_NPU__COLUMNS) {
-                const size_t rest = left - EPCTX_NPU__COLUMNS;
-                epctx_npu__pair_wide(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tiles,
-                                     second);
-                epctx_npu__conv_store(to + EPCTX_NPU__COLUMNS, plane, b, 8,
-                                      rest < EPCTX_NPU__COLUMNS ? rest : EPCTX_NPU__COLUMNS, second,
-                                      &p->act);
-            } else {
-                epctx_npu__tile_wide(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tiles);
+    const epctx_npu__window *w = &p->window;
+    const size_t taps = (size_t)w->kernel_h * w->kernel_w, all = p->in_channels * taps;
+    const size_t plane = (size_t)w->out_h * w->out_w, in_plane = (size_t)w->in_h * w->in_w;
+    const size_t step = (size_t)p->tiles * EPCTX_NPU__COLUMNS;
+    size_t first, t, c, r;
+    for (first = 0; first < plane; first += step) {
+        const size_t count = plane - first < step ? plane - first : step;
+        for (c = 0; c < p->in_channels; c += p->slice) {
+            const size_t channels = p->in_channels - c < p->slice ? p->in_channels - c : p->slice;
+            epctx_npu__epilogue f;
+            for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
+                epctx_npu__gather(fast, w, x + c * in_plane, channels, first + t,
+                                  count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS,
+                                  patch + t * channels * taps);
             }
-            epctx_npu__conv_store(to, plane, b, 8,
-                                  left < EPCTX_NPU__COLUMNS ? left : EPCTX_NPU__COLUMNS, tiles,
-                                  &p->act);
+            epctx_npu__epilogue_plain(&f);
+            f.y = y + first;
+            f.bias = c == 0 ? bias : NULL;
+            f.add = c > 0 ? f.y : (add != NULL ? add + first : NULL);
+            f.row = f.add_row = plane;
+            if (c + channels == p->in_channels) {
+                epctx_npu__epilogue_limits(&f, &p->act);
+            }
+            epctx_npu__conv_block(fast, patch, weights + c * taps * EPCTX_NPU__ROWS,
+                                  channels * taps, all, p->out_channels, count, &f);
         }
-    }
-#else
-    (void)fast;
-    (void)p;
-    (void)patch;
-    (void)w;
-    (void)bias;
-    (void)y;
-    (void)count;
-#endif
-    return oc;
-}
-
-/* All output channels of one group for `count` gathered pixels. */
-static void epctx_npu__conv_block(epctx_npu__level fast, const epctx_npu__conv *p,
-                                  const float *patch, const float *w, const float *bias, float *y,
-                                  size_t count)
-{
-    const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
-    const size_t plane = (size_t)p->window.out_h * p->window.out_w;
-    float tile[EPCTX_NPU__TILE];
-    size_t oc = epctx_npu__conv_wide(fast, p, patch, w, bias, y, count), t;
-    for (; oc < p->out_channels; oc += EPCTX_NPU__ROWS) {
-        const float *rows[EPCTX_NPU__ROWS];
-        size_t left = p->out_channels - oc;
-        size_t valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
-        rows[0] = w + oc * depth;
-        rows[1] = rows[0] + 1;
-        rows[2] = rows[0] + 2;
-        rows[3] = rows[0] + 3;
-        for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
-            size_t columns = count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS;
-            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
-            epctx_npu__conv_store(y + oc * plane + t, plane, bias != NULL ? bias + oc : NULL, valid,
-                                  columns, tile, &p->act);
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < p->out_channels; r++) {
+            epctx_npu__activate(y + r * plane + first, count, &p->act);
         }
     }
 }
@@ -1883,35 +2114,263 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     const size_t in_size = (size_t)p->in_channels * w->in_h * w->in_w;
     const size_t plane = (size_t)w->out_h * w->out_w;
     const size_t blocks = (p->out_channels + EPCTX_NPU__ROWS - 1) / EPCTX_NPU__ROWS;
-    const size_t step = (size_t)p->tiles * EPCTX_NPU__COLUMNS;
     const float *x = (const float *)args->in[0], *bias = (const float *)args->in[2];
+    const float *add = (const float *)args->in[3];
     float *y = (float *)args->out[0], *patch = (float *)args->out[1];
-    size_t n, g, first, t;
+    size_t n, g;
     (void)error;
     if (plane % EPCTX_NPU__COLUMNS != 0) { /* columns beyond the plane are computed, not kept */
-        memset(patch, 0, (size_t)p->tiles * depth * EPCTX_NPU__COLUMNS * sizeof(float));
+        memset(patch, 0,
+               (size_t)p->tiles * p->slice * w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS *
+                   sizeof(float));
     }
     for (n = 0; n < p->batch; n++) {
         for (g = 0; g < p->groups; g++) {
-            const float *weights =
-                (const float *)args->in[1] + g * blocks * EPCTX_NPU__ROWS * depth;
-            for (first = 0; first < plane; first += step) {
-                size_t count = plane - first < step ? plane - first : step;
-                for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
-                    epctx_npu__gather(p, x, first + t,
-                                      count - t < EPCTX_NPU__COLUMNS ? count - t
-                                                                     : EPCTX_NPU__COLUMNS,
-                                      patch + t * depth);
-                }
-                epctx_npu__conv_block(args->fast, p, patch, weights,
-                                      bias != NULL ? bias + g * p->out_channels : NULL, y + first,
-                                      count);
-            }
+            epctx_npu__conv_group(args->fast, p, x,
+                                  (const float *)args->in[1] + g * blocks * EPCTX_NPU__ROWS * depth,
+                                  bias != NULL ? bias + g * p->out_channels : NULL, add, y, patch);
             x += in_size;
             y += (size_t)p->out_channels * plane;
+            add += add != NULL ? (size_t)p->out_channels * plane : 0;
         }
     }
     return EPCTX_OK;
+}
+
+/* -- a window that slides over one plane: Depthwise and Pool -- */
+
+typedef enum epctx_npu__slide_kind {
+    EPCTX_NPU__SLIDE_MAX = 0, /* NaN wins */
+    EPCTX_NPU__SLIDE_SUM,
+    EPCTX_NPU__SLIDE_PRODUCTS /* the sum of taps times weights */
+} epctx_npu__slide_kind;
+
+/* Where the taps of a pixel are: the first one, and those ky, kx that are inside the plane. */
+typedef struct epctx_npu__tap_range {
+    int32_t y, x;
+    int32_t ky_low, ky_high, kx_low, kx_high;
+} epctx_npu__tap_range;
+
+static void epctx_npu__tap_rows(const epctx_npu__window *w, uint32_t oy, epctx_npu__tap_range *t)
+{
+    t->y = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
+    epctx_npu__inside(t->y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h,
+                      &t->ky_low, &t->ky_high);
+}
+
+static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox, epctx_npu__tap_range *t)
+{
+    t->x = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    epctx_npu__inside(t->x, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w,
+                      &t->kx_low, &t->kx_high);
+}
+
+/* `count` (at most 16) pixels side by side that have the same taps. */
+static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w,
+                                                      epctx_npu__slide_kind kind, const float *x,
+                                                      const float *k, float first,
+                                                      const epctx_npu__tap_range *t, size_t count,
+                                                      size_t stride, float *y)
+{
+    float sum[16];
+    int32_t ky, kx;
+    size_t j;
+    for (j = 0; j < count; j++) {
+        sum[j] = first;
+    }
+    for (ky = t->ky_low; ky < t->ky_high; ky++) {
+        const float *row = x + (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
+        for (kx = t->kx_low; kx < t->kx_high; kx++) {
+            const float *from = row + (t->x + kx * (int32_t)w->dilation_w);
+            if (kind == EPCTX_NPU__SLIDE_MAX) {
+                for (j = 0; j < count; j++) {
+                    sum[j] = sum[j] >= from[j * stride] ? sum[j] : from[j * stride];
+                }
+            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
+                for (j = 0; j < count; j++) {
+                    sum[j] += from[j * stride];
+                }
+            } else {
+                const float tap = k[(size_t)ky * w->kernel_w + (size_t)kx];
+                for (j = 0; j < count; j++) {
+                    sum[j] += tap * from[j * stride];
+                }
+            }
+        }
+    }
+    for (j = 0; j < count; j++) {
+        y[j] = sum[j];
+    }
+}
+
+/* One output row. Pixels that see the whole width of the window go 16 or 4 at a time; the last of
+ * those runs may overlap the one before. */
+static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
+                                                   epctx_npu__slide_kind kind, const float *x,
+                                                   const float *k, float first, epctx_npu__tap_range *t,
+                                                   size_t stride, float *y)
+{
+    uint32_t ox = 0;
+    (void)stride;
+    while (ox < w->out_w) {
+        epctx_npu__tap_columns(w, ox, t);
+#ifndef __OPTIMIZE_SIZE__
+        if (t->kx_low == 0 && t->kx_high == (int32_t)w->kernel_w) {
+            const int32_t room =
+                (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
+            const uint32_t inside = (uint32_t)room / w->stride_w + 1, left = w->out_w - ox;
+            const uint32_t whole = inside < left ? inside : left;
+            if (whole >= 16) {
+                epctx_npu__slide_pixels(w, kind, x, k, first, t, 16, stride, y + ox);
+                ox += whole == 16 || whole >= 32 ? 16 : whole - 16;
+                continue;
+            }
+            if (whole >= 4) {
+                epctx_npu__slide_pixels(w, kind, x, k, first, t, 4, stride, y + ox);
+                ox += whole == 4 || whole >= 8 ? 4 : whole - 4;
+                continue;
+            }
+        }
+#endif
+        epctx_npu__slide_pixels(w, kind, x, k, first, t, 1, 1, y + ox);
+        ox++;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__slide_plane(const epctx_npu__window *w,
+                                                     epctx_npu__slide_kind kind, const float *x,
+                                                     const float *k, float first, float *y)
+{
+    epctx_npu__tap_range t;
+    uint32_t oy;
+    for (oy = 0; oy < w->out_h; oy++) {
+        epctx_npu__tap_rows(w, oy, &t);
+        if (w->stride_w == 1) {
+            epctx_npu__slide_row(w, kind, x, k, first, &t, 1, y);
+        } else {
+            epctx_npu__slide_row(w, kind, x, k, first, &t, w->stride_w, y);
+        }
+        y += w->out_w;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__window *w,
+                                                     epctx_npu__slide_kind kind, const float *x,
+                                                     const float *k, float first, float *y)
+{
+    if (kind == EPCTX_NPU__SLIDE_MAX) {
+        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_MAX, x, k, first, y);
+    } else if (kind == EPCTX_NPU__SLIDE_SUM) {
+        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_SUM, x, k, first, y);
+    } else {
+        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_PRODUCTS, x, k, first, y);
+    }
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__window *w,
+                                                    epctx_npu__slide_kind kind, const float *x,
+                                                    const float *k, float first, float *y)
+{
+    epctx_npu__slide_kinds(w, kind, x, k, first, y);
+}
+
+/* Up to 4 rows of up to 16 columns, pixel `oy`, `ox` first. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, uint32_t stride,
+                      const float *x, const float *k, float first, uint32_t oy, uint32_t ox,
+                      float *y)
+{
+    const uint32_t rows = w->out_h - oy < 4 ? w->out_h - oy : 4;
+    const uint32_t columns = w->out_w - ox < 16 ? w->out_w - ox : 16;
+    const uint32_t in_h = w->in_h, stride_h = w->stride_h;
+    const ptrdiff_t next_row = (ptrdiff_t)stride_h * (ptrdiff_t)w->in_w;
+    const ptrdiff_t next_tap = (ptrdiff_t)w->dilation_h * (ptrdiff_t)w->in_w;
+    const ptrdiff_t width = (ptrdiff_t)w->kernel_w;
+    const __m512 rest = _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_MAX ? first : 0.0f);
+    epctx_npu__tap_range t, end; /* of the first and the last pixel */
+    __m512 sum[4];
+    int32_t ky, kx;
+    uint32_t r;
+    epctx_npu__tap_rows(w, oy + rows - 1, &end);
+    epctx_npu__tap_rows(w, oy, &t);
+    epctx_npu__tap_columns(w, ox + columns - 1, &end);
+    epctx_npu__tap_columns(w, ox, &t);
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 4; r++) {
+        sum[r] = _mm512_set1_ps(first);
+    }
+    for (kx = end.kx_low; kx < t.kx_high; kx++) {
+        const int32_t ix = t.x + kx * (int32_t)w->dilation_w;
+        const int32_t in = (int32_t)w->in_w - ix, all = (int32_t)(columns * stride);
+        const uint32_t mask = epctx_npu__bits(-ix, in < all ? in : all);
+        int32_t iy = t.y + end.ky_low * (int32_t)w->dilation_h;
+        const float *from = epctx_npu__beside(x, (ptrdiff_t)iy * (ptrdiff_t)w->in_w + ix);
+        for (ky = end.ky_low; ky < t.ky_high; ky++) {
+            const __m512 tap =
+                _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_PRODUCTS ? k[ky * width + kx] : 1.0f);
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 4; r++) {
+                if (r < rows && (uint32_t)iy + r * stride_h < in_h) { /* above zero wraps around */
+                    const __m512 v = epctx_npu__load_wide(
+                        epctx_npu__beside(from, (ptrdiff_t)r * next_row), stride, mask, rest);
+                    sum[r] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[r], v)
+                                                          : _mm512_fmadd_ps(tap, v, sum[r]);
+                }
+            }
+            iy += (int32_t)w->dilation_h;
+            from = epctx_npu__beside(from, next_tap);
+        }
+    }
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 4; r++) {
+        if (r < rows) {
+            _mm512_mask_storeu_ps(y + (size_t)(oy + r) * w->out_w + ox,
+                                  (__mmask16)(0xffffu >> (16 - columns)), sum[r]);
+        }
+    }
+}
+
+EPCTX_NPU__WIDE static void epctx_npu__slide_wide(const epctx_npu__window *w,
+                                                  epctx_npu__slide_kind kind, const float *x,
+                                                  const float *k, float first, float *y)
+{
+    uint32_t oy, ox;
+    for (oy = 0; oy < w->out_h; oy += 4) {
+        for (ox = 0; ox < w->out_w; ox += 16) {
+            if (kind == EPCTX_NPU__SLIDE_PRODUCTS && w->stride_w == 1) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
+            } else if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
+            } else if (kind == EPCTX_NPU__SLIDE_MAX) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_MAX, w->stride_w, x, k, first, oy, ox, y);
+            } else {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_SUM, w->stride_w, x, k, first, oy, ox, y);
+            }
+        }
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* The maximum of `first` and the taps, or `first` and their sum, for every pixel of the output. */
+static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__window *w,
+                             epctx_npu__slide_kind kind, const float *x, const float *k,
+                             float first, float *y)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512 && w->stride_w <= 2) {
+        epctx_npu__slide_wide(w, kind, x, k, first, y);
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__slide_avx2(w, kind, x, k, first, y);
+        return;
+    }
+#endif
+    epctx_npu__slide_kinds(w, kind, x, k, first, y);
 }
 
 /* -- Depthwise: a convolution whose output channels read one input channel each -- */
@@ -1934,48 +2393,6 @@ static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *nee
     return epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
-/* y[i] += k * x[start + i * step] wherever that is inside the row */
-static void epctx_npu__add_row(float *EPCTX_NPU__RESTRICT y, const float *EPCTX_NPU__RESTRICT x,
-                               float k, int32_t start, int32_t step, int32_t count, int32_t size)
-{
-    int32_t low, high;
-    size_t length;
-    epctx_npu__inside(start, step, count, size, &low, &high);
-    length = (size_t)(high - low);
-    y += low;
-    x += length > 0 ? start + low * step : 0;
-    if (step == 1) {
-        EPCTX_NPU__EACH(i, length, y[i] += k * x[i];);
-    } else if (step == 2) {
-        EPCTX_NPU__EACH(i, length, y[i] += k * x[2 * i];);
-    } else {
-        EPCTX_NPU__EACH(i, length, y[i] += k * x[i * (size_t)step];);
-    }
-}
-
-static void epctx_npu__depthwise_plane(const epctx_npu__window *w, const float *x, const float *k,
-                                       float bias, float *y)
-{
-    uint32_t oy, ky, kx, i;
-    for (oy = 0; oy < w->out_h; oy++) {
-        for (i = 0; i < w->out_w; i++) {
-            y[i] = bias;
-        }
-        for (ky = 0; ky < w->kernel_h; ky++) {
-            int32_t iy = (int32_t)(oy * w->stride_h + ky * w->dilation_h) - (int32_t)w->top;
-            if (iy < 0 || iy >= (int32_t)w->in_h) {
-                continue;
-            }
-            for (kx = 0; kx < w->kernel_w; kx++) {
-                epctx_npu__add_row(y, x + (size_t)iy * w->in_w, k[ky * w->kernel_w + kx],
-                                   (int32_t)(kx * w->dilation_w) - (int32_t)w->left,
-                                   (int32_t)w->stride_w, (int32_t)w->out_w, (int32_t)w->in_w);
-            }
-        }
-        y += w->out_w;
-    }
-}
-
 static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu__args *args,
                                              epctx_error *error)
 {
@@ -1990,8 +2407,8 @@ static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu
         const float *k = (const float *)args->in[1];
         for (c = 0; c < p->channels; c++) {
             for (m = 0; m < p->multiplier; m++) {
-                epctx_npu__depthwise_plane(w, x, k,
-                                           bias != NULL ? bias[c * p->multiplier + m] : 0.0f, y);
+                epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_PRODUCTS, x, k,
+                                 bias != NULL ? bias[c * p->multiplier + m] : 0.0f, y);
                 epctx_npu__activate(y, out_plane, &p->act);
                 k += (size_t)w->kernel_h * w->kernel_w;
                 y += out_plane;
@@ -2024,61 +2441,41 @@ static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
     return p->b_shared <= 1 && epctx_npu__act_ok(&p->act);
 }
 
-static void epctx_npu__gemm_store(const epctx_npu__gemm *p, float *tile, const float *bias,
-                                  size_t rows, size_t columns, float *y)
-{
-    size_t r, j;
-    for (r = 0; r < rows; r++) {
-        float *t = tile + r * EPCTX_NPU__COLUMNS;
-        if (p->alpha != 1.0f) {
-            for (j = 0; j < columns; j++) {
-                t[j] *= p->alpha;
-            }
-        }
-        if (bias != NULL) {
-            for (j = 0; j < columns; j++) {
-                t[j] += bias[j];
-            }
-        }
-    }
-    epctx_npu__activate(tile, rows * EPCTX_NPU__COLUMNS, &p->act);
-    for (r = 0; r < rows; r++) {
-        memcpy(y + r * p->n, tile + r * EPCTX_NPU__COLUMNS, columns * sizeof(float));
-    }
-}
-
-/* One block of columns. */
+/* One block of columns, or several at once where the kernel can. */
 static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *p, const float *a,
                                   const float *b, const float *bias, float *y, size_t columns)
 {
-    float tile[2 * EPCTX_NPU__TILE];
-    size_t m = 0;
-#ifdef EPCTX_NPU__AVX2
-    for (; fast == EPCTX_NPU__LEVEL_AVX512 && m + 8 <= p->m; m += 8) {
-        const float *rows[8];
-        size_t r;
-        for (r = 0; r < 8; r++) {
-            rows[r] = a + (m + r) * p->a_row;
-        }
-        epctx_npu__tile_wide(rows, p->a_step, b, p->k, tile);
-        epctx_npu__gemm_store(p, tile, bias, 8, columns, y + m * p->n);
-    }
-#endif
-    while (m < p->m) {
+    const size_t most = epctx_npu__most_rows(fast);
+    epctx_npu__epilogue f;
+    size_t m, r, n;
+    epctx_npu__epilogue_plain(&f);
+    epctx_npu__epilogue_limits(&f, &p->act);
+    f.add = bias; /* the same for every row */
+    f.row = p->n;
+    f.scale = p->alpha;
+    for (m = 0; m < p->m; m += f.rows) {
         const float *row = a + m * p->a_row;
-        size_t left = p->m - m, valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
-        if (valid == 1) {
-            epctx_npu__tile_row(fast, row, p->a_step, b, p->k, tile);
+        f.rows = p->m - m < most ? p->m - m : most;
+        f.y = y + m * p->n;
+        f.columns = columns;
+        if (f.rows == 1) {
+            for (n = 0; n < columns; n += EPCTX_NPU__COLUMNS) {
+                f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
+                epctx_npu__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
+                f.y += EPCTX_NPU__COLUMNS;
+                f.add += f.add != NULL ? EPCTX_NPU__COLUMNS : 0;
+            }
+            f.add = bias;
         } else {
-            const float *rows[EPCTX_NPU__ROWS];
-            rows[0] = row;
-            rows[1] = row + p->a_row;
-            rows[2] = valid > 2 ? rows[1] + p->a_row : row;
-            rows[3] = valid > 3 ? rows[2] + p->a_row : row;
-            epctx_npu__tile(fast, rows, p->a_step, b, p->k, tile);
+            const float *rows[2 * EPCTX_NPU__ROWS];
+            for (r = 0; r < most; r++) {
+                rows[r] = row + (r < f.rows ? r : 0) * p->a_row;
+            }
+            epctx_npu__tile(fast, rows, p->a_step, b, p->k, &f);
         }
-        epctx_npu__gemm_store(p, tile, bias, valid, columns, y + m * p->n);
-        m += valid;
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++) {
+            epctx_npu__activate(y + (m + r) * p->n, columns, &p->act);
+        }
     }
 }
 
@@ -2086,6 +2483,7 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
                                         epctx_error *error)
 {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
+    const size_t most = epctx_npu__most_columns(args->fast);
     const float *a = (const float *)args->in[0], *b = (const float *)args->in[1];
     const float *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx_npu__packed(1, p->n, p->k, EPCTX_NPU__COLUMNS);
@@ -2093,8 +2491,8 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     size_t g, n;
     (void)error;
     for (g = 0; g < p->batch; g++) {
-        for (n = 0; n < p->n; n += EPCTX_NPU__COLUMNS) {
-            size_t columns = p->n - n < EPCTX_NPU__COLUMNS ? p->n - n : EPCTX_NPU__COLUMNS;
+        for (n = 0; n < p->n; n += most) {
+            size_t columns = p->n - n < most ? p->n - n : most;
             epctx_npu__gemm_block(args->fast, p, a, b + n * p->k, bias != NULL ? bias + n : NULL,
                                   y + n, columns);
         }
@@ -2138,61 +2536,6 @@ static int32_t epctx_npu__counted(uint32_t out, uint32_t stride, uint32_t kernel
     return high - low;
 }
 
-/* y[i] = max(y[i], x[start + i * step]) wherever that is inside the row; NaN wins */
-static void epctx_npu__max_row(float *EPCTX_NPU__RESTRICT y, const float *EPCTX_NPU__RESTRICT x,
-                               int32_t start, int32_t step, int32_t count, int32_t size)
-{
-    int32_t low, high;
-    size_t length;
-    epctx_npu__inside(start, step, count, size, &low, &high);
-    length = (size_t)(high - low);
-    y += low;
-    x += length > 0 ? start + low * step : 0;
-    if (step == 1) {
-        EPCTX_NPU__EACH(i, length, y[i] = y[i] >= x[i] ? y[i] : x[i];);
-    } else if (step == 2) {
-        EPCTX_NPU__EACH(i, length, y[i] = y[i] >= x[2 * i] ? y[i] : x[2 * i];);
-    } else {
-        EPCTX_NPU__EACH(i, length, const float v = x[i * (size_t)step];
-                        y[i] = y[i] >= v ? y[i] : v;);
-    }
-}
-
-/* One output row: the window's rows and columns are laid over it one after the other. */
-static void epctx_npu__pool_row(const epctx_npu__pool *p, const float *x, uint32_t oy, float *y)
-{
-    const epctx_npu__window *w = &p->window;
-    const int32_t start = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
-    const float first = p->average != 0 ? 0.0f : epctx_npu__float_of(0xff800000u);
-    int32_t low, high, first_kx, last_kx, ky;
-    uint32_t kx, i;
-    for (i = 0; i < w->out_w; i++) {
-        y[i] = first;
-    }
-    /* columns left of this one see only padding, even at the last output */
-    epctx_npu__inside((int32_t)((w->out_w - 1) * w->stride_w) - (int32_t)w->left,
-                      (int32_t)w->dilation_w, (int32_t)w->kernel_w, INT32_MAX / 2, &first_kx,
-                      &last_kx);
-    epctx_npu__inside(start, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h, &low,
-                      &high);
-    for (ky = low; ky < high; ky++) {
-        const float *row = x + (size_t)(start + ky * (int32_t)w->dilation_h) * w->in_w;
-        for (kx = (uint32_t)first_kx; kx < w->kernel_w; kx++) {
-            const int32_t from = (int32_t)(kx * w->dilation_w) - (int32_t)w->left;
-            if (from >= (int32_t)w->in_w) {
-                break;
-            }
-            if (p->average != 0) {
-                epctx_npu__add_row(y, row, 1.0f, from, (int32_t)w->stride_w, (int32_t)w->out_w,
-                                   (int32_t)w->in_w);
-            } else {
-                epctx_npu__max_row(y, row, from, (int32_t)w->stride_w, (int32_t)w->out_w,
-                                   (int32_t)w->in_w);
-            }
-        }
-    }
-}
-
 static void epctx_npu__average_row(const epctx_npu__pool *p, uint32_t oy, float *y)
 {
     const epctx_npu__window *w = &p->window;
@@ -2218,8 +2561,13 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
     uint32_t plane, oy;
     (void)error;
     for (plane = 0; plane < p->planes; plane++) {
+        if (p->average != 0) {
+            epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_SUM, x, NULL, 0.0f, y);
+        } else {
+            epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_MAX, x, NULL,
+                             epctx_npu__float_of(0xff800000u), y);
+        }
         for (oy = 0; oy < w->out_h; oy++) {
-            epctx_npu__pool_row(p, x, oy, y);
             if (p->average != 0) {
                 epctx_npu__average_row(p, oy, y);
             }
@@ -3219,10 +3567,15 @@ static void epctx_npu__gate(epctx_npu__level fast, const epctx_npu__recurrent *p
                             const float *weights, uint32_t gate, const float *x, float *y)
 {
     const size_t padded = (size_t)epctx_npu__padded(p->hidden);
+    epctx_npu__epilogue f;
     size_t n;
     weights += gate * padded * p->hidden;
+    epctx_npu__epilogue_plain(&f);
+    f.rows = 1;
+    f.columns = EPCTX_NPU__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX_NPU__COLUMNS) {
-        epctx_npu__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, y + n);
+        f.y = y + n;
+        epctx_npu__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -3330,7 +3683,7 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     X(BINARY, "Binary", 2, 1, 3, epctx_npu__binary, binary)                                        \
     X(AFFINE, "Affine", 3, 1, 7, epctx_npu__affine, affine)                                        \
     X(PACK, "Pack", 1, 1, 1, epctx_npu__pack, pack)                                                \
-    X(CONV, "Conv", 3, 2, 3, epctx_npu__conv, conv)                                                \
+    X(CONV, "Conv", 4, 2, 3, epctx_npu__conv, conv)                                                \
     X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx_npu__depthwise, depthwise)                            \
     X(GEMM, "Gemm", 3, 1, 3, epctx_npu__gemm, gemm)                                                \
     X(POOL, "Pool", 1, 1, 1, epctx_npu__pool, pool)                                                \
@@ -3405,6 +3758,7 @@ typedef enum epctx_npu__place {
     EPCTX_NPU__INPUT,
     EPCTX_NPU__OUTPUT,
     EPCTX_NPU__WEIGHT,
+    EPCTX_NPU__MADE, /* an output of the graph that makes the weights */
     EPCTX_NPU__PLACE_COUNT
 } epctx_npu__place;
 
@@ -3489,7 +3843,7 @@ static bool epctx_npu__copies_weights(epctx_span blob, const epctx_npu__layout *
 
 /* How a context lies in the caller's memory; offsets in bytes, parts aligned to 8. */
 typedef struct epctx_npu__parts {
-    uint64_t graphs, values, dims, words, strings, weights, total;
+    uint64_t graphs, values, dims, made, words, strings, weights, total;
     uint64_t value_count;
 } epctx_npu__parts;
 
@@ -3518,6 +3872,7 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     out->graphs = epctx_npu__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
     out->values = epctx_npu__part(&out->total, out->value_count * sizeof(epctx_value));
     out->dims = epctx_npu__part(&out->total, out->value_count * 8 * sizeof(int64_t));
+    out->made = epctx_npu__part(&out->total, layout->graphs * sizeof(epctx_memory *));
     out->words = epctx_npu__part(&out->total, layout->words * 4);
     out->strings = epctx_npu__part(&out->total, layout->string_bytes);
     out->weights = epctx_npu__part(
@@ -3552,6 +3907,7 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
 typedef struct epctx_npu__loader {
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
+    const epctx_memory **made;
     epctx_value *values;
     int64_t *dims;
     const uint32_t *words;
@@ -3657,6 +4013,12 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
         }
         size = epctx_npu__pair(graph->context->weight_table +
                                (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS + 2);
+        break;
+    case EPCTX_NPU__MADE:
+        if (graph->maker == NULL || o->index >= graph->maker->info.output_count) {
+            return false;
+        }
+        size = epctx_npu__value_bytes(&graph->maker->info.outputs[o->index]);
         break;
     default:
         return false;
@@ -3807,7 +4169,42 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     graph->info.output_count = w[8];
     graph->info.scratch_size = (size_t)scratch;
     graph->command_count = w[11];
+    if (w[12] != 0) {
+        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count) {
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              "context binary: the weights of graph '%S' are made by graph %u, "
+                              "which is none that makes weights",
+                              &graph->info.name, (uint64_t)w[12]);
+        }
+        graph->maker = &l->graphs[w[12] - 1];
+        graph->made = &l->made[index];
+    }
     return epctx_npu__load_commands(l, graph, w[9], w[10]);
+}
+
+/* Graphs that make weights stand behind the others, and are loaded first. */
+static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
+{
+    epctx_status status = EPCTX_OK;
+    uint32_t ordinary = 0, i;
+    for (i = 0; i < total; i++) {
+        if (l->words[(size_t)i * EPCTX_NPU__GRAPH_WORDS + 13] == 0) {
+            if (i != ordinary) {
+                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                                  "context binary: its graphs are out of order");
+            }
+            ordinary++;
+        }
+    }
+    l->context->graph_count = ordinary;
+    l->context->total_count = total;
+    for (i = ordinary; status == EPCTX_OK && i < total; i++) {
+        status = epctx_npu__load_graph(l, i);
+    }
+    for (i = 0; status == EPCTX_OK && i < ordinary; i++) {
+        status = epctx_npu__load_graph(l, i);
+    }
+    return status;
 }
 
 static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
@@ -3880,7 +4277,6 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
     uint64_t sum, table;
     epctx_status status;
-    uint32_t g;
     memset(memory, 0, (size_t)parts->words);
     memcpy(words, blob.data + EPCTX_NPU_HEADER_SIZE, word_bytes);
     memcpy(strings, blob.data + layout->strings, (size_t)layout->string_bytes);
@@ -3889,6 +4285,7 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     l.graphs = (epctx_npu_graph *)(void *)(memory + parts->graphs);
     l.values = (epctx_value *)(void *)(memory + parts->values);
     l.dims = (int64_t *)(void *)(memory + parts->dims);
+    l.made = (const epctx_memory **)(void *)(memory + parts->made);
     l.words = (const uint32_t *)(const void *)words;
     l.word_count = layout->words;
     l.strings = (const char *)strings;
@@ -3903,7 +4300,6 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     }
     epctx_npu__to_host(words, word_bytes, 4);
     context->graphs = l.graphs;
-    context->graph_count = layout->graphs;
     context->blob = blob;
     context->strings = l.strings;
     context->weights = blob.data + layout->weights;
@@ -3915,8 +4311,8 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     table = layout->words - (uint64_t)layout->weight_count * EPCTX_NPU__WEIGHT_WORDS;
     context->weight_table = l.words + table;
     status = epctx_npu__load_weights(&l, table);
-    for (g = 0; status == EPCTX_OK && g < layout->graphs; g++) {
-        status = epctx_npu__load_graph(&l, g);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__load_graphs(&l, layout->graphs);
     }
     if (status == EPCTX_OK) {
         status = epctx_npu__check_names(&l);
@@ -3988,10 +4384,38 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
+/* The names of the graphs, as many as fit: "'a', 'b', ...", or "none". */
+static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
+{
+    size_t used = 0;
+    size_t i;
+    if (context->graph_count == 0) {
+        memcpy(text, "none", 5);
+        return;
+    }
+    for (i = 0; i < context->graph_count; i++) {
+        epctx_str name = context->graphs[i].info.name;
+        /* Quotes, comma and "..." take less than ten. */
+        if (name.size > room || name.size + 10 > room - used) {
+            memcpy(text + used, "...", 4);
+            return;
+        }
+        text[used++] = '\'';
+        if (name.size > 0) {
+            memcpy(text + used, name.data, name.size);
+        }
+        used += name.size;
+        memcpy(text + used, "', ", 4);
+        used += 3;
+    }
+    text[used - 2] = '\0';
+}
+
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
 {
+    char names[200]; /* epctx_fail prints no more of a text */
     size_t i;
     epctx_error_clear(error);
     *graph = NULL;
@@ -4009,8 +4433,9 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S' among its %u graphs",
-                      &name, (uint64_t)context->graph_count);
+    epctx_npu__names(context, names, sizeof names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
+                      names);
 }
 
 /* ================================================================================================
@@ -4040,6 +4465,10 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     const epctx_graph_info *info = &graph->info;
     epctx_status status = EPCTX_OK;
     size_t i;
+    if (graph->maker != NULL && *graph->made == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "graph '%S' is weightless and has not got its weights", &info->name);
+    }
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
         status = epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data, inputs[i].size,
                                          error);
@@ -4079,6 +4508,8 @@ static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_n
         return c->weights +
                epctx_npu__pair(c->weight_table + (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS) +
                o->offset;
+    case EPCTX_NPU__MADE:
+        return (const uint8_t *)(*graph->made)[o->index].data + o->offset;
     default:
         return NULL;
     }
@@ -4129,6 +4560,118 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
             epctx_blame(error, NULL, &name, NULL);
         }
         words += words[1];
+    }
+    return status;
+}
+
+/* -- weights of weightless graphs -- */
+
+static uint64_t epctx_npu__aligned(uint64_t size)
+{
+    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
+}
+
+/* Bytes of `count` tensors, each aligned. */
+static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count)
+{
+    uint64_t total = 0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        total += epctx_npu__aligned(epctx_npu__value_bytes(&values[i]));
+    }
+    return total;
+}
+
+EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
+                                              size_t *temporary, epctx_error *error)
+{
+    uint64_t keep, spare;
+    epctx_error_clear(error);
+    *kept = 0;
+    *temporary = 0;
+    if (graph->maker != NULL) {
+        const epctx_graph_info *info = &graph->maker->info;
+        keep = epctx_npu__aligned(info->output_count * sizeof(epctx_memory)) +
+               epctx_npu__values_bytes(info->outputs, info->output_count);
+        spare = epctx_npu__aligned(info->input_count * sizeof(epctx_span)) +
+                epctx_npu__values_bytes(info->inputs, info->input_count) + info->scratch_size;
+        if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2) {
+            return epctx_fail(error, EPCTX_ERR_NOMEM,
+                              "the weights of graph '%S' are too large for this machine",
+                              &graph->info.name);
+        }
+        *kept = (size_t)keep;
+        *temporary = (size_t)spare;
+    }
+    return EPCTX_OK;
+}
+
+/* An initializer as the maker's input: in place, or a copy that is aligned and of the host. */
+static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx_tensor *weights,
+                                            size_t count, uint8_t **spare, epctx_span *out,
+                                            epctx_error *error)
+{
+    const uint64_t bytes = epctx_npu__value_bytes(want);
+    const uint32_t elem = epctx_npu__elem_size(want->elem_type);
+    size_t i = 0;
+    while (i < count && !epctx_str_eq(weights[i].name, want->name)) {
+        i++;
+    }
+    if (i == count || weights[i].data == NULL || weights[i].size != bytes ||
+        weights[i].elem_type != want->elem_type) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "weight '%S': expected %u bytes of type %d, found %u of type %d",
+                          &want->name, bytes, (int64_t)want->elem_type,
+                          (uint64_t)(i < count ? weights[i].size : 0),
+                          (int64_t)(i < count ? weights[i].elem_type : 0));
+    }
+    out->data = weights[i].data;
+    out->size = (size_t)bytes;
+    if (epctx_npu__big_endian() || (uintptr_t)out->data % elem != 0) {
+        memcpy(*spare, out->data, out->size);
+        epctx_npu__to_host(*spare, bytes, elem);
+        out->data = *spare;
+        *spare += epctx_npu__aligned(bytes);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
+                                              const epctx_tensor *weights, size_t count, void *kept,
+                                              void *temporary, epctx_error *error)
+{
+    const epctx_graph_info *info;
+    epctx_memory *outputs = (epctx_memory *)kept;
+    epctx_span *inputs = (epctx_span *)temporary;
+    uint8_t *at = (uint8_t *)kept, *spare = (uint8_t *)temporary;
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    epctx_error_clear(error);
+    if (graph->maker == NULL || count == 0) {
+        if (graph->maker != NULL) {
+            *graph->made = NULL;
+        }
+        return EPCTX_OK;
+    }
+    info = &graph->maker->info;
+    *graph->made = NULL;
+    at += epctx_npu__aligned(info->output_count * sizeof *outputs);
+    for (i = 0; i < info->output_count; i++) {
+        outputs[i].data = at;
+        outputs[i].size = (size_t)epctx_npu__value_bytes(&info->outputs[i]);
+        at += epctx_npu__aligned(outputs[i].size);
+    }
+    spare += epctx_npu__aligned(info->input_count * sizeof *inputs) + info->scratch_size;
+    for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
+        status = epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i],
+                                         error);
+    }
+    if (status == EPCTX_OK) {
+        spare = (uint8_t *)temporary + epctx_npu__aligned(info->input_count * sizeof *inputs);
+        status = epctx_npu_run(graph->maker, inputs, outputs, spare, info->scratch_size, error);
+    }
+    if (status == EPCTX_OK) {
+        *graph->made = outputs;
     }
     return status;
 }
@@ -4186,6 +4729,9 @@ typedef struct epctx_npu__tensor {
     uint64_t offset; /* bytes in the buffer: reshaped and sliced values share one */
     uint32_t writer; /* the only step that writes it, or NONE */
     uint32_t uses;   /* by nodes and as graph output */
+    bool outside;    /* constant that a weightless blob does not hold: it is (a part of) */
+    uint32_t whole;  /* this one, which is an initializer or made of initializers */
+    uint64_t at;     /* byte of `whole` where it begins */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -4227,6 +4773,11 @@ typedef struct epctx_npu__compiler {
     const epctx_node *node;
     bool folding; /* every input of the node is constant */
     bool judging; /* only whether nodes compile is wanted: weights are not computed */
+    epctx_weightless_support weightless;
+    epctx_npu__step *makes; /* weightless: steps that made constants, in order */
+    size_t make_count, make_room;
+    uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
+    const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
 } epctx_npu__compiler;
 
@@ -4357,6 +4908,9 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     }
     t->buffer = c->tensors[source].buffer;
     t->offset = c->tensors[source].offset + bytes;
+    t->outside = c->tensors[source].outside;
+    t->whole = c->tensors[source].whole;
+    t->at = c->tensors[source].at + bytes;
     return EPCTX_OK;
 }
 
@@ -4457,6 +5011,25 @@ static bool epctx_npu__foldable(const epctx_npu__step *s)
     }
 }
 
+/* Notes a step that makes a constant. When it needs constants that stay outside, so does what it
+ * makes, and it is done again when the weights are there. */
+static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__step *s)
+{
+    epctx_npu__tensor *out = &c->tensors[s->out];
+    void *array = c->makes;
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) {
+            out->outside = true;
+        }
+    }
+    out->whole = s->out;
+    EPCTX_NPU__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
+    c->makes = (epctx_npu__step *)array;
+    c->makes[c->make_count++] = *s;
+    return EPCTX_OK;
+}
+
 /* Runs a step now. Several steps may fill one result. */
 static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__step *s)
 {
@@ -4473,6 +5046,9 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     }
     if (out->count == 0) {
         return EPCTX_OK;
+    }
+    if (c->weightless != EPCTX_WEIGHTLESS_NONE) {
+        EPCTX_NPU__TRY(epctx_npu__record(c, s));
     }
     for (i = 0; i < op->in_count; i++) {
         if (s->in[i] != EPCTX_NPU__NONE) {
@@ -6520,8 +7096,8 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {1, {0}};
-    int64_t v[3], n, i;
-    float f[3];
+    int64_t v[3] = {0}, n, i;
+    float f[3] = {0};
     uint32_t ids[3], y, j;
     size_t count;
     void *data;
@@ -7001,14 +7577,26 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
-/* Pixels gathered at once: about 64 KiB of them, and more where a few pixels take that much, so
- * that large weights are read less often. */
-static uint32_t epctx_npu__conv_tiles(uint64_t depth, const epctx_npu__window *w)
+/* How much is gathered at once: as much as a quarter of input and output, but 4 to 64 KiB, and 256
+ * taps of a tile, which leave room for weights in a first-level cache. More pixels at once read the
+ * weights less often. */
+static void epctx_npu__conv_sizes(epctx_npu__conv *p)
 {
-    uint64_t all = ((uint64_t)w->out_h * w->out_w + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
-    uint64_t fit = (depth > 1024 ? 524288 : 65536) / epctx_npu__mul(depth, EPCTX_NPU__COLUMNS * 4);
-    fit = fit > 1 ? fit / 2 * 2 : 1;
-    return (uint32_t)(fit < all ? fit : all);
+    const epctx_npu__window *w = &p->window;
+    const uint64_t pixels = (uint64_t)w->out_h * w->out_w;
+    const uint64_t all = (pixels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
+    const uint64_t tap = (uint64_t)EPCTX_NPU__COLUMNS * 4;
+    const uint64_t one = epctx_npu__mul3(w->kernel_h, w->kernel_w, tap); /* tile of one channel */
+    uint64_t room = epctx_npu__mul3(p->in_channels, w->in_h, w->in_w) +
+                    epctx_npu__mul(p->out_channels, pixels); /* floats, so bytes / 4 */
+    uint64_t slice, tiles;
+    room = room < 4096 ? 4096 : (room > 65536 ? 65536 : room);
+    slice = (room < 16384 ? room : 16384) / one;
+    slice = slice < 1 ? 1 : (slice < p->in_channels ? slice : p->in_channels);
+    tiles = room / (slice * one);
+    tiles = tiles < 1 ? 1 : (tiles < 3 ? tiles : tiles / 2 * 2);
+    p->slice = (uint32_t)slice;
+    p->tiles = (uint32_t)(tiles < all ? tiles : all);
 }
 
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
@@ -7019,8 +7607,9 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     epctx_npu__pack pack;
     uint64_t temporary;
     p->window = *window;
-    p->tiles = epctx_npu__conv_tiles(depth, window);
-    temporary = epctx_npu__mul4(p->tiles, depth, EPCTX_NPU__COLUMNS, 4);
+    epctx_npu__conv_sizes(p);
+    temporary = epctx_npu__mul4(p->tiles, p->slice, window->kernel_h * window->kernel_w,
+                                EPCTX_NPU__COLUMNS * 4);
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a kernel of %u weights", depth);
     }
@@ -7893,15 +8482,38 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
     return EPCTX_OK;
 }
 
+/* Constant weights times the factor of their channel. */
+static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w, uint64_t channels,
+                                             uint32_t factor, uint32_t *out)
+{
+    const bool folding = c->folding;
+    epctx_npu__shape rows = {2, {0}}, column = {2, {0}};
+    uint32_t a, b;
+    float *unused;
+    epctx_status status;
+    if (c->judging) {
+        return epctx_npu__add_floats(c, c->tensors[w].count, &unused, out);
+    }
+    rows.dims[0] = column.dims[0] = (int64_t)channels;
+    rows.dims[1] = (int64_t)(c->tensors[w].count / channels);
+    column.dims[1] = 1;
+    EPCTX_NPU__TRY(epctx_npu__alias(c, w, &rows, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, factor, &column, 0, &b));
+    c->folding = true;
+    status = epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out);
+    c->folding = folding;
+    return status;
+}
+
 /* Multiplies the weights of the convolution before by `factor`, its bias likewise plus `offset`. */
 static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uint64_t channels,
                                          uint32_t factor, uint32_t offset, bool *done)
 {
     epctx_npu__step *s = epctx_npu__producer(c, x);
-    const void *old_w, *f, *g, *old_b = NULL;
-    float *w, *b;
+    const void *f, *g, *old_b = NULL;
+    float *b;
     uint32_t w_id, b_id;
-    uint64_t i, k, depth;
+    uint64_t i;
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX_NPU__OP_CONV && s->packs &&
@@ -7912,20 +8524,15 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
         (s->in[2] != EPCTX_NPU__NONE && !c->tensors[s->in[2]].constant)) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, s->in[1], &old_w));
     EPCTX_NPU__TRY(epctx_npu__data(c, factor, &f));
     EPCTX_NPU__TRY(epctx_npu__data(c, offset, &g));
     if (s->in[2] != EPCTX_NPU__NONE) {
         EPCTX_NPU__TRY(epctx_npu__data(c, s->in[2], &old_b));
     }
-    depth = c->tensors[s->in[1]].count / channels;
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels * depth, &w, &w_id));
+    EPCTX_NPU__TRY(epctx_npu__scale_weights(c, s->in[1], channels, factor, &w_id));
     EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &b, &b_id));
     for (i = 0; i < channels && !c->judging; i++) {
         const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
-        for (k = 0; k < depth; k++) {
-            w[i * depth + k] = epctx_npu__f_mul(((const float *)old_w)[i * depth + k], scale);
-        }
         b[i] = old_b == NULL
                    ? shift
                    : epctx_npu__f_add(epctx_npu__f_mul(((const float *)old_b)[i], scale), shift);
@@ -9139,21 +9746,40 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     return EPCTX_OK;
 }
 
+/* Attribute `axes`; without it all of them. */
+static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank, int64_t *axes,
+                                           size_t *count)
+{
+    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
+    uint32_t axis;
+    size_t i;
+    *count = attr != NULL ? attr->count : rank;
+    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank)) {
+        return epctx_npu__bad_attr(c, "axes", "axes of the input");
+    }
+    for (i = 0; i < *count; i++) {
+        axes[i] = (int64_t)i;
+        if (attr != NULL) {
+            EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], rank, 0, &axis));
+            axes[i] = (int64_t)axis;
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found = false, by_size;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count = 0, i;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size;
+    size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
-    uint32_t x, id, axis;
+    uint32_t x, id;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     EPCTX_NPU__TRY(epctx_npu__resize_attrs(c, &p));
-    for (i = 0; i < shape.rank; i++) {
-        axes[i] = (int64_t)i;
-    }
+    EPCTX_NPU__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
     } else {
@@ -9165,20 +9791,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(
                 epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
         }
-        if (c->node->version >= 18) {
-            const epctx_attr *attr = epctx_node_attr(c->node, "axes");
-            found = attr != NULL;
-            axes_count = found ? attr->count : 0;
-            if (found && (attr->type != EPCTX_ATTR_INTS || axes_count > shape.rank)) {
-                return epctx_npu__bad_attr(c, "axes", "axes of the input");
-            }
-            for (i = 0; i < axes_count; i++) {
-                EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], shape.rank, 0, &axis));
-                axes[i] = (int64_t)axis;
-            }
-        }
     }
-    axes_count = found ? axes_count : shape.rank;
     by_size = size_count > 0;
     EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
@@ -9400,6 +10013,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     c->tensors[*id].name = from->name;
     c->tensors[*id].constant = true;
     c->tensors[*id].raw = from->data;
+    c->tensors[*id].whole = *id;
     return EPCTX_OK;
 }
 
@@ -9475,7 +10089,12 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
     }
     for (i = 0; i < g->initializer_count; i++) {
         uint32_t id;
-        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, &g->initializers[i], &id));
+        const epctx_tensor *from = &g->initializers[i];
+        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, from, &id));
+        c->tensors[id].outside =
+            c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE &&
+            (c->weightless == EPCTX_WEIGHTLESS_ALL ||
+             (c->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && from->location.size > 0));
         if (epctx_map_put(&c->names, g->initializers[i].name, id) != EPCTX_OK) {
             return epctx_npu__nomem(c, c->arena->missing);
         }
@@ -9593,6 +10212,22 @@ static void epctx_npu__drop_dead(epctx_npu__compiler *c)
     }
 }
 
+/* Weights that stay outside are packed when they are there. */
+static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_npu__step *s,
+                                            uint32_t *id)
+{
+    const epctx_npu__pack *p = &s->pack;
+    epctx_npu__shape shape = {1, {0}};
+    epctx_npu__step pack;
+    shape.dims[0] = (int64_t)epctx_npu__packed(p->batch, p->rows, p->depth, p->block);
+    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
+    c->tensors[*id].constant = true;
+    epctx_npu__step_init(&pack, EPCTX_NPU__OP_PACK, s->in[1], EPCTX_NPU__NONE, *id);
+    pack.params.pack = *p;
+    pack.name = s->name;
+    return epctx_npu__record(c, &pack);
+}
+
 static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
 {
     size_t i;
@@ -9603,6 +10238,12 @@ static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
         float *packed;
         uint32_t id;
         if (s->dead || !s->packs) {
+            continue;
+        }
+        if (c->tensors[s->in[1]].outside) {
+            EPCTX_NPU__TRY(epctx_npu__pack_outside(c, s, &id));
+            s->in[1] = id;
+            s->packs = false;
             continue;
         }
         memset(&args, 0, sizeof args);
@@ -9645,11 +10286,6 @@ static void epctx_npu__lifetimes(epctx_npu__compiler *c)
             epctx_npu__touch(c, s->temporary, i);
         }
     }
-}
-
-static uint64_t epctx_npu__aligned(uint64_t size)
-{
-    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
 }
 
 static bool epctx_npu__in_scratch(const epctx_npu__buffer *b)
@@ -9861,16 +10497,19 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
  * ============================================================================================== */
 
 /* One graph of a context under construction; word positions count from the end of the records. */
-typedef struct epctx_npu__record {
+typedef struct epctx_npu__graph_record {
     uint32_t name_at, name_size;
     uint64_t hash, scratch;
     uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
-} epctx_npu__record;
+    uint32_t maker; /* position among the makers, from 1 */
+} epctx_npu__graph_record;
 
 /* A context under construction. `words` are little-endian already. */
 typedef struct epctx_npu__build {
     epctx_allocator allocator;
-    epctx_buffer records, words, strings, weights;
+    epctx_weightless_support weightless;
+    epctx_buffer records, makers; /* of graphs, and of those that make their weights */
+    epctx_buffer words, strings, weights;
     epctx_weights table; /* over `weights`; kind is the size of an element */
     epctx_arena arena;   /* what types_fn hands out */
 } epctx_npu__build;
@@ -9956,7 +10595,11 @@ static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__
 {
     uint32_t place = EPCTX_NPU__NOWHERE, index = 0;
     uint64_t offset = 0;
-    if (id != EPCTX_NPU__NONE && c->tensors[id].constant) {
+    if (id != EPCTX_NPU__NONE && c->tensors[id].outside) {
+        place = EPCTX_NPU__MADE;
+        index = c->outputs[c->tensors[id].whole];
+        offset = c->tensors[id].at;
+    } else if (id != EPCTX_NPU__NONE && c->tensors[id].constant) {
         place = EPCTX_NPU__WEIGHT;
         EPCTX_NPU__TRY(epctx_npu__add_constant_weight(c, b, id, &index));
     } else if (id != EPCTX_NPU__NONE) {
@@ -9997,10 +10640,12 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     return EPCTX_OK;
 }
 
+/* Input or output `at`, the outputs behind the inputs. */
 static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__build *b,
-                                           epctx_str name)
+                                           epctx_str name, size_t at)
 {
-    const epctx_npu__tensor *t = &c->tensors[epctx_map_get(&c->names, name)];
+    const epctx_npu__tensor *t =
+        &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->names, name)];
     uint32_t i;
     EPCTX_NPU__TRY(epctx_npu__name(c, b, name));
     EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
@@ -10012,26 +10657,29 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
     return EPCTX_OK;
 }
 
-/* Appends the compiled graph to the context. */
+/* Appends the compiled graph to the context; its record to `records`. */
 static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__build *b,
-                                           epctx_str name, uint64_t hash)
+                                           epctx_buffer *records, epctx_str name, uint64_t hash,
+                                           uint32_t maker)
 {
-    epctx_npu__record r;
+    epctx_npu__graph_record r;
     size_t i;
     memset(&r, 0, sizeof r);
     r.name_at = (uint32_t)b->strings.size;
     r.name_size = (uint32_t)name.size;
     EPCTX_NPU__TRY(epctx_npu__append(c, &b->strings, name.data, name.size));
     r.hash = hash;
+    r.maker = maker;
     r.scratch = c->stats.scratch_size;
     r.io_at = (uint32_t)(b->words.size / 4);
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
     for (i = 0; i < c->graph->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name));
+        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
     }
     for (i = 0; i < c->graph->output_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->outputs[i].name));
+        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->outputs[i].name,
+                                              c->graph->input_count + i));
     }
     r.commands_at = (uint32_t)(b->words.size / 4);
     for (i = 0; i < c->step_count; i++) {
@@ -10045,11 +10693,191 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT, "a context holds less than 4 GiB of commands");
     }
-    return epctx_npu__append(c, &b->records, &r, sizeof r);
+    return epctx_npu__append(c, records, &r, sizeof r);
 }
 
+/* -- weightless: the steps that made constants, as a graph from initializers to weights -- */
+
+/* Numbers the constants outside that steps of the graph read: they are the outputs. */
+static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *count)
+{
+    void *memory;
+    size_t i;
+    uint32_t j;
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->tensor_count, sizeof *c->outputs, &memory));
+    c->outputs = (uint32_t *)memory;
+    *count = 0;
+    for (i = 0; i < c->tensor_count; i++) {
+        c->outputs[i] = EPCTX_NPU__NONE;
+    }
+    for (i = 0; i < c->step_count; i++) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !c->steps[i].dead; j++) {
+            uint32_t id = c->steps[i].in[j];
+            if (id != EPCTX_NPU__NONE && c->tensors[id].outside &&
+                c->outputs[c->tensors[id].whole] == EPCTX_NPU__NONE) {
+                c->outputs[c->tensors[id].whole] = (*count)++;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* The graph of the makers while it is compiled. */
+typedef struct epctx_npu__making {
+    const epctx_npu__compiler *from;
+    epctx_npu__compiler c;
+    epctx_graph graph;
+    uint8_t *needed; /* tensors of `from` */
+    uint32_t *ids;   /* tensor of `from` -> tensor */
+    uint32_t *ios;
+    epctx_value *values; /* names of the inputs; outputs have none */
+} epctx_npu__making;
+
+/* An operand of `from`: what is outside was added before, other constants are taken along. */
+static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id, uint32_t *out)
+{
+    const epctx_npu__tensor *t = &m->from->tensors[id];
+    if (!t->outside || t->whole != id) {
+        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, out));
+    }
+    if (!t->outside) {
+        m->c.tensors[*out].constant = true;
+        m->c.tensors[*out].raw = t->raw;
+        m->c.tensors[*out].data = t->data;
+    } else if (t->whole == id) {
+        *out = m->ids[id];
+    } else {
+        m->c.tensors[*out].buffer = m->c.tensors[m->ids[t->whole]].buffer;
+        m->c.tensors[*out].offset = t->at;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu__step *made)
+{
+    epctx_npu__step s = *made;
+    uint32_t j;
+    if (m->ids[s.out] == EPCTX_NPU__NONE) {
+        const epctx_npu__tensor *t = &m->from->tensors[s.out];
+        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+    }
+    for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+        if (s.in[j] != EPCTX_NPU__NONE) {
+            EPCTX_NPU__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
+        }
+    }
+    s.out = m->ids[s.out];
+    return epctx_npu__emit(&m->c, &s);
+}
+
+/* Initializers that are needed become inputs. */
+static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
+{
+    const epctx_npu__compiler *from = m->from;
+    size_t i;
+    for (i = 0; i < from->graph->initializer_count; i++) {
+        const epctx_npu__tensor *t = &from->tensors[i];
+        uint32_t buffer;
+        size_t at = m->graph.input_count;
+        if (!m->needed[i]) {
+            continue;
+        }
+        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
+        EPCTX_NPU__TRY(
+            epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
+        m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
+        m->c.buffers[buffer].index = (uint32_t)at;
+        m->c.tensors[m->ids[i]].buffer = buffer;
+        m->ios[at] = m->ids[i];
+        m->values[at].name = t->name;
+        m->graph.input_count++;
+    }
+    return EPCTX_OK;
+}
+
+/* What the graph reads becomes an output; an initializer as it is, a copy. */
+static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
+{
+    const epctx_npu__compiler *from = m->from;
+    size_t i;
+    for (i = 0; i < from->tensor_count; i++) {
+        const epctx_npu__tensor *t = &from->tensors[i];
+        uint32_t id = m->ids[i];
+        epctx_npu__buffer *buffer;
+        if (from->outputs[i] == EPCTX_NPU__NONE) {
+            continue;
+        }
+        if (i < from->graph->initializer_count) {
+            EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &id));
+            EPCTX_NPU__TRY(epctx_npu__emit_copy(&m->c, m->ids[i], id));
+        }
+        buffer = &m->c.buffers[m->c.tensors[id].buffer];
+        buffer->place = EPCTX_NPU__OUTPUT;
+        buffer->index = from->outputs[i];
+        buffer->needed = true;
+        m->ios[m->graph.input_count + from->outputs[i]] = id;
+    }
+    return EPCTX_OK;
+}
+
+/* Writes the graph that makes the weights of `from`; `maker` 0 when there are none. */
+static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu__build *b,
+                                           uint32_t *maker)
+{
+    epctx_npu__making m;
+    void *memory;
+    uint32_t count, j;
+    size_t i;
+    *maker = 0;
+    EPCTX_NPU__TRY(epctx_npu__number_outputs(from, &count));
+    if (count == 0) {
+        return EPCTX_OK;
+    }
+    memset(&m, 0, sizeof m);
+    m.from = from;
+    m.c = epctx_npu__compiler_of(&m.graph, from->arch, from->arena, from->error);
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, from->tensor_count, 1, &memory));
+    m.needed = (uint8_t *)memory;
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, from->tensor_count, sizeof *m.ids, &memory));
+    m.ids = (uint32_t *)memory;
+    i = from->graph->initializer_count + count;
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, i, sizeof *m.ios, &memory));
+    m.ios = (uint32_t *)memory;
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, i, sizeof *m.values, &memory));
+    m.values = (epctx_value *)memory;
+    for (i = 0; i < from->tensor_count; i++) {
+        m.ids[i] = EPCTX_NPU__NONE;
+        m.needed[i] = from->outputs[i] != EPCTX_NPU__NONE;
+    }
+    for (i = from->make_count; i > 0; i--) {
+        const epctx_npu__step *s = &from->makes[i - 1];
+        for (j = 0; m.needed[s->out] && j < EPCTX_NPU__MAX_IN; j++) {
+            if (s->in[j] != EPCTX_NPU__NONE && from->tensors[s->in[j]].outside) {
+                m.needed[from->tensors[s->in[j]].whole] = 1;
+            }
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__making_inputs(&m));
+    for (i = 0; i < from->make_count; i++) {
+        if (m.needed[from->makes[i].out]) {
+            EPCTX_NPU__TRY(epctx_npu__making_step(&m, &from->makes[i]));
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__making_outputs(&m));
+    m.graph.inputs = m.values;
+    m.graph.outputs = m.values + m.graph.input_count;
+    m.graph.output_count = count;
+    m.c.ios = m.ios;
+    epctx_npu__drop_dead(&m.c);
+    EPCTX_NPU__TRY(epctx_npu__plan(&m.c));
+    *maker = (uint32_t)(b->makers.size / sizeof(epctx_npu__graph_record)) + 1;
+    return epctx_npu__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
+}
+
+/* `maker` is the number of the graph that makes the weights, from 1; `makes`: this is such one. */
 static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *out,
-                                          const epctx_npu__record *r, uint64_t base)
+                                          const epctx_npu__graph_record *r, uint64_t base,
+                                          uint64_t maker, bool makes)
 {
     uint32_t i;
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->name_at));
@@ -10062,7 +10890,9 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands_at + base));
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->command_words));
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands));
-    for (i = 12; i < EPCTX_NPU__GRAPH_WORDS; i++) {
+    EPCTX_NPU__TRY(epctx_npu__word(c, out, maker));
+    EPCTX_NPU__TRY(epctx_npu__word(c, out, makes));
+    for (i = 14; i < EPCTX_NPU__GRAPH_WORDS; i++) {
         EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
     }
     return EPCTX_OK;
@@ -10071,15 +10901,19 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
 static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_npu__build *b,
                                             epctx_buffer *out, size_t start)
 {
-    const size_t graphs = b->records.size / sizeof(epctx_npu__record);
+    const size_t graphs = b->records.size / sizeof(epctx_npu__graph_record);
+    const size_t total = graphs + b->makers.size / sizeof(epctx_npu__graph_record);
     epctx_weight w;
     uint32_t index;
     size_t i, size;
     EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
-    for (i = 0; i < graphs; i++) {
-        epctx_npu__record r;
-        memcpy(&r, b->records.data + i * sizeof r, sizeof r);
-        EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, graphs * EPCTX_NPU__GRAPH_WORDS));
+    for (i = 0; i < total; i++) {
+        epctx_npu__graph_record r;
+        const uint8_t *from = i < graphs ? b->records.data + i * sizeof r
+                                         : b->makers.data + (i - graphs) * sizeof r;
+        memcpy(&r, from, sizeof r);
+        EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, total * EPCTX_NPU__GRAPH_WORDS,
+                                             r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
     }
     EPCTX_NPU__TRY(epctx_npu__append(c, out, b->words.data, b->words.size));
     for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
@@ -10097,7 +10931,8 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
                                   size_t size)
 {
-    const size_t graphs = b->records.size / sizeof(epctx_npu__record);
+    const size_t graphs =
+        (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
     const uint64_t weights = epctx_weights_statistics(&b->table).stored;
     const uint64_t words = graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 +
                            weights * EPCTX_NPU__WEIGHT_WORDS;
@@ -10288,6 +11123,7 @@ static void epctx_npu__discard(void *self, void *build)
         return;
     }
     epctx_buffer_free(&b->records);
+    epctx_buffer_free(&b->makers);
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
     epctx_buffer_free(&b->weights);
@@ -10310,6 +11146,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     memset(b, 0, sizeof *b);
     b->allocator = npu->allocator;
     epctx_buffer_init(&b->records, &npu->allocator);
+    epctx_buffer_init(&b->makers, &npu->allocator);
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
     epctx_buffer_init(&b->weights, &npu->allocator);
@@ -10320,6 +11157,32 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     return epctx_weights_init(&b->table, &opts, error);
 }
 
+/* The record of the graph `name`. */
+static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name,
+                                   epctx_npu__graph_record *out)
+{
+    size_t at;
+    for (at = 0; at < b->records.size; at += sizeof *out) {
+        epctx_str found;
+        memcpy(out, b->records.data + at, sizeof *out);
+        found.data = (const char *)b->strings.data + out->name_at;
+        found.size = out->name_size;
+        if (epctx_str_eq(found, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
+                                     epctx_error *error)
+{
+    (void)self;
+    epctx_error_clear(error);
+    ((epctx_npu__build *)build)->weightless = opts->weightless;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__compile(void *self, void *build, const epctx_graph *graph,
                                        epctx_str name, uint64_t hash, epctx_error *error)
 {
@@ -10327,26 +11190,24 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__compiler c;
     epctx_arena arena;
+    epctx_npu__graph_record same;
     epctx_status status;
-    size_t i;
+    uint32_t maker = 0;
     epctx_error_clear(error);
-    for (i = 0; i * sizeof(epctx_npu__record) < b->records.size; i++) {
-        epctx_npu__record r;
-        epctx_str other;
-        memcpy(&r, b->records.data + i * sizeof r, sizeof r);
-        other.data = (const char *)b->strings.data + r.name_at;
-        other.size = r.name_size;
-        if (epctx_str_eq(other, name)) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
-        }
+    if (epctx_npu__find_record(b, name, &same)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
     }
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
     c = epctx_npu__compiler_of(graph, npu->arch, &arena, error);
     c.stats.nodes = graph->node_count;
+    c.weightless = b->weightless;
     status = epctx_npu__compile_graph(&c);
+    if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
+        status = epctx_npu__write_maker(&c, b, &maker);
+    }
     if (status == EPCTX_OK) {
-        status = epctx_npu__write_graph(&c, b, name, hash);
+        status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -10378,34 +11239,41 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
                                      const epctx_value **outputs, size_t *count, epctx_error *error)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
-    size_t at;
+    epctx_npu__graph_record r;
+    epctx_value *values;
+    uint32_t i;
     (void)self;
     epctx_error_clear(error);
-    for (at = 0; at < b->records.size; at += sizeof(epctx_npu__record)) {
-        epctx_npu__record r;
-        epctx_value *values;
-        epctx_str found;
-        uint32_t i;
-        memcpy(&r, b->records.data + at, sizeof r);
-        found.data = (const char *)b->strings.data + r.name_at;
-        found.size = r.name_size;
-        if (!epctx_str_eq(found, name)) {
-            continue;
-        }
-        values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-        for (i = 0; values != NULL && i < r.outputs; i++) {
-            if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
-                                       &values[i])) {
-                values = NULL;
-            }
-        }
-        *outputs = values;
-        *count = r.outputs;
-        return values != NULL ? EPCTX_OK
-                              : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
-                                           (uint64_t)r.outputs);
+    if (!epctx_npu__find_record(b, name, &r)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
-    return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+    values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
+    for (i = 0; values != NULL && i < r.outputs; i++) {
+        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
+                                   &values[i])) {
+            values = NULL;
+        }
+    }
+    *outputs = values;
+    *count = r.outputs;
+    return values != NULL ? EPCTX_OK
+                          : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
+                                       (uint64_t)r.outputs);
+}
+
+/* Scratch: a caller who runs graphs of one context in turn gets along with the largest. */
+static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
+                                        epctx_error *error)
+{
+    const epctx_npu__build *b = (const epctx_npu__build *)build;
+    epctx_npu__graph_record r;
+    (void)self;
+    epctx_error_clear(error);
+    if (!epctx_npu__find_record(b, name, &r)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+    }
+    *bytes = (int64_t)r.scratch;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
@@ -10474,6 +11342,15 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     return epctx_npu__left_out(error);
 }
 
+static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
+                                     epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)opts;
+    return epctx_npu__left_out(error);
+}
+
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
                                       epctx_error *error)
 {
@@ -10491,6 +11368,16 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     (void)name;
     (void)outputs;
     (void)count;
+    return epctx_npu__left_out(error);
+}
+
+static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
+                                        epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)name;
+    (void)bytes;
     return epctx_npu__left_out(error);
 }
 
@@ -10564,6 +11451,59 @@ static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *i
     return EPCTX_OK;
 }
 
+/* `kept` memory of epctx_npu_make_weights, aligned, with the address of its block in front. */
+static void epctx_npu__free_kept(const epctx_npu *npu, const epctx_memory *kept)
+{
+    void *block;
+    if (kept != NULL) {
+        memcpy(&block, (const uint8_t *)kept - sizeof block, sizeof block);
+        npu->allocator.free_fn(npu->allocator.user, block);
+    }
+}
+
+static void *epctx_npu__alloc_kept(const epctx_npu *npu, size_t size)
+{
+    uint8_t *block = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user,
+                                                        sizeof block + EPCTX_NPU_ALIGN + size);
+    uint8_t *kept = block;
+    if (block != NULL) {
+        kept += sizeof block;
+        kept += (EPCTX_NPU_ALIGN - (uintptr_t)kept % EPCTX_NPU_ALIGN) % EPCTX_NPU_ALIGN;
+        memcpy(kept - sizeof block, &block, sizeof block);
+    }
+    return kept;
+}
+
+static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tensor *weights,
+                                       size_t count, epctx_error *error)
+{
+    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_npu_graph *g = (const epctx_npu_graph *)graph;
+    const epctx_memory *old = g->maker != NULL ? *g->made : NULL;
+    void *kept, *temporary;
+    size_t keep, spare;
+    epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
+    epctx_npu__free_kept(npu, old);
+    if (count == 0 || g->maker == NULL) {
+        return status;
+    }
+    status = epctx_npu_weights_size(g, &keep, &spare, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    kept = epctx_npu__alloc_kept(npu, keep);
+    temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
+    status = temporary != NULL
+                 ? epctx_npu_make_weights(g, weights, count, kept, temporary, error)
+                 : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes of weights",
+                              (uint64_t)(keep + spare));
+    epctx_npu__free_kept(npu, (const epctx_memory *)temporary);
+    if (status != EPCTX_OK) {
+        epctx_npu__free_kept(npu, (const epctx_memory *)kept);
+    }
+    return status;
+}
+
 static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *inputs,
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
@@ -10632,6 +11572,10 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->run_fn = epctx_npu__run;
     backend->explain_fn = epctx_npu__explain;
     backend->check_fn = epctx_npu__check;
+    backend->setup_fn = epctx_npu__setup;
+    backend->max_size_fn = epctx_npu__max_size;
+    backend->weightless = EPCTX_WEIGHTLESS_ALL;
+    backend->weights_fn = epctx_npu__weights;
     return EPCTX_OK;
 }
 
