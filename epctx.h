@@ -24404,7 +24404,7 @@ static void epctx__commit_rollback(epctx__commit *c)
                                     &ignored);
             }
             if (file->gone && step != 0) {
-                epctx__group_restore(io, &file->out->file, file->real, &file->old);
+                (void)epctx__bytes_write(io, &file->out->file, file->real, &file->old, &ignored);
             }
         }
     }

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """Takes the checks out of a header one at a time, and expects a test or a fuzz seed to notice.
 
+Each check gets a switch, so that all is compiled once.
+
     tests/guards.py [--jobs N] [--step N] [--from N] HEADER SECTION...
 
 A check is an `if` that returns or breaks. SECTION is a banner of the implementation ("wire",
@@ -11,7 +13,6 @@ printed as "explained". The exit code is 1 when there are survivors.
 """
 import argparse
 import os
-import queue
 import re
 import subprocess
 import sys
@@ -29,7 +30,7 @@ WITNESSES = {
     "exec: loading": ("npu_blob", "fuzz_blob"),
 }
 OTHERS = ("basics", "onnx", "edit", "check", "fuzz_open")
-FLAGS = ["-std=c11", "-O0", "-I.", "-fsanitize=address,undefined",
+FLAGS = ["-std=c11", "-O0", "-Werror=implicit-function-declaration", "-I.", "-fsanitize=address,undefined",
          "-fno-sanitize-recover=all", *os.environ.get("NANOPB_CFLAGS", "").split()]
 LIBS = os.environ.get("NANOPB_LIBS", "-lprotobuf-nanopb").split() + ["-lm", "-pthread"]
 CC = os.environ.get("CC", "gcc").split()
@@ -91,13 +92,14 @@ def known():
     return reasons
 
 
-def run(command, limit=120):
+def run(command, limit=120, environment=None):
     # Without its checks a program may ask for all the memory there is.
     options = "detect_leaks=0:hard_rss_limit_mb=1500:max_allocation_size_mb=1500"
     try:
         return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               stdin=subprocess.DEVNULL, timeout=limit, check=False,
-                              env=dict(os.environ, ASAN_OPTIONS=options)).returncode == 0
+                              env=dict(os.environ, ASAN_OPTIONS=options,
+                                       **environment or {})).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
@@ -114,81 +116,86 @@ def seeds_of(name, header):
 
 
 class Witness:
-    """A test or a fuzzer with its replay, and what it is linked of."""
+    """A test or a fuzzer with its replay."""
 
     def __init__(self, name, header):
         self.name = name
         self.fuzzer = name.startswith("fuzz_")
         self.source = f"fuzz/{name}.c" if self.fuzzer else f"tests/test_{name}.c"
         self.arguments = seeds_of(name[5:], header) if self.fuzzer else []
-        with open(self.source, encoding="utf-8") as source:
-            # One that brings the implementation itself is compiled again with every change.
-            self.own = "_IMPLEMENTATION\n" in source.read()
-        self.objects = [f"{WORK}/{name}.o"] + ([f"{WORK}/replay.o"] if self.fuzzer else [])
+        self.program = f"{WORK}/{name}"
 
     def build(self):
-        if not self.own:
-            compile_to(self.objects[0], self.source)
+        with open(self.source, encoding="utf-8") as source:
+            own = re.findall(r"define (EPCTX\w*)_IMPLEMENTATION\n", source.read())
+        parts = [self.source] + (["fuzz/replay.c"] if self.fuzzer else [])
+        parts += [f"{WORK}/{h}.o" for h, macro in HEADERS.items() if macro not in own]
+        # The headers with their switches stand in front of the include path.
+        if not run(CC + [f"-iquote{WORK}", f"-I{WORK}"] + FLAGS + parts + LIBS
+                   + ["-o", self.program], 900):
+            sys.exit(f"{self.name}: cannot be built")
+
+    def notices(self, number):
+        """Whether it fails with check `number` switched off; -1: with none."""
+        return not run([self.program, *self.arguments], 120, {"EPCTX_GUARD": str(number)})
 
 
-class Trial:
-    """One folder in which changed headers are compiled and tried."""
-
-    def __init__(self, header, number, witnesses):
-        self.header, self.witnesses = header, witnesses
-        self.folder = f"{WORK}/{number}"
-        os.makedirs(self.folder, exist_ok=True)
-
-    def noticed(self, content):
-        """Who notices the changed header, or None."""
-        path, changed = f"{self.folder}/{self.header}", f"{self.folder}/changed.o"
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(content)
-        # The changed header stands in front of the include path.
-        include = [f"-iquote{self.folder}", f"-I{self.folder}"]
-        if not run(CC + include + FLAGS + [f"-D{HEADERS[self.header]}_IMPLEMENTATION", "-x", "c",
-                                           "-c", path, "-o", changed], 900):
-            return "the compiler"
-        rest = [f"{WORK}/{h}.o" for h in HEADERS if h != self.header]
-        for witness in self.witnesses:
-            program = f"{self.folder}/{witness.name}"
-            parts = [witness.source] if witness.own else [*witness.objects, changed]
-            if not run(CC + include + FLAGS + parts + rest + LIBS + ["-o", program], 900):
-                return "the linker"
-            if not run([program, *witness.arguments]):
-                return witness.name
-        return None
+def switchable(text, macro, found):
+    """The header with a switch at each of the checks found."""
+    out, at = [], 0
+    for number, (start, end) in enumerate(found):
+        out += [text[at:start], f"epctx__guard({number}) && (", text[start:end], ")"]
+        at = end
+    out.append(text[at:])
+    mark = f"#define {macro}_IMPLEMENTED\n"
+    switch = """#include <stdlib.h>
+static __attribute__((unused)) int epctx__guard(int number)
+{
+    static int off = -2;
+    if (off == -2) off = getenv("EPCTX_GUARD") != NULL ? atoi(getenv("EPCTX_GUARD")) : -1;
+    return off != number;
+}
+""".replace("epctx__guard", f"{macro.lower()}__guard")
+    return "".join(out).replace("epctx__guard(", f"{macro.lower()}__guard(").replace(
+        mark, mark + switch, 1)
 
 
-def judge(arguments, section, text, pool_size):
+def build(arguments, found):
+    """Both headers, compiled; the one that is judged has switches."""
+    for header, macro in HEADERS.items():
+        with open(header, encoding="utf-8") as source:
+            text = source.read()
+        with open(f"{WORK}/{header}", "w", encoding="utf-8") as out:
+            out.write(switchable(text, macro, found) if header == arguments.header else text)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(lambda h: compile_to(f"{WORK}/{h}.o", f"-I{WORK}",
+                                           f"-D{HEADERS[h]}_IMPLEMENTATION", "-x", "c",
+                                           f"{WORK}/{h}"), HEADERS))
+
+
+def judge(arguments, section, text, numbered, pool):
     names = [n for n in WITNESSES.get(section, OTHERS)
              if os.path.exists(f"fuzz/{n}.c") or os.path.exists(f"tests/test_{n}.c")]
     witnesses = [Witness(n, arguments.header) for n in names]
-    with ThreadPoolExecutor(pool_size) as pool:
-        list(pool.map(Witness.build, witnesses))
-    free = queue.Queue()
-    for number in range(pool_size):
-        free.put(Trial(arguments.header, number, witnesses))
-    broken = free.queue[0].noticed(text)
-    if broken:
-        sys.exit(f"{broken} fails without a change")
+    list(pool.map(Witness.build, witnesses))
+    for witness in witnesses:
+        if witness.notices(-1):
+            sys.exit(f"{witness.name} fails without a change")
     reasons = known()
 
     def one(guard):
-        start, end = guard
-        trial = free.get()
-        who = trial.noticed(text[:start] + "false && (" + text[start:end] + ")" + text[end:])
-        free.put(trial)
+        number, (start, end) = guard
+        who = next((w.name for w in witnesses if w.notices(number)), None)
         line = text.count("\n", 0, start) + 1
         condition = " ".join(text[start:end].split())
-        reason = reasons.get((arguments.header, function_at(text, start), condition))
+        function = function_at(text, start)
+        reason = reasons.get((arguments.header, function, condition))
         verdict = "noticed" if who else "explained" if reason else "survivor"
-        print(f"{verdict} {arguments.header}:{line}: {function_at(text, start)}: {condition}"
+        print(f"{verdict} {arguments.header}:{line}: {function}: {condition}"
               + (f" ({who or reason})" if who or reason else ""), flush=True)
         return verdict
 
-    with ThreadPoolExecutor(pool_size) as pool:
-        verdicts = list(pool.map(one, list(guards(text, section))[arguments.first::arguments.step]))
+    verdicts = list(pool.map(one, numbered[arguments.first::arguments.step]))
     print(f"{section}: {len(verdicts)} checks taken out, {verdicts.count('noticed')} noticed, "
           f"{verdicts.count('explained')} explained, {verdicts.count('survivor')} survivors",
           flush=True)
@@ -205,12 +212,16 @@ def main():
     arguments = parser.parse_args()
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     os.makedirs(WORK, exist_ok=True)
-    compile_to(f"{WORK}/replay.o", "fuzz/replay.c")
-    for header, macro in HEADERS.items():
-        compile_to(f"{WORK}/{header}.o", f"-D{macro}_IMPLEMENTATION", "-x", "c", header)
     with open(arguments.header, encoding="utf-8") as source:
         text = source.read()
-    survivors = sum(judge(arguments, s, text, arguments.jobs) for s in arguments.sections)
+    sections = [list(guards(text, s)) for s in arguments.sections]
+    found = sorted(g for s in sections for g in s)
+    build(arguments, found)
+    survivors = 0
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for name, checks in zip(arguments.sections, sections):
+            numbered = [(found.index(g), g) for g in checks]
+            survivors += judge(arguments, name, text, numbered, pool)
     sys.exit(1 if survivors else 0)
 
 
