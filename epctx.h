@@ -83,7 +83,8 @@
  *   Model bytes, context binaries and every path inside them are hostile. The wire grammar is
  *   libprotobuf's: what libprotobuf refuses is refused here, and the other way round (only the
  *   2 GiB limit of libprotobuf is not copied). After a successful open every view stays inside the
- *   source. Paths from a model cannot leave its folder. Depth, counts and sizes have limits
+ *   source, also when another process changes a mapped file; where others may cut files, map none
+ *   (>>io). Paths from a model cannot leave its folder. Depth, counts and sizes have limits
  *   (epctx_limits). Files are replaced by temp file + fsync + rename, never written in place.
  *
  * LOSSLESS
@@ -5418,8 +5419,8 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
                       : epctx__no_view();
 }
 
-/* Everything but the value is known from opening: in a file that somebody changes while it is mapped
- * the bytes may be others by now. */
+/* Everything but the value is known from opening: in a mapped file that somebody changes the bytes
+ * may be others by now. */
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;

@@ -27,7 +27,7 @@ WITNESSES = {
     "path": ("paths", "fuzz_path", "load", "options", "check", "gen"),
     "io": ("io", "changed", "buffers", "paths", "faults", "gen", "load", "convert"),
     "edit": ("edit", "onnx", "faults", "fuzz_open", "gen", "convert", "combine", "fuzz_convert"),
-    "exec: loading": ("npu_blob", "fuzz_blob"),
+    "exec: loading": ("npu_blob", "fuzz_blob", "weightless"),
 }
 OTHERS = ("basics", "onnx", "edit", "check", "fuzz_open")
 FLAGS = ["-std=c11", "-O0", "-Werror=implicit-function-declaration", "-I.", "-fsanitize=address,undefined",
