@@ -53,7 +53,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit, convert, combine, gen, the
- *                                 cache of load, the generating of share    every file
+ *                                 cache of load, epctx_share_generate       every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -1741,13 +1741,17 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_EDIT
+#ifndef EPCTX_NO_WIRE
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
  * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- edits --
  *
@@ -2899,9 +2903,11 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
+#endif /* EPCTX_NO_WIRE */
+
 #ifndef EPCTX_NO_EDIT
 
-/* -- generating -- */
+/* -- generating: a session of the group has its model -- */
 
 /* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
  * only one of this EP). The first session begins the group and names the binary after its model;
@@ -2916,15 +2922,59 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
                                             epctx_model *model, const epctx_backend *backend,
                                             const epctx_gen_opts *opts, bool stop,
                                             epctx_gen_report *report, epctx_error *error);
-/* Ends a group without a further session, as `stop` would. `binary_size` may be NULL.
+
+#endif /* EPCTX_NO_EDIT */
+
+/* -- generating: somebody else has the model --
+ *
+ * For an EP inside ONNX Runtime, which gets graphs, gives EPContext nodes, and leaves it to ORT to
+ * write each EPContext model. A session of the group calls epctx_share_compile in Compile; the last
+ * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). A session whose
+ * model ORT could not write takes itself back with epctx_share_withdraw.
+ * The models are there before their binary: until the last session is through they do not load.
+ * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. */
+
+typedef struct epctx_share_opts {
+    const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
+    const char *context_path; /* the EPContext model that will be written. That of the first session
+                                 names the binary, the others are in its folder */
+    const char *name_prefix;  /* ep.context_node_name_prefix; default "" */
+    uint64_t model_hash;      /* goes into the names, as in epctx_ep_opts; 0: hash of the pieces */
+    bool overwrite;           /* the binary may replace a file; default EPCTX_ERR_EXISTS */
+    bool prepare_only;        /* as in epctx_build_opts; that of the first session counts */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; the same for a whole group */
+    const char *source_model;            /* as in epctx_ep_opts */
+    bool verify; /* load the binary and find every graph of the group before it is written */
+    const epctx_hooks *hooks; /* may be NULL */
+} epctx_share_opts;
+
+/* Compiles the pieces of one model into the group's context. nodes[i] of pieces[i] is in `arena`,
+ * as epctx_ep_context_nodes would give it, and names the group's binary; max_size is the largest of
+ * the group so far. On failure the group is as before, but for graphs that were compiled already
+ * and are used when the session tries again; a group without a session is given up.
+ * Opts are borrowed during the call, `backend` until the group ends.
+ * Errors: ARG (another backend object, io or folder than the group's, a path that another session
+ * has), EXISTS, NOT_FOUND, PATH, IO (where the binary goes, before anything is compiled). */
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
+                                           const epctx_backend *backend,
+                                           const epctx_graph *const *pieces, size_t count,
+                                           const epctx_share_opts *opts, epctx_arena *arena,
+                                           const epctx_node **nodes, epctx_error *error);
+/* The session that was to write `context_path` did not. Its graphs stay in the context; a group
+ * without another session is given up, so that the next session is a first one. */
+EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
+                                    const char *source, const char *context_path);
+/* Sessions of a group that wait for the last one; 0: there is no such group. */
+EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
+                                     const char *source);
+
+/* Ends a group without a further session, as `stop` would: writes the binary, and with it the
+ * models of sessions that came through epctx_share_generate. When that fails the group is given up,
+ * and a binary that was there is the old or the new one, whole. `binary_size` may be NULL.
  * EPCTX_ERR_NOT_FOUND: there is no such group. */
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
-
-#endif /* EPCTX_NO_EDIT */
-
-#endif /* EPCTX_NO_WIRE */
 
 #ifdef __cplusplus
 }
@@ -6993,18 +7043,6 @@ static bool epctx__same_letters(epctx_str a, epctx_str b)
     return a.size == b.size;
 }
 
-/* Whether an EP refuses a name for its dots. */
-static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
-{
-    size_t i;
-    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
@@ -10710,6 +10748,18 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
     }
 }
 
+/* Whether an EP refuses a name for its dots. */
+static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
 {
     epctx_str model_file;
@@ -11575,10 +11625,6 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
     return epctx__scan_failed(scan, error);
 }
 
-#endif /* EPCTX_NO_WIRE */
-
-#ifndef EPCTX_NO_EDIT
-
 /* ================================================================================================
  * >>edit
  * ============================================================================================== */
@@ -12390,6 +12436,10 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     }
     return EPCTX_OK;
 }
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- edits: the journal -- */
 
@@ -26155,22 +26205,16 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
 
 /* -- generating -- */
 
-#ifdef EPCTX_NO_EDIT
-
-static void epctx__groups_drop(epctx_workspace *w)
-{
-    (void)w; /* there are none */
-}
-
-#else
-
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
     struct epctx__pending *next;
-    const char *path;
+    const char *path; /* of its EPContext model */
+    const char *initializers_path;
+    bool hosted; /* somebody else writes the model */
+#ifndef EPCTX_NO_EDIT
     epctx_buffer model;
     epctx__output *initializers; /* a temporary file, or NULL */
-    const char *initializers_path;
+#endif
 } epctx__pending;
 
 /* A context under construction. */
@@ -26182,13 +26226,27 @@ typedef struct epctx__group {
     epctx_arena arena;
     void *build;
     epctx__known known;
-    char folder[EPCTX_PATH_MAX]; /* canonical */
+    bool verify;
+    epctx_weightless_support weightless; /* as asked for */
+    char folder[EPCTX_PATH_MAX];         /* canonical */
     const char *binary;          /* as the nodes name it; NULL until the first session is through */
     const char *binary_path;
     epctx__pending *pending; /* in order */
     epctx__pending **pending_end;
     size_t pending_count;
 } epctx__group;
+
+static void epctx__pending_drop(epctx__pending *p)
+{
+#ifndef EPCTX_NO_EDIT
+    epctx_buffer_free(&p->model);
+    if (p->initializers != NULL) {
+        epctx__output_abort(p->initializers);
+    }
+#else
+    (void)p;
+#endif
+}
 
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
@@ -26204,10 +26262,7 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
         group->backend->discard_fn(group->backend->self, group->build);
     }
     for (p = group->pending; p != NULL; p = p->next) {
-        epctx_buffer_free(&p->model);
-        if (p->initializers != NULL) {
-            epctx__output_abort(p->initializers);
-        }
+        epctx__pending_drop(p);
     }
     epctx_buffer_free(&group->known.names);
     epctx_buffer_free(&group->known.hashes);
@@ -26237,8 +26292,8 @@ static epctx__group *epctx__group_find(const epctx_workspace *w, const char *nam
 
 static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
                                       const epctx_backend *backend, const epctx_io *io,
-                                      const epctx_gen_opts *opts, epctx__group **out,
-                                      epctx_error *error)
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error)
 {
     epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
     epctx_build_opts how;
@@ -26250,14 +26305,15 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     memset(group, 0, sizeof *group);
     group->backend = backend;
     group->io = io;
+    group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
     epctx_buffer_init(&group->known.names, &w->allocator);
     epctx_buffer_init(&group->known.hashes, &w->allocator);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
-    how.prepare_only = opts->prepare_only;
-    how.weightless = opts->weightless;
+    how.prepare_only = prepare_only;
+    how.weightless = weightless;
     status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
                                  : epctx__nomem(error, group->arena.missing);
     if (status != EPCTX_OK) {
@@ -26270,11 +26326,35 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     return EPCTX_OK;
 }
 
-/* Does another session write this file? All are below one folder: what stands behind it tells. */
-static epctx_status epctx__group_clash(const epctx__group *group, const epctx__generation *g,
-                                       const char *path)
+/* The group that a session joins, or begins. */
+static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error)
 {
-    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    *out = epctx__group_find(w, name, backend->source);
+    if (*out == NULL) {
+        return epctx__group_make(w, name, backend, io, prepare_only, weightless, out, error);
+    }
+    if ((*out)->backend->self != backend->self || (*out)->io != io) {
+        *out = NULL;
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "the group was begun with another backend object (for other options of "
+                          "the EP?) or another io");
+    }
+    if ((*out)->weightless != weightless) {
+        *out = NULL;
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "one session of the group is weightless (ep.enable_weightless), another "
+                          "is not");
+    }
+    return EPCTX_OK;
+}
+
+/* Does another session write this file? All are below one folder: what stands behind it tells. */
+static epctx_status epctx__group_clash(const epctx__group *group, const char *path, size_t folder,
+                                       epctx_error *error)
+{
     const epctx__pending *p;
     bool same = strcmp(path + folder, group->binary) == 0;
     for (p = group->pending; p != NULL && !same; p = p->next) {
@@ -26283,7 +26363,7 @@ static epctx_status epctx__group_clash(const epctx__group *group, const epctx__g
                (p->initializers_path[0] != '\0' &&
                 strcmp(path + folder, p->initializers_path + other) == 0);
     }
-    return same ? epctx_fail(g->error, EPCTX_ERR_ARG,
+    return same ? epctx_fail(error, EPCTX_ERR_ARG,
                              "another session of the group writes '%s': each needs a name of its "
                              "own",
                              path)
@@ -26291,18 +26371,18 @@ static epctx_status epctx__group_clash(const epctx__group *group, const epctx__g
 }
 
 /* All files of a group are in one folder, and each model has a name of its own. */
-static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation *g)
+static epctx_status epctx__group_accepts(epctx__group *group, const char *path, epctx_error *error)
 {
-    const epctx_io *io = g->model->io;
-    const char *path = g->report->context_path;
+    const epctx_io *io = group->io;
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     epctx_str part = epctx_path_folder(epctx_str_of(path));
+    size_t size = part.size;
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
-    status = epctx__path_join(folder, sizeof folder, &part, 1, g->error);
+    status = epctx__path_join(folder, sizeof folder, &part, 1, error);
     if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, folder, real, sizeof real, g->error);
+        status = io->canonical_fn(io->user, folder, real, sizeof real, error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -26312,25 +26392,90 @@ static epctx_status epctx__group_accepts(epctx__group *group, epctx__generation 
         return EPCTX_OK;
     }
     if (strcmp(group->folder, real) != 0) {
-        return epctx_fail(g->error, EPCTX_ERR_ARG,
+        return epctx_fail(error, EPCTX_ERR_ARG,
                           "'%s' is not in the group's folder '%s': models that share a binary are "
                           "beside it",
                           path, group->folder);
     }
-    status = epctx__group_clash(group, g, path);
-    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
-        g->opts->initializers_file_name[0] != '\0') {
-        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               g->report->initializers_path);
-        if (status == EPCTX_OK) {
-            status = epctx__group_clash(group, g, g->report->initializers_path);
-        }
+    return epctx__group_clash(group, path, size, error);
+}
+
+/* The new session's entry, not yet one of the group. */
+static epctx__pending *epctx__pending_make(epctx_workspace *w, epctx__group *group,
+                                           const char *path, const char *initializers_path,
+                                           epctx_error *error)
+{
+    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
+    if (p != NULL) {
+        p->path = epctx_arena_copy(&group->arena, epctx_str_of(path));
+        p->initializers_path = epctx_arena_copy(&group->arena, epctx_str_of(initializers_path));
+    }
+    if (p == NULL || p->path == NULL || p->initializers_path == NULL) {
+        epctx__nomem(error, group->arena.missing);
+        return NULL;
+    }
+#ifndef EPCTX_NO_EDIT
+    epctx_buffer_init(&p->model, &w->allocator);
+#else
+    (void)w;
+#endif
+    return p;
+}
+
+/* The first session is through: its binary is the group's. */
+static epctx_status epctx__group_name(epctx__group *group, const char *name, const char *path,
+                                      epctx_error *error)
+{
+    const char *copy;
+    if (group->binary != NULL) {
+        return EPCTX_OK;
+    }
+    copy = epctx_arena_copy(&group->arena, epctx_str_of(name));
+    group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(path));
+    if (copy == NULL || group->binary_path == NULL) {
+        return epctx__nomem(error, group->arena.missing);
+    }
+    group->binary = copy;
+    return EPCTX_OK;
+}
+
+static void epctx__group_append(epctx__group *group, epctx__pending *p)
+{
+    *group->pending_end = p;
+    group->pending_end = &p->next;
+    group->pending_count++;
+}
+
+#ifdef EPCTX_NO_EDIT
+
+static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
+                                        const epctx_hooks *hooks, epctx_error *error)
+{
+    const epctx_io *io = group->io;
+    const char *path = group->binary_path;
+    epctx_io_file *file = (epctx_io_file *)epctx_arena_alloc(&group->arena, sizeof *file);
+    epctx_status status = file != NULL ? epctx_cancelled(hooks, error)
+                                       : epctx__nomem(error, group->arena.missing);
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, path, file, error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
-    return EPCTX_OK;
+    status = io->write_fn(io->user, file, binary->data, binary->size, error);
+    if (status == EPCTX_OK) {
+        status = io->sync_fn(io->user, file, error);
+    }
+    if (status != EPCTX_OK) {
+        io->abort_fn(io->user, file);
+        return status;
+    }
+    status = io->commit_fn(io->user, file, error); /* releases the file either way */
+    epctx__progress(hooks, "write", 1, 1);
+    return status == EPCTX_OK ? io->sync_folder_fn(io->user, path, error) : status;
 }
+
+#else
 
 static bool epctx__buffer_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
@@ -26357,26 +26502,15 @@ static epctx_status epctx__buffer_model(epctx_buffer *buffer, epctx_model *model
 /* What the session would write, kept until the group is written. */
 static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, epctx__generation *g)
 {
-    epctx__pending *p = (epctx__pending *)epctx_arena_alloc(&group->arena, sizeof *p);
+    epctx__pending *p = epctx__pending_make(w, group, g->report->context_path,
+                                            g->report->initializers_path, g->error);
     epctx__commit c;
-    epctx_status status;
-    if (p == NULL) {
-        return epctx__nomem(g->error, group->arena.missing);
+    epctx_status status =
+        p != NULL ? epctx__group_name(group, g->binary, g->report->binary_path, g->error)
+                  : EPCTX_ERR_NOMEM;
+    if (status == EPCTX_OK) {
+        status = epctx__buffer_model(&p->model, g->model, g->error);
     }
-    epctx_buffer_init(&p->model, &w->allocator);
-    p->path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->context_path));
-    p->initializers_path =
-        epctx_arena_copy(&group->arena, epctx_str_of(g->report->initializers_path));
-    if (group->binary == NULL) {
-        group->binary_path = epctx_arena_copy(&group->arena, epctx_str_of(g->report->binary_path));
-        group->binary = epctx_arena_copy(&group->arena, epctx_str_of(g->binary));
-    }
-    if (p->path == NULL || p->initializers_path == NULL || group->binary == NULL ||
-        group->binary_path == NULL) {
-        group->binary = NULL;
-        return epctx__nomem(g->error, group->arena.missing);
-    }
-    status = epctx__buffer_model(&p->model, g->model, g->error);
     if (status == EPCTX_OK && g->moved != NULL) {
         status = epctx__commit_begin(&c, group->io, &group->arena, 1, NULL, g->error);
         if (status == EPCTX_OK) {
@@ -26384,17 +26518,12 @@ static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, ep
             p->initializers = c.count > 0 ? c.files[0].out : NULL;
         }
     }
-    if (status != EPCTX_OK) {
-        if (p->initializers != NULL) {
-            epctx__output_abort(p->initializers);
-        }
-        epctx_buffer_free(&p->model);
-        return status;
+    if (status == EPCTX_OK) {
+        epctx__group_append(group, p);
+    } else if (p != NULL) {
+        epctx__pending_drop(p);
     }
-    *group->pending_end = p;
-    group->pending_end = &p->next;
-    group->pending_count++;
-    return EPCTX_OK;
+    return status;
 }
 
 /* The largest max_size of the group goes into every node: spill buffers are shared like the
@@ -26460,6 +26589,9 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     }
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
         epctx__output *out;
+        if (p->hosted) {
+            continue;
+        }
         if (p->initializers != NULL) {
             c.files[c.count].path = p->initializers_path;
             c.files[c.count].out = p->initializers;
@@ -26478,6 +26610,56 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     return epctx__commit_end(&c, status);
 }
 
+/* Nodes of models that are still here get the largest max_size of the group. */
+static epctx_status epctx__group_resize(epctx_workspace *w, epctx__group *group,
+                                        epctx_error *error)
+{
+    epctx__pending *p;
+    epctx_status status = EPCTX_OK;
+    if (group->backend->max_size_fn == NULL) {
+        return EPCTX_OK;
+    }
+    for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
+        if (!p->hosted) {
+            status = epctx__resize(w, group, p, error);
+        }
+    }
+    return status;
+}
+
+#endif /* EPCTX_NO_EDIT */
+
+/* The binary as the applications will meet it: every graph of the group is in it. */
+static epctx_status epctx__group_verify(const epctx__group *group, const epctx_buffer *binary,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = group->backend;
+    const epctx__known *known = &group->known;
+    void *context = NULL;
+    epctx_span bytes;
+    size_t at = 0;
+    size_t i = 0;
+    epctx_status status;
+    bytes.data = binary->data;
+    bytes.size = binary->size;
+    status = b->load_fn(b->self, bytes, &context, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    while (status == EPCTX_OK && at < known->names.size) {
+        epctx_str name;
+        uint64_t hash;
+        void *graph;
+        memcpy(&name.size, known->names.data + at, sizeof name.size);
+        name.data = (const char *)known->names.data + at + sizeof name.size;
+        memcpy(&hash, known->hashes.data + i++ * sizeof hash, sizeof hash);
+        at += sizeof name.size + name.size;
+        status = b->find_fn(b->self, context, name, hash, &graph, error);
+    }
+    b->unload_fn(b->self, context);
+    return status;
+}
+
 /* Writes a group and ends it, whether or not that succeeds. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
@@ -26486,15 +26668,18 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     const epctx_backend *b = group->backend;
     void *build = group->build;
     epctx_buffer binary;
-    epctx__pending *p;
     epctx_status status;
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
-    for (p = group->pending; status == EPCTX_OK && b->max_size_fn != NULL && p != NULL;
-         p = p->next) {
-        status = epctx__resize(w, group, p, error);
+    if (status == EPCTX_OK && group->verify && group->known.hashes.size > 0) {
+        status = epctx__group_verify(group, &binary, error);
     }
+#ifndef EPCTX_NO_EDIT
+    if (status == EPCTX_OK) {
+        status = epctx__group_resize(w, group, error);
+    }
+#endif
     if (status == EPCTX_OK) {
         status = epctx__group_commit(group, &binary, hooks, error);
     }
@@ -26507,6 +26692,221 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     epctx_buffer_free(&binary);
     epctx__group_free(w, group);
     return status;
+}
+
+/* -- a session whose model somebody else has -- */
+
+/* Where the first session's binary goes: what would fail after a long compile fails now. */
+static epctx_status epctx__group_target(const epctx__group *group, const epctx_share_opts *opts,
+                                        char *name, char *path, epctx_error *error)
+{
+    const epctx_io *io = group->io;
+    epctx_io_file probe;
+    epctx_file_kind kind;
+    epctx_str parts[2];
+    uint64_t size;
+    epctx_status status =
+        epctx_path_binary(epctx_str_of(opts->context_path), epctx_str_of(group->backend->short_name),
+                          name, EPCTX_PATH_MAX, error);
+    parts[0] = epctx_path_folder(epctx_str_of(opts->context_path));
+    parts[1] = epctx_str_of(name);
+    if (status == EPCTX_OK) {
+        status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
+    }
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, path, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
+    } else if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !opts->overwrite) {
+        status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+    }
+    if (status == EPCTX_OK) {
+        status = io->create_fn(io->user, path, &probe, error);
+    }
+    if (status == EPCTX_OK) {
+        io->abort_fn(io->user, &probe);
+    } else {
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
+}
+
+/* Hash of all pieces, which is what there is of the model. */
+static uint64_t epctx__pieces_hash(const epctx_graph *const *pieces, size_t count)
+{
+    uint64_t h = epctx__hash_number(0, count);
+    size_t i;
+    for (i = 0; i < count; i++) {
+        h = epctx__hash_number(h, epctx_graph_hash(pieces[i]));
+    }
+    return h;
+}
+
+static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *const *pieces,
+                                        size_t count, const epctx_share_opts *opts,
+                                        const char *binary, epctx_arena *arena,
+                                        const epctx_node **nodes, epctx_error *error)
+{
+    epctx_ep ep;
+    epctx_ep_opts how;
+    epctx_status status;
+    size_t i;
+    memset(&how, 0, sizeof how);
+    how.name_prefix = opts->name_prefix;
+    how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__pieces_hash(pieces, count);
+    how.binary = epctx_arena_copy(arena, epctx_str_of(binary));
+    how.weightless = opts->weightless;
+    how.source_model = opts->source_model;
+    how.hooks = opts->hooks;
+    if (how.binary == NULL) {
+        return epctx__nomem(error, arena->missing);
+    }
+    status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);
+    ep.build = group->build;
+    ep.shared = &group->known;
+    ep.max_size = group->known.max_size;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        status = epctx_ep_compile(&ep, pieces[i], error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_ep_finish(&ep, error);
+    }
+    if (status == EPCTX_OK) {
+        *nodes = epctx_ep_context_nodes(&ep, &count);
+        group->known.max_size = ep.max_size;
+    }
+    epctx_ep_end(&ep);
+    return status;
+}
+
+static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group,
+                                         const epctx_graph *const *pieces, size_t count,
+                                         const epctx_share_opts *opts, epctx_arena *arena,
+                                         const epctx_node **nodes, epctx_error *error)
+{
+    char name[EPCTX_PATH_MAX];
+    char path[EPCTX_PATH_MAX];
+    epctx__pending *p = NULL;
+    epctx_status status = epctx__group_accepts(group, opts->context_path, error);
+    if (status == EPCTX_OK && group->binary == NULL) {
+        status = epctx__group_target(group, opts, name, path, error);
+    }
+    if (status == EPCTX_OK) {
+        p = epctx__pending_make(w, group, opts->context_path, "", error);
+        status = p != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_pieces(group, pieces, count, opts,
+                                     group->binary != NULL ? group->binary : name, arena, nodes,
+                                     error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_name(group, name, path, error);
+    }
+    if (status == EPCTX_OK) {
+        p->hosted = true;
+        group->verify = group->verify || opts->verify;
+        epctx__group_append(group, p);
+    } else {
+        epctx_fail(error, status, "%s failed without a message", group->backend->source);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const char *group,
+                                           const epctx_backend *backend,
+                                           const epctx_graph *const *pieces, size_t count,
+                                           const epctx_share_opts *opts, epctx_arena *arena,
+                                           const epctx_node **nodes, epctx_error *error)
+{
+    epctx__group *joined = NULL;
+    epctx_error local;
+    const epctx_io *io;
+    epctx_status status;
+    epctx_error_clear(error);
+    epctx_error_clear(&local);
+    error = error != NULL ? error : &local;
+    *nodes = NULL;
+    io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
+    if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
+        io == NULL || count == 0 || opts == NULL || opts->context_path == NULL ||
+        opts->context_path[0] == '\0') {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "a workspace, an io, pieces, a context_path and a backend of version %u "
+                          "are expected",
+                          (uint64_t)EPCTX_BACKEND_VERSION);
+    }
+    epctx__workspace_lock(workspace);
+    status = epctx__group_join(workspace, group, backend, io, opts->prepare_only, opts->weightless,
+                               &joined, error);
+    if (status == EPCTX_OK) {
+        status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
+        if (joined->pending_count == 0) {
+            epctx__group_free(workspace, joined); /* still empty: the next session is the first */
+        }
+    }
+    epctx__workspace_unlock(workspace);
+    return status;
+}
+
+EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
+                                    const char *source, const char *context_path)
+{
+    epctx__group *found;
+    epctx__pending **link;
+    epctx__workspace_lock(workspace);
+    found = epctx__group_find(workspace, group, source);
+    link = found != NULL ? &found->pending : NULL;
+    while (link != NULL && *link != NULL &&
+           !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
+        link = &(*link)->next;
+    }
+    if (link != NULL && *link != NULL) {
+        epctx__pending *gone = *link;
+        *link = gone->next;
+        if (found->pending_end == &gone->next) {
+            found->pending_end = link;
+        }
+        epctx__pending_drop(gone);
+        if (--found->pending_count == 0) {
+            epctx__group_free(workspace, found);
+        }
+    }
+    epctx__workspace_unlock(workspace);
+}
+
+EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
+                                     const char *source)
+{
+    const epctx__group *found;
+    size_t count;
+    epctx__workspace_lock(workspace);
+    found = epctx__group_find(workspace, group, source);
+    count = found != NULL ? found->pending_count : 0;
+    epctx__workspace_unlock(workspace);
+    return count;
+}
+
+#ifndef EPCTX_NO_EDIT
+
+/* -- a session that has its model -- */
+
+/* The file of initializers, too, is the session's own. */
+static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
+{
+    size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    epctx_status status;
+    if (group->binary == NULL || g->opts->initializers_file_name == NULL ||
+        g->opts->initializers_file_name[0] == '\0') {
+        return EPCTX_OK;
+    }
+    status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                           g->report->initializers_path);
+    return status == EPCTX_OK
+               ? epctx__group_clash(group, g->report->initializers_path, folder, g->error)
+               : status;
 }
 
 static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group,
@@ -26524,7 +26924,10 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     }
     status = epctx__gen_context_path(g);
     if (status == EPCTX_OK) {
-        status = epctx__group_accepts(group, g);
+        status = epctx__group_accepts(group, g->report->context_path, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__group_accepts_aside(group, g);
     }
     if (status == EPCTX_OK) {
         status = epctx__gen_make(g);
@@ -26534,6 +26937,7 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
     } else if (status == EPCTX_OK) {
         g->report->context_path[0] = '\0';
     }
+    group->verify = group->verify || (status == EPCTX_OK && g->opts->verify);
     if (status == EPCTX_OK && g->report->max_size > group->known.max_size) {
         group->known.max_size = g->report->max_size;
     }
@@ -26543,15 +26947,11 @@ static epctx_status epctx__group_session(epctx_workspace *w, epctx__group *group
 static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
                                           epctx__generation *g, bool stop)
 {
-    epctx__group *group = epctx__group_find(w, name, g->backend->source);
-    epctx_status status = EPCTX_OK;
+    epctx__group *group;
     size_t mark = epctx_edit_mark(g->model);
-    if (group == NULL) {
-        status = epctx__group_make(w, name, g->backend, g->model->io, g->opts, &group, g->error);
-    } else if (group->backend->self != g->backend->self || group->io != g->model->io) {
-        status = epctx_fail(g->error, EPCTX_ERR_ARG,
-                            "the group was begun with another backend object or another io");
-    }
+    epctx_status status = epctx__group_join(w, name, g->backend, g->model->io,
+                                            g->opts->prepare_only, g->opts->weightless, &group,
+                                            g->error);
     if (status != EPCTX_OK) {
         return status;
     }
@@ -26602,6 +27002,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
     return status;
 }
 
+#endif /* EPCTX_NO_EDIT */
+
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error)
@@ -26621,8 +27023,6 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     epctx__workspace_unlock(workspace);
     return status;
 }
-
-#endif /* EPCTX_NO_EDIT */
 
 #ifdef __cplusplus
 }

@@ -584,8 +584,10 @@ TEST(bad_options)
 {
     static const char *const enable[] = {"ep.context_enable", "yes", NULL};
     static const char *const embed[] = {"ep.context_embed_mode", "2", NULL};
-    static const char *const share[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
-                                        NULL};
+    static const char *const stop[] = {"ep.context_enable", "1", "ep.stop_share_ep_contexts", "1",
+                                       NULL};
+    static const char *const both[] = {"ep.context_enable",     "1", "ep.context_embed_mode", "1",
+                                       "ep.share_ep_contexts", "1", NULL};
     const char *const missing[] = {"ep.context_enable", "1", "ep.context_file_path",
                                    in_folder("no/such/folder/m_ctx.onnx"), NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -594,8 +596,10 @@ TEST(bad_options)
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found 'yes'");
     spec.config = embed;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found '2'");
-    spec.config = share;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "ep.share_ep_contexts");
+    spec.config = stop;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "without ep.share_ep_contexts");
+    spec.config = both;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "a shared binary is a file of its own");
     spec.config = missing;
     CHECK(!make_session(&spec), "expected a missing folder to fail");
     CHECK_HAS(ort_text, "no/such/folder");

@@ -730,6 +730,238 @@ TEST(allocator_fails)
     }
 }
 
+/* -- somebody else has the models -- */
+
+/* A record of one node, in -> out, as a host would give it. */
+typedef struct piece {
+    epctx_graph graph;
+    epctx_node node;
+    epctx_value in, out;
+    epctx_str in_name, out_name;
+} piece;
+
+static const epctx_graph *make_piece(piece *p, const char *in, const char *out)
+{
+    memset(p, 0, sizeof *p);
+    p->in_name = p->in.name = epctx_str_of(in);
+    p->out_name = p->out.name = epctx_str_of(out);
+    p->in.elem_type = p->out.elem_type = 1;
+    p->node.op_type = epctx_str_of("Take");
+    p->node.inputs = &p->in_name;
+    p->node.outputs = &p->out_name;
+    p->node.input_count = p->node.output_count = 1;
+    p->graph.name = epctx_str_of("piece");
+    p->graph.nodes = &p->node;
+    p->graph.node_count = 1;
+    p->graph.inputs = &p->in;
+    p->graph.outputs = &p->out;
+    p->graph.input_count = p->graph.output_count = 1;
+    return &p->graph;
+}
+
+/* One session of two pieces, named after `out`. */
+static epctx_status host(epctx_workspace *w, const epctx_backend *backend, const char *context,
+                         const char *out, const epctx_io *io, epctx_arena *arena,
+                         const epctx_node **nodes, epctx_error *error)
+{
+    epctx_share_opts opts;
+    const epctx_graph *graphs[2];
+    char second[40];
+    piece pieces[2];
+    snprintf(second, sizeof second, "%s2", out);
+    graphs[0] = make_piece(&pieces[0], "x", out);
+    graphs[1] = make_piece(&pieces[1], out, second);
+    memset(&opts, 0, sizeof opts);
+    opts.context_path = at(context);
+    opts.io = io;
+    opts.name_prefix = "p_";
+    opts.verify = true;
+    return epctx_share_compile(w, NULL, backend, graphs, 2, &opts, arena, nodes, error);
+}
+
+TEST(hosted)
+{
+    fake f = {0}, g = {0};
+    epctx_backend backend = fake_backend(&f), loader = fake_backend(&g);
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    uint64_t size = 0;
+    epctx_binary_file binary;
+    epctx_epnode all[6];
+    clear_root();
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    for (int i = 0; i < 3; i++) {
+        const epctx_node *nodes = NULL;
+        CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), (size_t)i);
+        CHECK(host(w, &backend, contexts[i], names[i], NULL, &arena, &nodes, &error) == EPCTX_OK,
+              "%s", error.message);
+        for (int k = 0; k < 2; k++) {
+            epctx_epnode *node = &all[2 * i + k];
+            CHECK_INT(epctx_epnode_from_record(&nodes[k], node, &error), EPCTX_OK);
+            CHECK_INT(node->main_context, k == 0);
+            CHECK_INT(node->embed_mode, 0);
+            CHECK_TRUE(epctx_str_is(node->source, "FakeEP"));
+            CHECK_TRUE(epctx_str_eq(node->name, node->partition_name));
+            CHECK_TRUE(memcmp(node->name.data, "p_FakeEP_", 9) == 0);
+            CHECK_TRUE(epctx_notes_hash(node->notes) != 0);
+            CHECK_INT(epctx_str_is(node->ep_cache_context, "a_fake.bin"), k == 0);
+            CHECK_UINT(nodes[k].input_count, 1);
+            CHECK_UINT(nodes[k].output_count, 1);
+        }
+        CHECK_STR(listing(), "");
+    }
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, &size, &error), EPCTX_OK);
+    CHECK_STR(listing(), "a_fake.bin ");
+    CHECK_TRUE(size > 0);
+    CHECK_INT(f.loads, 1); /* verified */
+    CHECK_INT(f.finds, 6);
+    CHECK_INT(f.alive, 0);
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+    /* All six graphs are in it, under the names and hashes of the nodes. */
+    memset(&binary, 0, sizeof binary);
+    binary.io = epctx_io_files();
+    binary.folder = epctx_path_folder(epctx_str_of(at("x")));
+    binary.name = epctx_str_of("a_fake.bin");
+    {
+        epctx_shared shared[6];
+        for (int i = 0; i < 6; i++) {
+            CHECK(epctx_share_take(w, &loader, &binary, all[i].partition_name,
+                                   epctx_notes_hash(all[i].notes), &shared[i], &error) == EPCTX_OK,
+                  "%s", error.message);
+        }
+        CHECK_INT(g.loads, 1);
+        for (int i = 0; i < 6; i++)
+            epctx_share_give(w, &shared[i]);
+    }
+    CHECK_INT(g.alive, 0);
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+}
+
+/* A session that takes itself back, one that fails, and a binary that is there already. */
+TEST(hosted_withdrawn)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    const epctx_node *nodes = NULL;
+    clear_root();
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    /* The only session: the next one is the first. */
+    CHECK_INT(host(w, &backend, "a_ctx.onnx", "a", NULL, &arena, &nodes, &error), EPCTX_OK);
+    epctx_share_withdraw(w, NULL, "FakeEP", at("other_ctx.onnx"));
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 1);
+    epctx_share_withdraw(w, NULL, "FakeEP", at("a_ctx.onnx"));
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+    CHECK_INT(f.alive, 0);
+    epctx_share_withdraw(w, NULL, "FakeEP", at("a_ctx.onnx"));
+    CHECK_INT(host(w, &backend, "b_ctx.onnx", "b", NULL, &arena, &nodes, &error), EPCTX_OK);
+    /* One of several comes again: its graphs are there already. */
+    CHECK_INT(host(w, &backend, "c_ctx.onnx", "c", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, "c_ctx.onnx", "c", NULL, &arena, &nodes, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "another session");
+    epctx_share_withdraw(w, NULL, "FakeEP", at("c_ctx.onnx"));
+    f.compiled = 0;
+    CHECK_INT(host(w, &backend, "c_ctx.onnx", "c", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(f.compiled, 0);
+    f.fail = FAKE_COMPILE;
+    CHECK_INT(host(w, &backend, "a_ctx.onnx", "a", NULL, &arena, &nodes, &error),
+              EPCTX_ERR_BACKEND);
+    f.fail = FAKE_NONE;
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 2);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    CHECK_STR(listing(), "b_fake.bin ");
+    /* Without `overwrite` the next group of that name fails before it compiles. */
+    f.compiled = 0;
+    CHECK_INT(host(w, &backend, "b_ctx.onnx", "b", NULL, &arena, &nodes, &error),
+              EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "b_fake.bin");
+    CHECK_INT(host(w, &backend, "none/b_ctx.onnx", "b", NULL, &arena, &nodes, &error),
+              EPCTX_ERR_NOT_FOUND);
+    CHECK_INT(f.compiled, 0);
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, NULL, 0, NULL, &arena, &nodes, &error),
+              EPCTX_ERR_ARG);
+    /* A group that is given up. */
+    CHECK_INT(host(w, &backend, "a_ctx.onnx", "a", NULL, &arena, &nodes, &error), EPCTX_OK);
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+    CHECK_STR(listing(), "b_fake.bin ");
+    epctx_arena_free(&arena);
+}
+
+/* Sessions with and without their models in one group. */
+TEST(hosted_and_own)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    const epctx_node *nodes = NULL;
+    clear_root();
+    f.takes = "Take";
+    make_named("b.onnx", 1);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, "a_ctx.onnx", "a", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, NULL, NULL, true, &error), EPCTX_OK);
+    CHECK_STR(listing(), "a_fake.bin b.onnx b_ctx.onnx ");
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+}
+
+/* Every call of the io and every allocation fails once. */
+TEST(hosted_failures)
+{
+    int kind, n;
+    for (kind = 0; kind < 2; kind++) {
+        for (n = 1; n < 300; n++) {
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            watch broken = {0};
+            epctx_io io = watch_io(&broken);
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            epctx_workspace_opts opts;
+            epctx_workspace *w = NULL;
+            epctx_error error;
+            epctx_arena arena;
+            const epctx_node *nodes = NULL;
+            epctx_status status;
+            memset(&opts, 0, sizeof opts);
+            opts.allocator = &allocator;
+            clear_root();
+            if (kind == 0) broken.fail_at = n;
+            if (kind == 1) c.fail_at = (size_t)n;
+            epctx_arena_init(&arena, &allocator);
+            status = epctx_workspace_open(&w, &opts, &error);
+            if (status == EPCTX_OK)
+                status = host(w, &backend, "a_ctx.onnx", "a", &io, &arena, &nodes, &error);
+            if (status == EPCTX_OK)
+                status = host(w, &backend, "b_ctx.onnx", "b", &io, &arena, &nodes, &error);
+            if (status == EPCTX_OK)
+                status = epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error);
+            epctx_workspace_close(w);
+            epctx_arena_free(&arena);
+            CHECK_INT(f.alive, 0);
+            CHECK_INT(broken.alive, 0);
+            CHECK_UINT(c.alive, 0);
+            CHECK(strstr(listing(), ".tmp") == NULL, "failure %d leaves %s", n, listing());
+            if (status == EPCTX_OK) break;
+            CHECK_INT(status, kind == 0 ? EPCTX_ERR_IO : EPCTX_ERR_NOMEM);
+            CHECK_TRUE(error.message[0] != '\0');
+        }
+        CHECK(n > 3 && n < 300, "%d failures", n);
+        CHECK_STR(listing(), "a_fake.bin ");
+    }
+}
+
 /* -- threads -- */
 
 enum { THREADS = 8, ROUNDS = 40 };
@@ -896,6 +1128,10 @@ int main(int argc, char **argv)
     RUN(max_size);
     RUN(failing_io);
     RUN(allocator_fails);
+    RUN(hosted);
+    RUN(hosted_withdrawn);
+    RUN(hosted_and_own);
+    RUN(hosted_failures);
     RUN(threads_load);
     RUN(threads_end);
     RUN(threads_generate);

@@ -32,8 +32,7 @@ static void aligned_free_fn(void *user, void *memory)
     free(block);
 }
 
-/* One reference, for the caller. */
-static ep_context *context_new(ep_session *session)
+ep_context *ep_context_new(ep_session *session)
 {
     const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
     ep_context *context = (ep_context *)calloc(1, sizeof *context);
@@ -49,6 +48,7 @@ void ep_context_drop(ep_context *context)
     const epctx_backend *backend;
     if (!context || --context->references > 0) return;
     backend = &context->session->backend;
+    ep_share_give(context);
     if (context->handle) backend->unload_fn(backend->self, context->handle);
     if (context->mapped) epctx_io_files()->unmap_fn(epctx_io_files()->user, &context->mapping);
     ep_bytes_free(&context->given);
@@ -91,10 +91,8 @@ static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr
     return api->ort->CreateOpAttr(name, attr->s.data, (int)attr->s.size, ORT_OP_ATTR_STRING, out);
 }
 
-/* The one place that makes the node ORT writes into the context model. It takes name, inputs and
- * outputs of the fused node exactly: ORT replaces the one by the other by name. */
-static OrtStatus *create_context_node(const ep_api *api, const OrtNode *fused,
-                                      const epctx_epnode *node, epctx_arena *arena, OrtNode **out)
+OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
+                                  epctx_arena *arena, OrtNode **out)
 {
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
     OrtOpAttr *made[EPCTX_EP_ATTR_COUNT] = {NULL};
@@ -129,6 +127,30 @@ typedef struct binary_file {
     bool open;
 } binary_file;
 
+OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
+                                 size_t capacity)
+{
+    const ep_api *api = session->api;
+    epctx_error error;
+    epctx_error_clear(&error);
+    if (*session->context_path) {
+        const size_t size = strlen(session->context_path);
+        if (size >= capacity) {
+            return ep_fail(api, EPCTX_ERR_LIMIT, "ep.context_file_path is too long");
+        }
+        memcpy(out, session->context_path, size + 1);
+        return NULL;
+    }
+    if (!*model_path) {
+        return ep_fail(api, EPCTX_ERR_ARG,
+                       "the context binary needs a folder and the model came from memory: set "
+                       "ep.context_file_path, or ep.context_embed_mode=1");
+    }
+    return ep_status(api,
+                     epctx_path_context_model(epctx_str_of(model_path), out, capacity, &error),
+                     &error);
+}
+
 /* Opens the temporary file before anything is compiled: a folder that is missing or not writable
  * shows up now and not after minutes. */
 static OrtStatus *binary_open(const ep_session *session, const char *model_path, binary_file *out)
@@ -140,20 +162,10 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
     epctx_error error;
     int length;
     epctx_error_clear(&error);
-    path = epctx_str_of(session->context_path);
-    if (path.size == 0 && !*model_path && session->buffers.write_fn) {
+    if (!*session->context_path && !*model_path && session->buffers.write_fn) {
         path = epctx_str_of("model_ctx.onnx"); /* there is no folder, only a name */
-    }
-    if (path.size == 0) {
-        if (!*model_path) {
-            return ep_fail(api, EPCTX_ERR_ARG,
-                           "the context binary needs a folder and the model came from memory: set "
-                           "ep.context_file_path, or ep.context_embed_mode=1");
-        }
-        EP_TRY(ep_status(api,
-                         epctx_path_context_model(epctx_str_of(model_path), context_model,
-                                                  sizeof context_model, &error),
-                         &error));
+    } else {
+        EP_TRY(ep_context_model_path(session, model_path, context_model, sizeof context_model));
         path = epctx_str_of(context_model);
     }
     EP_TRY(ep_status(api,
@@ -309,7 +321,7 @@ static OrtStatus *node_for_piece(const ep_session *session, const piece *p, bool
     if (node.ep_sdk_version.size) node.present |= 1u << EPCTX_EP_EP_SDK_VERSION;
     if (node.hardware_architecture.size) node.present |= 1u << EPCTX_EP_HARDWARE_ARCHITECTURE;
     if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-    return create_context_node(session->api, fused, &node, arena, out);
+    return ep_context_node_create(session->api, fused, &node, arena, out);
 }
 
 static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
@@ -353,7 +365,7 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
     const ep_api *api = session->api;
     piece *pieces = (piece *)calloc(count, sizeof *pieces);
     binary_file *binary = (binary_file *)calloc(1, sizeof *binary);
-    ep_context *context = context_new(session);
+    ep_context *context = ep_context_new(session);
     OrtStatus *status;
     epctx_arena arena;
     size_t i;
@@ -388,7 +400,9 @@ typedef struct bound_node {
     ep_record record;
     epctx_epnode node;
     epctx_str key;       /* name of its graph in the binary */
-    ep_context *context; /* of a primary; owned by the loader's list */
+    epctx_str folder;    /* of a primary whose binary is a file, and */
+    epctx_str file;      /* that file as the node names it */
+    ep_context *context; /* owned by the loader's list */
 } bound_node;
 
 typedef struct loader {
@@ -399,18 +413,66 @@ typedef struct loader {
     epctx_arena arena;
 } loader;
 
+/* Where the binary of a primary is. */
+static OrtStatus *read_file_name(loader *l, bound_node *bound)
+{
+    const ep_session *session = l->session;
+    epctx_buffer name;
+    epctx_error error;
+    epctx_status status = EPCTX_OK;
+    OrtStatus *failed;
+    epctx_error_clear(&error);
+    epctx_buffer_init(&name, NULL);
+    failed = ep_node_bytes(session->api, bound->record.nodes[0], "ep_cache_context", &name);
+    if (!failed) {
+        epctx_str text;
+        text.data = (const char *)name.data;
+        text.size = name.size;
+        bound->file.data = epctx_arena_copy(&l->arena, text);
+        bound->file.size = text.size;
+        if (!bound->file.data) status = EPCTX_ERR_NOMEM;
+        if (status == EPCTX_OK && !session->buffers.read_fn) {
+            status = epctx_path_base(epctx_str_of(bound->record.model_path),
+                                     epctx_str_of(session->context_path), &bound->folder, &error);
+        }
+        if (status != EPCTX_OK) epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
+        failed = ep_load_status(session->api, status, &error);
+    }
+    epctx_buffer_free(&name);
+    return failed;
+}
+
 static OrtStatus *read_bound(loader *l, const OrtGraph *graph, const OrtNode *fused,
                              bound_node *out)
 {
     const ep_api *api = l->session->api;
+    const epctx_backend *backend = &l->session->backend;
     epctx_error error;
+    epctx_status checked = EPCTX_OK;
     epctx_error_clear(&error);
     EP_TRY(ep_record_read(&out->record, api, graph, fused));
     EP_TRY(ep_load_status(
         api, epctx_epnode_from_record(&out->record.graph.nodes[0], &out->node, &error), &error));
     /* Everybody writes partition_name; the node's name is the older key. */
     out->key = out->node.partition_name.size ? out->node.partition_name : out->node.name;
-    return NULL;
+    if (!out->node.main_context) return NULL;
+    if (backend->check_fn) checked = backend->check_fn(backend->self, &out->node, &error);
+    if (checked != EPCTX_OK) {
+        epctx_blame(&error, NULL, &out->node.name, NULL);
+        return ep_load_status(api, checked, &error);
+    }
+    return out->node.embed_mode ? NULL : read_file_name(l, out);
+}
+
+static OrtStatus *file_failed(const loader *l, const bound_node *bound, epctx_status status,
+                              epctx_error *error)
+{
+    epctx_blame(error, NULL, &bound->node.name, "ep_cache_context");
+    if (status != EPCTX_ERR_NOT_FOUND) return ep_load_status(l->session->api, status, error);
+    return ep_fail(l->session->api, EPCTX_ERR_CONTEXT,
+                   "%s; a binary that several models share is written by the last session of the "
+                   "group that generates them (ep.stop_share_ep_contexts=1)",
+                   error->message);
 }
 
 /* Asks the application for the binary that a primary names, or finds it among those it gave. */
@@ -440,40 +502,20 @@ static OrtStatus *open_given(loader *l, epctx_str name, ep_context *context, ep_
 static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *context,
                             ep_context **shared)
 {
-    const ep_session *session = l->session;
     const epctx_io *io = epctx_io_files();
     char path[EPCTX_PATH_MAX];
-    epctx_buffer name;
-    epctx_str folder, file;
     epctx_error error;
     epctx_status status;
-    OrtStatus *failed;
     size_t i;
     epctx_error_clear(&error);
-    epctx_buffer_init(&name, NULL);
-    failed = ep_node_bytes(session->api, bound->record.nodes[0], "ep_cache_context", &name);
-    if (failed) {
-        epctx_buffer_free(&name);
-        return failed;
+    if (l->session->buffers.read_fn) {
+        /* The name comes from the model, so from anybody: the application must not be talked into a
+         * path out of its folder. */
+        status = epctx_path_check(bound->file, &error);
+        return status == EPCTX_OK ? open_given(l, bound->file, context, shared)
+                                  : file_failed(l, bound, status, &error);
     }
-    file.data = (const char *)name.data;
-    file.size = name.size;
-    if (session->buffers.read_fn) {
-        /* The name comes from the model, so from anybody: the application must not be talked into
-         * a path out of its folder. */
-        status = epctx_path_check(file, &error);
-        if (status != EPCTX_OK) epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
-        failed = status == EPCTX_OK ? open_given(l, file, context, shared)
-                                    : ep_load_status(session->api, status, &error);
-        epctx_buffer_free(&name);
-        return failed;
-    }
-    status = epctx_path_base(epctx_str_of(bound->record.model_path),
-                             epctx_str_of(session->context_path), &folder, &error);
-    if (status == EPCTX_OK) {
-        status = epctx_path_resolve(io, folder, file, path, sizeof path, &error);
-    }
-    epctx_buffer_free(&name);
+    status = epctx_path_resolve(io, bound->folder, bound->file, path, sizeof path, &error);
     for (i = 0; status == EPCTX_OK && i < l->context_count; i++) {
         if (l->contexts[i]->path && strcmp(l->contexts[i]->path, path) == 0) {
             *shared = l->contexts[i];
@@ -491,30 +533,15 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
             status = EPCTX_ERR_NOMEM;
         }
     }
-    if (status != EPCTX_OK) {
-        epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
-    }
-    return ep_load_status(session->api, status, &error);
+    return status == EPCTX_OK ? NULL : file_failed(l, bound, status, &error);
 }
 
 static OrtStatus *open_primary(loader *l, bound_node *bound)
 {
     const ep_api *api = l->session->api;
-    const epctx_backend *backend = &l->session->backend;
-    ep_context *shared = NULL, *context = context_new(l->session);
+    ep_context *shared = NULL, *context = ep_context_new(l->session);
     OrtStatus *status;
     if (!context) return ep_no_memory(api);
-    if (backend->check_fn) {
-        epctx_error error;
-        epctx_status checked;
-        epctx_error_clear(&error);
-        checked = backend->check_fn(backend->self, &bound->node, &error);
-        if (checked != EPCTX_OK) {
-            ep_context_drop(context);
-            epctx_blame(&error, NULL, &bound->node.name, NULL);
-            return ep_load_status(api, checked, &error);
-        }
-    }
     status = bound->node.embed_mode
                  ? ep_node_bytes(api, bound->record.nodes[0], "ep_cache_context", &context->bytes)
                  : open_file(l, bound, context, &shared);
@@ -540,8 +567,9 @@ static OrtStatus *find_primary(loader *l, bound_node *bound)
     size_t i, found = 0;
     for (i = 0; i < l->context_count; i++) {
         void *graph = NULL;
-        if (backend->find_fn(backend->self, l->contexts[i]->handle, bound->key, 0, &graph, NULL) !=
-            EPCTX_OK) {
+        if (!l->contexts[i]->handle ||
+            backend->find_fn(backend->self, l->contexts[i]->handle, bound->key, 0, &graph, NULL) !=
+                EPCTX_OK) {
             continue;
         }
         bound->context = l->contexts[i];
@@ -555,6 +583,41 @@ static OrtStatus *find_primary(loader *l, bound_node *bound)
                    bound->key.data, l->context_count, found);
 }
 
+static bool has_embedded(const loader *l)
+{
+    size_t i;
+    for (i = 0; i < l->context_count && !l->contexts[i]->handle; i++) {
+    }
+    return i < l->context_count;
+}
+
+/* A graph from the workspace: out of the node's own binary, or for a secondary node out of one that
+ * a primary of this model names. Leaves bound->context NULL when embedded contexts may have it. */
+static OrtStatus *take_shared(loader *l, size_t count, bound_node *bound)
+{
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    epctx_error error;
+    size_t i;
+    epctx_error_clear(&error);
+    for (i = 0; i < count && status == EPCTX_ERR_CONTEXT; i++) {
+        const bound_node *primary = bound->node.main_context ? bound : &l->nodes[i];
+        if (primary->file.size == 0) continue;
+        epctx_error_clear(&error);
+        status = ep_share_take(l->session, primary->folder, primary->file, bound->key,
+                               epctx_notes_hash(bound->node.notes), &bound->context, &error);
+        if (primary == bound) break;
+    }
+    if (status == EPCTX_OK) {
+        l->contexts[l->context_count++] = bound->context;
+        return NULL;
+    }
+    if (!bound->node.main_context && status == EPCTX_ERR_CONTEXT &&
+        (error.status == EPCTX_OK || has_embedded(l))) {
+        return NULL; /* find_primary has the word */
+    }
+    return file_failed(l, bound, status, &error);
+}
+
 static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *fused,
                                   OrtNodeComputeInfo **out)
 {
@@ -563,14 +626,16 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     const OrtNode *node = bound->record.nodes[0];
     const char **inputs, **outputs;
     size_t input_count, output_count;
-    void *graph = NULL;
-    epctx_error error;
-    epctx_status status;
-    epctx_error_clear(&error);
-    status = backend->find_fn(backend->self, bound->context->handle, bound->key,
-                              epctx_notes_hash(bound->node.notes), &graph, &error);
-    if (status != EPCTX_OK) epctx_blame(&error, bound->context->path, &bound->node.name, NULL);
-    EP_TRY(ep_load_status(api, status, &error));
+    void *graph = bound->context->shared.graph;
+    if (!graph) {
+        epctx_error error;
+        epctx_status status;
+        epctx_error_clear(&error);
+        status = backend->find_fn(backend->self, bound->context->handle, bound->key,
+                                  epctx_notes_hash(bound->node.notes), &graph, &error);
+        if (status != EPCTX_OK) epctx_blame(&error, bound->context->path, &bound->node.name, NULL);
+        EP_TRY(ep_load_status(api, status, &error));
+    }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
     return ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
@@ -585,11 +650,15 @@ static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused
         EP_TRY(read_bound(l, graphs[i], fused[i], &l->nodes[i]));
     /* All primaries first: a secondary may stand before its primary. */
     for (i = 0; i < count; i++) {
-        if (l->nodes[i].node.main_context) EP_TRY(open_primary(l, &l->nodes[i]));
+        const bound_node *bound = &l->nodes[i];
+        const bool takes = l->session->share && bound->file.size > 0;
+        if (bound->node.main_context && !takes) EP_TRY(open_primary(l, &l->nodes[i]));
     }
     for (i = 0; i < count; i++) {
-        if (!l->nodes[i].node.main_context) EP_TRY(find_primary(l, &l->nodes[i]));
-        EP_TRY(kernel_for_node(l, &l->nodes[i], fused[i], &infos[i]));
+        bound_node *bound = &l->nodes[i];
+        if (!bound->context && l->session->share) EP_TRY(take_shared(l, count, bound));
+        if (!bound->context) EP_TRY(find_primary(l, bound));
+        EP_TRY(kernel_for_node(l, bound, fused[i], &infos[i]));
     }
     return NULL;
 }

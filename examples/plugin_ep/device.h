@@ -36,7 +36,9 @@ typedef struct ep_device {
     uint32_t vendor_id;  /* PCI vendor id, or another number that is yours */
     const char *version; /* of the EP, Semantic Versioning 2.0 */
     /* Makes the backend of one session; sessions may live in different threads, so each has its
-     * own. The strings in `backend` stay valid until close_fn. */
+     * own. Sessions that share contexts (ep.share_ep_contexts) and have equal EP options have one
+     * backend together, as long as the library is registered; what of it may be called at once is
+     * in epctx_backend. The strings in `backend` stay valid until close_fn. */
     epctx_status (*open_fn)(const ep_options *options, epctx_backend *backend, epctx_error *error);
     void (*close_fn)(epctx_backend *backend);
     /* Can a backend that open_fn made run a context of this SDK and architecture? NULL: the default

@@ -4,6 +4,7 @@
  *   session.c        one EP instance per session: options, which nodes to claim, Compile
  *   graph.c          OrtGraph -> epctx_graph
  *   context.c        context binaries (built, written, found again, loaded) and EPContext nodes
+ *   share.c          contexts that several sessions share (ep.share_ep_contexts)
  *   buffers.c        context binaries from and to the application's callbacks
  *   kernel.c         one fused node: Compute
  *   compatibility.c  what may run where: compiled models, package variants, hardware
@@ -43,6 +44,9 @@ typedef struct ep_api {
  * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU has
  * the machine's memory, and no streams. */
 #define EP_MEMORY_API 27
+
+/* Since then ORT tells when a session is complete and its context model written. */
+#define EP_INITIALIZED_API 27
 
 #if defined(__GNUC__)
 #define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -112,6 +116,7 @@ struct ep_options {
     char prefix[160]; /* "ep.<name>." */
 };
 
+typedef struct ep_sharing ep_sharing; /* share.c */
 /* The two kinds of memory that the virtual NPU has. */
 enum { EP_MEMORY_DEVICE, EP_MEMORY_HOST, EP_MEMORY_COUNT };
 
@@ -124,6 +129,7 @@ typedef struct ep_factory {
     const ep_device *device;
     const OrtLogger *logger;
     OrtHardwareDevice *virtual_npu; /* owned; NULL unless the application allows virtual devices */
+    ep_sharing *sharing;            /* owned */
     OrtMemoryInfo *memory[EP_MEMORY_COUNT];         /* owned; NULL without a virtual NPU */
     _Atomic(ep_allocator *) spare[EP_MEMORY_COUNT]; /* made beforehand */
     ep_transfer *transfer;
@@ -156,7 +162,7 @@ typedef struct ep_session {
     const ep_api *api;
     const OrtLogger *logger;
     epctx_backend backend;
-    bool backend_open;
+    bool backend_open;        /* and ours: that of a sharing session belongs to the factory */
     OrtKeyValuePairs *config; /* a copy: ORT's options are gone after CreateEp */
     epctx_arena arena;
     epctx_options options;    /* in that arena; the most used ones: */
@@ -164,6 +170,10 @@ typedef struct ep_session {
     bool embed;               /* ep.context_embed_mode */
     bool compile_only;        /* session.compile_only: nobody will run this session, so its context
                                  may be for hardware that is elsewhere */
+    bool share;               /* ep.share_ep_contexts */
+    bool stop;                /* ep.stop_share_ep_contexts */
+    char *joined; /* context model of this session in a group that is generated; NULL: none, or it
+                     is written */
     const char *context_path; /* ep.context_file_path, "" when not set */
     const char *prefix;       /* ep.context_node_name_prefix */
     epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
@@ -181,6 +191,9 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
 void ep_session_release(ep_session *session);
 /* "ep.<ep name in lower case>.<key>", as ORT stores the options of this EP. */
 void ep_option_key(const ep_session *session, const char *key, char *out, size_t size);
+
+/* Reads the options of the EP itself; valid as long as `session`. */
+void ep_options_of(const ep_session *session, ep_options *out);
 
 /* --------------------------------------------------------------- buffers.c */
 
@@ -211,9 +224,20 @@ typedef struct ep_context {
     ep_bytes given;
     char *path;   /* of that file, canonical; of what was given, its name */
     void *handle; /* of the backend */
+    epctx_shared shared; /* instead of all these: one graph, from the factory's workspace */
 } ep_context;
 
+/* One reference, for the caller. NULL: no memory. */
+ep_context *ep_context_new(ep_session *session);
 void ep_context_drop(ep_context *context); /* NULL is fine */
+
+/* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
+OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
+                                 size_t capacity);
+/* The node that ORT writes into the context model. Name, inputs and outputs are those of the fused
+ * node: ORT replaces the one by the other by name. */
+OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
+                                  epctx_arena *arena, OrtNode **out);
 
 /* Ordinary graphs: compiles all of them into one context binary. */
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
@@ -221,6 +245,29 @@ OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const
 /* Graphs of one EPContext node each: loads the binaries they refer to. */
 OrtStatus *ep_load_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
                           size_t count, OrtNodeComputeInfo **infos);
+
+/* ----------------------------------------------------------------- share.c */
+
+/* One per factory: what sharing sessions have in common. NULL is fine for ep_sharing_free. */
+OrtStatus *ep_sharing_make(ep_factory *factory);
+void ep_sharing_free(ep_factory *factory);
+/* The backend of sharing sessions with these EP options. It lives as long as the factory, because
+ * what they share must outlive each of them. */
+OrtStatus *ep_sharing_backend(ep_factory *factory, const ep_options *options, epctx_backend *out);
+
+/* Generating: compiles the graphs into the context of the group. */
+OrtStatus *ep_share_compile(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
+                            size_t count, OrtNodeComputeInfo **infos, OrtNode **context_nodes);
+/* ORT has written the session's context model. The last session writes the binary. */
+OrtStatus *ep_share_written(ep_session *session);
+/* The session goes. If ORT did not write its model it leaves the group. */
+void ep_share_leave(ep_session *session);
+/* Loading: moves the graph `key` of a binary out of the workspace; loads the binary when it is not
+ * there. EPCTX_ERR_CONTEXT: that binary has no such graph, or is none. */
+epctx_status ep_share_take(ep_session *session, epctx_str folder, epctx_str binary,
+                           epctx_str key, uint64_t hash, ep_context **out, epctx_error *error);
+/* Gives it back; nothing happens to other contexts. */
+void ep_share_give(ep_context *context);
 
 /* ---------------------------------------------------------------- kernel.c */
 

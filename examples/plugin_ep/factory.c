@@ -187,6 +187,7 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     const ep_device *device = ep_device_get();
     const uint32_t version = runtime_api(base);
     ep_factory *factory;
+    OrtStatus *status;
     ep_api api;
     (void)registration_name; /* the application's choice; the EP's name is its own */
     *count = 0;
@@ -213,6 +214,11 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     factory->ort.GetSupportedDevices = get_supported_devices;
     factory->ort.CreateEp = create_ep;
     factory->ort.ReleaseEp = release_ep;
+    status = ep_sharing_make(factory);
+    if (status) {
+        free(factory);
+        return status;
+    }
     ep_compatibility_register(factory);
     ep_memory_register(factory);
     ep_stream_register(factory);
@@ -225,6 +231,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *self)
 {
     ep_factory *factory = factory_of(self);
     if (!factory) return NULL;
+    ep_sharing_free(factory);
     ep_memory_release(factory);
     if (factory->virtual_npu) factory->api.ep->ReleaseHardwareDevice(factory->virtual_npu);
     free(factory);

@@ -27,6 +27,11 @@ static void options_init(ep_options *options, const ep_api *api, const OrtKeyVal
     }
 }
 
+void ep_options_of(const ep_session *session, ep_options *out)
+{
+    options_init(out, session->api, session->config, session->factory->device->ep_name);
+}
+
 void ep_option_key(const ep_session *session, const char *key, char *out, size_t size)
 {
     ep_options options;
@@ -55,6 +60,8 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
     }
     session->generate = epctx_option_on(options, EPCTX_OPTION_CONTEXT_ENABLE);
     session->embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    session->share = epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS);
+    session->stop = epctx_option_on(options, EPCTX_OPTION_STOP_SHARE_EP_CONTEXTS);
     session->compile_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
     session->context_path = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
     session->prefix = epctx_option_text(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
@@ -67,13 +74,6 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
         /* The model is not known yet: Compile sees whether it came from memory. */
         status = epctx_options_check(
             &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
-    }
-    if (status == EPCTX_OK && session->generate &&
-        epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
-        /* Ignoring it would write binaries that look right and share nothing. */
-        status = epctx_fail(&error, EPCTX_ERR_UNSUPPORTED,
-                            "ep.share_ep_contexts while a context model is generated: this EP does "
-                            "not share context binaries between models");
     }
     return ep_status(session->api, status, &error);
 }
@@ -298,7 +298,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
             take[i] = 0;
         }
     }
-    options_init(&ep, api, session->config, session->factory->device->ep_name);
+    ep_options_of(session, &ep);
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
     bypass = text && strcmp(text, "1") == 0;
     if (session->generate && !bypass) EP_TRY(avoid_control_flow(session, record, arena, take));
@@ -441,7 +441,16 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs,
     }
     if (context) return ep_load_graphs(session, graphs, fused_nodes, count, infos);
     EP_TRY(ep_status(api, session->refusal, &session->refusal_text));
+    if (session->share && session->generate) {
+        return ep_share_compile(session, graphs, fused_nodes, count, infos, context_nodes);
+    }
     return ep_compile_graphs(session, graphs, fused_nodes, count, infos, context_nodes);
+}
+
+/* Since ORT 1.27. */
+static OrtStatus *ORT_API_CALL initialization_end(OrtEp *self)
+{
+    return ep_share_written((ep_session *)(void *)self);
 }
 
 static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, size_t count)
@@ -465,6 +474,16 @@ static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
     (void)self;
     *supported = true;
     return NULL;
+}
+
+static OrtStatus *compatibility(ep_session *session)
+{
+    epctx_error error;
+    epctx_error_clear(&error);
+    return ep_status(session->api,
+                     epctx_backend_compatibility(&session->backend, session->compatibility,
+                                                 sizeof session->compatibility, &error),
+                     &error);
 }
 
 /* ------------------------------------------------------------------ layout */
@@ -505,7 +524,16 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
-    options_init(&ep, api, session->config, device->ep_name);
+    ep_options_of(session, &ep);
+    if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
+        return ep_fail(api, EPCTX_ERR_ARG,
+                       "ep.share_ep_contexts needs files: binaries that the application reads or "
+                       "writes itself have no paths to tell them apart");
+    }
+    if (session->share) {
+        EP_TRY(ep_sharing_backend(session->factory, &ep, &session->backend));
+        return compatibility(session);
+    }
     epctx_error_clear(&error);
     status = device->open_fn(&ep, &session->backend, &error);
     session->backend_open = status == EPCTX_OK;
@@ -513,11 +541,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
         status = epctx_fail(&error, EPCTX_ERR_CONFIG, "backend version %u, expected %u",
                             (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    if (status == EPCTX_OK) {
-        status = epctx_backend_compatibility(&session->backend, session->compatibility,
-                                             sizeof session->compatibility, &error);
-    }
-    return ep_status(api, status, &error);
+    EP_TRY(ep_status(api, status, &error));
+    return compatibility(session);
 }
 
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
@@ -536,6 +561,9 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     session->ort.Compile = compile;
     session->ort.ReleaseNodeComputeInfos = release_infos;
     session->ort.IsConcurrentRunSupported = is_concurrent;
+    if (factory->api.version >= EP_INITIALIZED_API) {
+        session->ort.OnSessionInitializationEnd = initialization_end;
+    }
     if (session->api->version >= 29) session->ort.GetWeightlessSupport = get_weightless;
     if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
     if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
@@ -556,6 +584,7 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
 void ep_session_release(ep_session *session)
 {
     if (!session) return;
+    ep_share_leave(session);
     ep_runs_report(session);
     ep_profiler_detach(session);
     if (session->backend_open) session->factory->device->close_fn(&session->backend);

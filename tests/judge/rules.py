@@ -38,9 +38,9 @@ def test_exists(test):
         text = read("tests/" + file)
         return text is not None and case != "" and case in text
     text = read("tests/%s.c" % file)
-    # Defined, and run by RUN or in a way of the file's own.
+    # Defined, and run by RUN, ORT_CASE or in a way of the file's own.
     return text is not None and "\nTEST(%s)\n" % case in text and len(
-        re.findall(r"\b(?:test_case_|[A-Z]+\()%s\b" % re.escape(case), text)) > 1
+        re.findall(r"\b(?:test_case_|[A-Z_]+\((?:\"\w+\", )?)%s\b" % re.escape(case), text)) > 1
 
 
 def check(cells, sources):
