@@ -84,7 +84,8 @@
  *   Model bytes, context binaries and every path inside them are hostile. The wire grammar is
  *   libprotobuf's: what libprotobuf refuses is refused here, and the other way round (only the
  *   2 GiB limit of libprotobuf is not copied). After a successful open every view stays inside the
- *   source. Paths from a model cannot leave its folder. Depth, counts and sizes have limits
+ *   source, also when another process changes a mapped file; where others may cut files, map none
+ *   (>>io). Paths from a model cannot leave its folder. Depth, counts and sizes have limits
  *   (epctx_limits). Files are replaced by temp file + fsync + rename, never written in place.
  *
  * LOSSLESS
@@ -5469,8 +5470,8 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
                       : epctx__no_view();
 }
 
-/* Everything but the value is known from opening: in a file that somebody changes while it is mapped
- * the bytes may be others by now. */
+/* Everything but the value is known from opening: in a mapped file that somebody changes the bytes
+ * may be others by now. */
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
@@ -22919,6 +22920,8 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
     }
     if (status != EPCTX_OK) {
         ep->nodes = NULL;
+        epctx_fail(error, status, "the context of %s cannot be made: %s", b->source,
+                   epctx_status_text(status));
     }
     return status;
 }
@@ -24293,12 +24296,17 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
 /* -- several files become visible together --
  *
  * All are durable beforehand, the old models go first, binaries come, and the new models come last.
- * Whatever a crash leaves, no model meets a binary of another generation. */
+ * Whatever a crash leaves, no model meets a binary of another generation. A failure on the way puts
+ * back what was there. */
 
 typedef struct epctx__commit_file {
     const char *path;
     epctx__output *out;
     bool is_model;
+    bool made;          /* the new one is there */
+    char *real;         /* what stood there: its canonical path, or NULL, */
+    epctx_mapping old;  /* its bytes, */
+    bool gone;          /* and whether it was removed or replaced */
 } epctx__commit_file;
 
 typedef struct epctx__commit {
@@ -24354,22 +24362,59 @@ static epctx_status epctx__commit_bytes(epctx__commit *c, const char *path, cons
     return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
 }
 
-/* An old model goes, itself: a link to it stays, as commit_fn leaves it. */
-static epctx_status epctx__commit_clear(epctx__commit *c, const char *path)
+/* The bytes of a file that may be replaced while they are held. Windows lets nobody replace a file
+ * that is mapped, so there they are read. */
+static epctx_status epctx__commit_hold(const epctx_io *io, const char *real, epctx_mapping *out,
+                                       epctx_error *error)
+{
+#ifdef _WIN32
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(real));
+    if (io->read_inside_fn != NULL) {
+        epctx_status status = epctx__path_join(folder, sizeof folder, &part, 1, error);
+        return status == EPCTX_OK
+                   ? io->read_inside_fn(io->user, folder, real + part.size, out, error)
+                   : status;
+    }
+#endif
+    return io->map_fn(io->user, real, out, error);
+}
+
+/* Remembers what stands at the place of a file. */
+static epctx_status epctx__commit_look(epctx__commit *c, epctx__commit_file *file)
 {
     const epctx_io *io = c->io;
     char old[EPCTX_PATH_MAX];
     epctx_file_kind kind;
     uint64_t size;
-    epctx_status status = io->stat_fn(io->user, path, &kind, &size, c->error);
+    epctx_status status = io->stat_fn(io->user, file->path, &kind, &size, c->error);
     if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
         return status;
     }
-    status = io->canonical_fn(io->user, path, old, sizeof old, c->error);
+    status = io->canonical_fn(io->user, file->path, old, sizeof old, c->error);
     if (status == EPCTX_OK) {
-        status = io->remove_fn(io->user, old, c->error);
+        status = epctx__commit_hold(io, old, &file->old, c->error);
     }
-    return status == EPCTX_OK ? io->sync_folder_fn(io->user, old, c->error) : status;
+    if (status == EPCTX_OK) {
+        file->real = epctx_arena_copy(c->arena, epctx_str_of(old));
+        status = file->real != NULL ? EPCTX_OK : epctx__nomem(c->error, c->arena->missing);
+    }
+    return status;
+}
+
+/* An old model goes, itself: a link to it stays, as commit_fn leaves it. */
+static epctx_status epctx__commit_clear(epctx__commit *c, epctx__commit_file *file)
+{
+    const epctx_io *io = c->io;
+    epctx_status status = EPCTX_OK;
+    if (file->real != NULL) {
+        status = io->remove_fn(io->user, file->real, c->error);
+        file->gone = status == EPCTX_OK;
+        if (file->gone) {
+            status = io->sync_folder_fn(io->user, file->real, c->error);
+        }
+    }
+    return status;
 }
 
 static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
@@ -24377,16 +24422,44 @@ static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
     epctx_status status = EPCTX_OK;
     size_t i;
     for (i = 0; status == EPCTX_OK && i < c->count; i++) {
-        if (c->files[i].is_model != models) {
+        epctx__commit_file *file = &c->files[i];
+        if (file->is_model != models) {
             continue;
         }
-        status = epctx__output_commit(c->files[i].out);
+        status = epctx__output_commit(file->out);
         if (status == EPCTX_OK) {
-            status = c->io->sync_folder_fn(c->io->user, c->files[i].path, c->error);
+            file->made = true;
+            file->gone = file->real != NULL;
+            status = c->io->sync_folder_fn(c->io->user, file->path, c->error);
         }
         epctx__progress(c->hooks, "write", i + 1, c->count);
     }
     return status;
+}
+
+/* Puts back what was there: new models go before any binary comes back, old ones come last. */
+static void epctx__commit_rollback(epctx__commit *c)
+{
+    const epctx_io *io = c->io;
+    size_t i;
+    int step;
+    for (step = 0; step < 3; step++) {
+        for (i = 0; i < c->count; i++) {
+            epctx__commit_file *file = &c->files[i];
+            epctx_error ignored;
+            epctx_error_clear(&ignored);
+            if (file->is_model != (step != 1)) {
+                continue;
+            }
+            if (file->made && step != 2 && (step == 0 || !file->gone)) {
+                (void)io->remove_fn(io->user, file->real != NULL ? file->real : file->path,
+                                    &ignored);
+            }
+            if (file->gone && step != 0) {
+                (void)epctx__bytes_write(io, &file->out->file, file->real, &file->old, &ignored);
+            }
+        }
+    }
 }
 
 /* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
@@ -24402,8 +24475,11 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     }
     /* A model alone is replaced in one step. */
     for (i = 0; status == EPCTX_OK && others && i < c->count; i++) {
+        status = epctx__commit_look(c, &c->files[i]);
+    }
+    for (i = 0; status == EPCTX_OK && others && i < c->count; i++) {
         if (c->files[i].is_model) {
-            status = epctx__commit_clear(c, c->files[i].path);
+            status = epctx__commit_clear(c, &c->files[i]);
         }
     }
     if (status == EPCTX_OK) {
@@ -24422,6 +24498,14 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     }
     for (i = 0; i < c->count; i++) {
         epctx__output_abort(c->files[i].out);
+    }
+    if (status != EPCTX_OK && others) {
+        epctx__commit_rollback(c);
+    }
+    for (i = 0; i < c->count; i++) {
+        if (c->files[i].old.handle != NULL) {
+            c->io->unmap_fn(c->io->user, &c->files[i].old);
+        }
     }
     return status;
 }

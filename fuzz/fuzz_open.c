@@ -4,7 +4,8 @@
  *   - untouched, and taken apart with epctx_rebuild, it is written as it was read;
  *   - random edits are seen at once, what is written opens again, and undoing them
  *     restores the bytes;
- *   - a fixed arena of a size that the input chooses is enough or EPCTX_ERR_NOMEM.
+ *   - a fixed arena of a size that the input chooses is enough or EPCTX_ERR_NOMEM;
+ *   - bytes that change under an open model lead no access out of it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -578,6 +579,34 @@ static void in_fixed_arena(const uint8_t *data, size_t size, uint64_t *random)
     free(opts.buffer);
 }
 
+/* -- a file that somebody changes while it is mapped -- */
+
+static void changed_while_open(const uint8_t *data, size_t size, uint64_t *random)
+{
+    walk w = {NULL, 0, 0};
+    uint8_t *bytes = (uint8_t *)malloc(size > 0 ? size : 1); /* what is read behind it is found */
+    uint32_t changes = 1 + next_random(random, 4);
+    epctx_model model;
+    epctx_graph graph;
+    pb_ostream_t sizing = PB_OSTREAM_SIZING;
+    require(bytes != NULL);
+    memcpy(bytes, data, size);
+    if (epctx_model_open_memory(&model, bytes, size, NULL, NULL) == EPCTX_OK && size > 0) {
+        if (next_random(random, 2) != 0) (void)epctx_rebuild(&model, NULL);
+        while (changes-- > 0)
+            bytes[next_random(random, (uint32_t)size)] = (uint8_t)next_random(random, 256);
+        see_model(&w, &model);
+        (void)epctx_graph_load(&model, &graph, NULL);
+        (void)epctx_rebuild(&model, NULL);
+        (void)epctx_model_size(&model);
+        (void)epctx_model_write_stream(&model, &sizing, NULL);
+        epctx_undo(&model, 0);
+        see_model(&w, &model);
+    }
+    epctx_model_close(&model);
+    free(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     walk w = {data, size, 0};
@@ -599,5 +628,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     edit_and_undo(&model, data, size, &random);
     epctx_model_close(&model);
     in_fixed_arena(data, size, &random);
+    changed_while_open(data, size, &random);
     return 0;
 }

@@ -53,6 +53,9 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
     path | option) dictionary=-dict=fuzz/$name.dict ;;
     *) dictionary=-dict=fuzz/onnx.dict ;;
     esac
+    # Short inputs first, which the mutator for trees would not do by itself: where many runs a
+    # second count for more than size.
+    [ "$name" = combine ] && dictionary="$dictionary -len_control=50"
     set -- $dictionary "$runs/found"
     for folder in "fuzz/corpus/$name" "$runs/seeds"; do
         [ -d "$folder" ] && set -- "$@" "$folder"

@@ -127,7 +127,7 @@ TEST(truncated)
         epctx_status status = try_blob(blob.data, size, &error);
         CHECK(status == EPCTX_ERR_CONTEXT, "%zu bytes: status %d, %s", size, (int)status,
               error.message);
-        CHECK(error.message[0] != '\0', "%zu bytes: no message", size);
+        CHECK_HAS(error.message, size < EPCTX_NPU_HEADER_SIZE ? "header" : "truncated");
     }
     epctx_buffer_free(&blob);
 }
@@ -255,6 +255,84 @@ TEST(forged_words)
     epctx_buffer_free(&blob);
 }
 
+static void set32(uint8_t *words, uint32_t at, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        words[at * 4 + (uint32_t)i] = (uint8_t)(value >> 8 * i);
+}
+
+/* A command that writes where it reads: kernels may rely on it that they do not. */
+TEST(forged_overlap)
+{
+    static const int64_t x[2] = {1, 3}, m[2] = {3, 3};
+    float data[9];
+    graph_builder b;
+    epctx_buffer blob;
+    epctx_error error;
+    uint8_t *words;
+    uint32_t at;
+    gb_randomize(data, 9, 5);
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, x);
+    gb_floats(&b, "m", 2, m, data);
+    gb_node(&b, "MatMul", 13, "x,m", "t");
+    gb_node(&b, "Softmax", 13, "t", "u");
+    gb_node(&b, "MatMul", 13, "u,m", "y");
+    gb_output(&b, "y");
+    CHECK_INT(gb_compile(&b, NULL, &blob, &error), EPCTX_OK);
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    at = (uint32_t)u64(words + 9 * 4);         /* the first command */
+    at += (uint32_t)(u64(words + at * 4) >> 32); /* Softmax: 4 words, then 4 for each operand */
+    CHECK_UINT(u64(words + (at + 4) * 4), u64(words + (at + 8) * 4)); /* both in the scratch */
+    memcpy(words + (at + 10) * 4, words + (at + 6) * 4, 8);
+    correct_sum(blob.data, blob.size);
+    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "do not fit");
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
+/* Tensors at the boundary that no command looks at are checked all the same. */
+TEST(forged_boundary)
+{
+    static const int64_t x[2] = {1, 3};
+    graph_builder b;
+    epctx_buffer blob;
+    epctx_error error;
+    epctx_span span;
+    uint8_t *words;
+    uint32_t value;
+    size_t need;
+    gb_init(&b);
+    gb_input(&b, "unused", 1, 2, x);
+    gb_input(&b, "x", 1, 2, x);
+    gb_node(&b, "Softmax", 13, "x", "y");
+    gb_output(&b, "y");
+    CHECK_INT(gb_compile(&b, NULL, &blob, &error), EPCTX_OK);
+    span.data = blob.data;
+    span.size = blob.size;
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    value = (uint32_t)u64(words + 6 * 4) & UINT32_MAX;
+    for (int i = 0; i < 3; i++) {
+        /* a rank, a dimension, a name */
+        static const uint32_t word[] = {3, 4, 0}, forged[] = {9, 0, 0x7fffffff};
+        uint32_t saved = (uint32_t)u64(words + (value + word[i]) * 4);
+        epctx_npu_context context;
+        void *memory;
+        epctx_status status;
+        set32(words, value + word[i], forged[i]);
+        correct_sum(blob.data, blob.size);
+        CHECK_INT(epctx_npu_load_size(span, &need, &error), EPCTX_OK);
+        memory = calloc(1, need);
+        status = epctx_npu_load(&context, span, memory, need, &error);
+        free(memory);
+        CHECK(status == EPCTX_ERR_CONTEXT, "forged word %d: %s", i, epctx_status_name(status));
+        set32(words, value + word[i], saved);
+    }
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
 TEST(weights_checksum)
 {
     epctx_buffer blob = small_blob();
@@ -262,6 +340,7 @@ TEST(weights_checksum)
     epctx_error error;
     epctx_span span;
     size_t need;
+    uint32_t elem;
     void *memory;
     span.data = blob.data;
     span.size = blob.size;
@@ -269,6 +348,9 @@ TEST(weights_checksum)
     memory = malloc(need);
     CHECK_INT(epctx_npu_load(&context, span, memory, need, &error), EPCTX_OK);
     CHECK_INT(epctx_npu_check_weights(&context, &error), EPCTX_OK);
+    CHECK_TRUE(epctx_npu_weight_at(&context, context.weight_count - 1, &span, &elem));
+    CHECK_TRUE(span.size > 0 && elem > 0);
+    CHECK_TRUE(!epctx_npu_weight_at(&context, context.weight_count, &span, &elem));
     blob.data[blob.size - 1] ^= 1;
     CHECK_INT(epctx_npu_check_weights(&context, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "checksum");
@@ -315,6 +397,13 @@ TEST(memory)
         void *memory = malloc(size + 1);
         CHECK_INT(epctx_npu_load(&context, span, memory, size, &error), EPCTX_ERR_NOMEM);
         CHECK_TRUE(context.graph_count == 0);
+        free(memory);
+    }
+    CHECK_INT(epctx_npu_load(&context, span, NULL, need, &error), EPCTX_ERR_ARG);
+    {
+        uint8_t *memory = (uint8_t *)malloc(need + 4);
+        CHECK_INT(epctx_npu_load(&context, span, memory + 4, need, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "aligned to 8");
         free(memory);
     }
     epctx_buffer_free(&blob);
@@ -435,6 +524,8 @@ int main(int argc, char **argv)
     RUN(forged);
     RUN(foreign);
     RUN(forged_words);
+    RUN(forged_overlap);
+    RUN(forged_boundary);
     RUN(weights_checksum);
     RUN(any_address);
     RUN(memory);

@@ -1,0 +1,974 @@
+/* Every public operation that allocates or touches files, with the Nth allocation failing for every
+ * N, then with the Nth call of the io failing, reading too little or reading wrong bytes for every
+ * N. A clean error or the right result; nothing leaks; a model that could not be edited is as
+ * before; every file on the disk is the old one or the new one. */
+#define _XOPEN_SOURCE 700
+#define EPCTX_IMPLEMENTATION
+#define EPCTX_NPU_IMPLEMENTATION
+#define EPCTX_PTHREAD_LOCK
+#include "epctx.h"
+#include "epctx_npu.h"
+
+#include "disk.h"
+#include "fake.h"
+#include "files.h"
+
+#define MOST_CALLS 3000 /* an operation that goes on longer never ends */
+#define PLACES     6    /* wrong bytes tried for each read */
+
+typedef struct stage {
+    disk disk;
+    epctx_io io;
+    counting memory;
+    epctx_allocator allocator;
+    epctx_open_opts open;
+    epctx_model model, second;
+    fake fake;
+    epctx_backend backend;
+} stage;
+
+typedef epctx_status (*operation_fn)(stage *s, epctx_error *error);
+
+typedef struct operation {
+    const char *name;
+    operation_fn run;
+    const char *model, *second; /* opened before; NULL: none */
+    bool edits;                 /* on failure the model is as before */
+} operation;
+
+/* -- models -- */
+
+static const int64_t pair_dims[] = {2, -1};
+static const float pair_data[] = {1, 2};
+
+/* An initializer in w.bin, and one that nothing reads. */
+static bytes external_model(void)
+{
+    bytes graph = {0};
+    add_node(&graph, "Take", "n0", "x,w", "y");
+    add_external(&graph, "w", 2, "w.bin", "0", "8");
+    add_floats(&graph, "unused", pair_data, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, pair_dims);
+    put_str(&graph, 2, "g");
+    return new_model(&graph);
+}
+
+/* An EPContext node that takes its weights as an input; they are in s.onnx, too. */
+static bytes weightless_model(void)
+{
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "p", "x,w", "y"), model;
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    add_attr_str(&node, "source", "FakeEP", 6);
+    add_attr_str(&node, "onnx_model_filename", "s.onnx", 6);
+    put_child(&graph, 1, &node);
+    add_floats(&graph, "w", pair_data, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, pair_dims);
+    put_str(&graph, 2, "g");
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* What a repair has to do: no opset, no types, no defaults, a metadata entry without an EP. */
+static bytes broken_model(void)
+{
+    bytes graph = {0}, model, entry = {0};
+    add_epnode(&graph, "n0", "x", "t", 1, -1, "FakeEP", "p0", "payload", 7);
+    add_epnode(&graph, "n1", "t", "y", 0, 1, "FakeEP", "p1", NULL, 0);
+    add_node(&graph, "Add", "a", "y,w", "z");
+    add_floats(&graph, "w", pair_data, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, pair_dims);
+    put_str(&graph, 2, "g");
+    model = new_model(&graph);
+    put_str(&entry, 1, "ep_compatibility_info.none");
+    put_str(&entry, 2, "x");
+    put_child(&model, 14, &entry);
+    return model;
+}
+
+static void put_model(disk *d, const char *path, bytes b)
+{
+    disk_put(d, path, b.data, b.size);
+    bytes_free(&b);
+}
+
+/* The reference NPU can compile it. */
+static bytes npu_model(void)
+{
+    bytes graph = {0};
+    add_node(&graph, "Add", "add", "x,w", "t");
+    add_node(&graph, "Relu", "relu", "t", "y");
+    add_floats(&graph, "w", pair_data, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, pair_dims);
+    put_str(&graph, 2, "g");
+    return new_model(&graph);
+}
+
+/* -- operations -- */
+
+static epctx_gen_opts gen_opts(const stage *s)
+{
+    epctx_gen_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = true;
+    opts.allocator = &s->allocator;
+    return opts;
+}
+
+static epctx_status op_open_file(stage *s, epctx_error *error)
+{
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, "/d/m.onnx", &s->open, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_status op_new(stage *s, epctx_error *error)
+{
+    epctx_model model;
+    epctx_status status = epctx_model_new(&model, 8, &s->open, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_status op_graph_load(stage *s, epctx_error *error)
+{
+    epctx_graph graph;
+    return epctx_graph_load(&s->model, &graph, error);
+}
+
+static void ignore_finding(void *user, const epctx_finding *finding)
+{
+    (void)user;
+    (void)finding;
+}
+
+static epctx_check_opts check_opts(const stage *s)
+{
+    epctx_check_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.allocator = &s->allocator;
+    return opts;
+}
+
+static epctx_status op_lint(stage *s, epctx_error *error)
+{
+    epctx_check_opts opts = check_opts(s);
+    return epctx_lint(&s->model, &opts, ignore_finding, NULL, NULL, error);
+}
+
+static epctx_status op_files(stage *s, epctx_error *error)
+{
+    epctx_check_opts opts = check_opts(s);
+    epctx_arena arena;
+    epctx_dependency *files;
+    size_t count;
+    epctx_status status;
+    epctx_arena_init(&arena, &s->allocator);
+    status = epctx_model_files(&s->model, &opts, &arena, &files, &count, error);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+static epctx_status op_state(stage *s, epctx_error *error)
+{
+    epctx_arena arena;
+    epctx_state state;
+    epctx_status status;
+    epctx_arena_init(&arena, &s->allocator);
+    status = epctx_model_state(&s->model, &arena, &state, error);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+/* Options in every form, and the preflight. */
+static epctx_status op_options(stage *s, epctx_error *error)
+{
+    epctx_arena arena;
+    epctx_options options;
+    epctx_preflight_in in;
+    epctx_outputs out;
+    const char *ep = "fake";
+    epctx_status status;
+    epctx_arena_init(&arena, &s->allocator);
+    epctx_options_init(&options, &arena);
+    memset(&in, 0, sizeof in);
+    in.io = &s->io;
+    in.model_path = "/d/m.onnx";
+    in.eps = &ep;
+    in.ep_count = 1;
+    status = epctx_options_set_list(&options, "ep.context_enable|1 epctx.overwrite|1", error);
+    if (status == EPCTX_OK)
+        status = epctx_options_set_env(&options, "EP_CONTEXT_NODE_NAME_PREFIX=p", error);
+    if (status == EPCTX_OK)
+        status = epctx_options_set(
+            &options, epctx_str_of("ep.context_model_external_initializers_file_name"),
+            epctx_str_of("i.data"), error);
+    if (status == EPCTX_OK) status = epctx_preflight(&options, &in, &arena, &out, error);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+/* Every edit, one after the other; the first that fails ends it. */
+static epctx_status op_edit(stage *s, epctx_error *error)
+{
+    const epctx_view none = {NULL, NULL, 0};
+    const epctx_str from[] = {{"a", 1}}, to[] = {{"aa", 2}};
+    epctx_model *m = &s->model;
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(m));
+    epctx_view model = epctx_model_read(m).view, placed;
+    epctx_node_view view;
+    epctx_node node;
+    epctx_attr attr;
+    epctx_value value;
+    epctx_tensor tensor;
+    epctx_name_opts names;
+    size_t mark = epctx_edit_mark(m), count;
+    epctx_span data = {(const uint8_t *)"data", 4};
+    epctx_status status;
+    memset(&node, 0, sizeof node);
+    memset(&attr, 0, sizeof attr);
+    memset(&value, 0, sizeof value);
+    memset(&tensor, 0, sizeof tensor);
+    memset(&names, 0, sizeof names);
+    names.all_nodes = true;
+    attr.name = epctx_str_of("alpha");
+    attr.type = EPCTX_ATTR_INTS;
+    attr.ints = pair_dims;
+    attr.count = 2;
+    node.name = epctx_str_of("new");
+    node.op_type = epctx_str_of("Op");
+    node.outputs = to;
+    node.output_count = 0;
+    node.attrs = &attr;
+    node.attr_count = 1;
+    value.name = tensor.name = epctx_str_of("v");
+    value.elem_type = tensor.elem_type = EPCTX_ONNX_FLOAT;
+    value.rank = tensor.rank = 1;
+    value.dims = tensor.dims = pair_dims;
+    tensor.data = (const uint8_t *)pair_data;
+    tensor.size = sizeof pair_data;
+    if (!epctx_next_node(&it, &view)) abort();
+#define STEP(call)                                                                                 \
+    do {                                                                                           \
+        if (status == EPCTX_OK) status = (call);                                                   \
+    } while (0)
+    status = epctx_set_str(m, model, 6, epctx_str_of("another doc"), error);
+    STEP(epctx_set_int(m, model, 5, 7, error));
+    STEP(epctx_set_data(m, model, 4, data, error));
+    STEP(epctx_put_str(m, view.view, 1, epctx_str_of("x2"), error));
+    STEP(epctx_set_attr(m, view.view, &attr, error));
+    STEP(epctx_put_node(m, none, &node, none, &placed, error));
+    if (status == EPCTX_OK) {
+        epctx_node_view seen = epctx_node_of(view.view);
+        epctx_attr_view first;
+        it = epctx_node_attrs(&seen);
+        if (!epctx_next_attr(&it, &first)) abort();
+        status = epctx_set_attr_copy(m, placed, first.view, error);
+    }
+    STEP(epctx_unset_attr(m, placed, attr.name, error));
+    STEP(epctx_move(m, placed, view.view, &placed, error));
+    STEP(epctx_put_copy(m, epctx_model_graph(m).view, 1, view.view, none, &placed, error));
+    STEP(epctx_remove(m, placed, error));
+    STEP(epctx_put_input(m, none, &value, none, NULL, error));
+    STEP(epctx_put_output(m, none, &value, none, NULL, error));
+    STEP(epctx_put_value(m, none, &value, none, NULL, error));
+    STEP(epctx_put_tensor(m, none, &tensor, none, NULL, error));
+    STEP(epctx_put_opset(m, epctx_str_of("d"), 1, error));
+    STEP(epctx_set_opset(m, epctx_str_of("d"), 2, error));
+    STEP(epctx_unset_opset(m, epctx_str_of("d"), error));
+    STEP(epctx_set_pair(m, model, EPCTX_OF_MODEL, epctx_str_of("k"), epctx_str_of("1"), error));
+    STEP(epctx_put_metadata(m, epctx_str_of("k"), epctx_str_of("2"), error));
+    STEP(epctx_unset_metadata(m, epctx_str_of("k"), error));
+    STEP(epctx_rename_values(m, none, from, to, 1, NULL, &count, error));
+    STEP(epctx_rename_node(m, view.view, epctx_str_of("renamed"), NULL, error));
+    STEP(epctx_prefix(m, epctx_str_of("p_"), &names, &count, error));
+    STEP(epctx_clear_field(m, model, 6, error));
+    STEP(epctx_rebuild(m, error));
+#undef STEP
+    if (status != EPCTX_OK) epctx_undo(m, mark);
+    return status;
+}
+
+static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error)
+{
+    char backup[EPCTX_PATH_MAX];
+    epctx_write_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = overwrite;
+    opts.backup = backup;
+    opts.backup_capacity = sizeof backup;
+    return epctx_model_write_file(&s->model, "/d/n.onnx", &opts, error);
+}
+
+static epctx_status op_write(stage *s, epctx_error *error)
+{
+    return write_with(s, EPCTX_OVERWRITE_REPLACE, error);
+}
+
+static epctx_status op_write_backup(stage *s, epctx_error *error)
+{
+    return write_with(s, EPCTX_OVERWRITE_BACKUP, error);
+}
+
+/* A conversion and the files that it makes. */
+static epctx_status convert(stage *s,
+                            epctx_status (*function)(epctx_model *, const epctx_convert_opts *,
+                                                     epctx_changes *, epctx_error *),
+                            epctx_error *error)
+{
+    epctx_changes changes;
+    size_t mark = epctx_edit_mark(&s->model);
+    epctx_status status = function(&s->model, NULL, &changes, error);
+    if (status == EPCTX_OK)
+        status = epctx_check_group(&s->model, s->model.path, NULL, changes.files,
+                                   changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
+    if (status == EPCTX_OK)
+        status = epctx_write_group(&s->model, s->model.path, NULL, changes.files,
+                                   changes.file_count, EPCTX_OVERWRITE_REPLACE, error);
+    if (status != EPCTX_OK) epctx_undo(&s->model, mark);
+    return status;
+}
+
+#define CONVERT(name)                                                                              \
+    static epctx_status op_##name(stage *s, epctx_error *error)                                    \
+    {                                                                                              \
+        return convert(s, epctx_##name, error);                                                    \
+    }
+CONVERT(embed)
+CONVERT(extract)
+CONVERT(init_inline)
+CONVERT(init_external)
+CONVERT(init_prune)
+CONVERT(weightless)
+CONVERT(self_contained)
+
+static epctx_status op_move_binary(stage *s, epctx_error *error)
+{
+    const char *models[] = {"/d/m_ctx.onnx", "/d/e.onnx"};
+    epctx_move_opts opts;
+    epctx_move_report report;
+    memset(&opts, 0, sizeof opts);
+    opts.io = &s->io;
+    opts.allocator = &s->allocator;
+    return epctx_move_binary("/d/m_fake.bin", "/d/other.bin", models, 2, &opts, NULL, NULL, &report,
+                             error);
+}
+
+static epctx_status op_merge(stage *s, epctx_error *error)
+{
+    epctx_part parts[2];
+    epctx_combined out;
+    parts[0].model = &s->model;
+    parts[1].model = &s->second;
+    parts[0].prefix = parts[1].prefix = NULL;
+    return epctx_merge(parts, 2, NULL, &out, error);
+}
+
+static epctx_status op_split(stage *s, epctx_error *error)
+{
+    epctx_value value;
+    epctx_split_opts opts;
+    epctx_combined out;
+    memset(&value, 0, sizeof value);
+    memset(&opts, 0, sizeof opts);
+    value.name = epctx_str_of("b");
+    value.rank = -1;
+    opts.outputs = &value;
+    opts.output_count = 1;
+    return epctx_split(&s->model, &opts, &out, error);
+}
+
+static epctx_status op_wrap(stage *s, epctx_error *error)
+{
+    epctx_wrap_value values[2];
+    epctx_wrap_opts opts;
+    epctx_combined out;
+    epctx_model model;
+    epctx_span binary = {(const uint8_t *)"binary", 6};
+    epctx_status status;
+    memset(values, 0, sizeof values);
+    memset(&opts, 0, sizeof opts);
+    for (int i = 0; i < 2; i++) {
+        values[i].value.name = epctx_str_of(i == 0 ? "x" : "y");
+        values[i].value.elem_type = EPCTX_ONNX_UINT8;
+        values[i].value.rank = 1;
+        values[i].value.dims = pair_dims;
+        values[i].quantized = true;
+        values[i].scale = 0.5f;
+    }
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    opts.name = "g";
+    opts.binary_name = "b.bin";
+    opts.output_path = "/d/w.onnx";
+    opts.inputs = &values[0];
+    opts.outputs = &values[1];
+    opts.input_count = opts.output_count = 1;
+    status = epctx_wrap(&model, binary, &opts, &s->open, &out, error);
+    if (status == EPCTX_OK)
+        status = epctx_write_group(&model, "/d/w.onnx", NULL, out.files, out.file_count,
+                                   EPCTX_OVERWRITE_REPLACE, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_status op_repair(stage *s, epctx_error *error)
+{
+    epctx_repair_opts opts;
+    size_t done, left;
+    memset(&opts, 0, sizeof opts);
+    opts.check = check_opts(s);
+    opts.source = &s->second;
+    return epctx_repair(&s->model, &opts, NULL, NULL, &done, &left, error);
+}
+
+static epctx_status op_partition(stage *s, epctx_error *error)
+{
+    epctx_arena arena;
+    epctx_graph graph;
+    epctx_partition *parts;
+    size_t count;
+    uint8_t take[4] = {1, 1, 0, 1};
+    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    epctx_arena_init(&arena, &s->allocator);
+    if (status == EPCTX_OK)
+        status = epctx_partition_graph(&graph, take, &arena, &parts, &count, error);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+static epctx_status op_weights(stage *s, epctx_error *error)
+{
+    epctx_buffer binary;
+    epctx_weights_opts opts;
+    epctx_weights weights;
+    epctx_weight place;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    memset(&weights, 0, sizeof weights);
+    epctx_buffer_init(&binary, &s->allocator);
+    opts.allocator = &s->allocator;
+    opts.binary = &binary;
+    status = epctx_weights_init(&weights, &opts, error);
+    for (int i = 0; status == EPCTX_OK && i < 40; i++)
+        status = epctx_weights_add(&weights, &i, sizeof i, 4, 0, &place, error);
+    epctx_weights_free(&weights);
+    epctx_buffer_free(&binary);
+    return status;
+}
+
+/* An EP without models: a record becomes nodes and a binary. */
+static epctx_status op_ep(stage *s, epctx_error *error)
+{
+    epctx_arena arena;
+    epctx_ep_opts opts;
+    epctx_ep ep;
+    epctx_graph graph;
+    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    memset(&opts, 0, sizeof opts);
+    memset(&ep, 0, sizeof ep);
+    opts.binary = "b.bin";
+    opts.allocator = &s->allocator;
+    epctx_arena_init(&arena, &s->allocator);
+    if (status == EPCTX_OK)
+        status = epctx_ep_begin(&ep, &s->backend, &opts, 1, &arena, error);
+    if (status == EPCTX_OK) status = epctx_ep_compile(&ep, &graph, error);
+    if (status == EPCTX_OK) status = epctx_ep_finish(&ep, error);
+    epctx_ep_end(&ep);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+static epctx_status op_generate(stage *s, epctx_error *error)
+{
+    epctx_gen_opts opts = gen_opts(s);
+    opts.initializers_file_name = "m.data";
+    opts.verify = true;
+    return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+}
+
+static epctx_status op_generate_embedded(stage *s, epctx_error *error)
+{
+    epctx_gen_opts opts = gen_opts(s);
+    opts.embed = true;
+    return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+}
+
+/* What cannot be told is not known: no status. */
+static epctx_status op_fresh(stage *s, epctx_error *error)
+{
+    epctx_gen_opts gen = gen_opts(s);
+    epctx_fresh_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.gen = &gen;
+    opts.fast = true;
+    epctx_error_clear(error);
+    (void)epctx_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
+    opts.fast = false;
+    (void)epctx_check_fresh(&s->model, "FakeEP", &s->backend, &opts, NULL);
+    return EPCTX_OK;
+}
+
+static epctx_status op_load(stage *s, epctx_error *error)
+{
+    epctx_load_opts opts;
+    epctx_loaded loaded;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.allocator = &s->allocator;
+    status = epctx_load(&loaded, &s->model, &s->backend, &opts, error);
+    epctx_unload(&loaded);
+    return status;
+}
+
+static epctx_status open_or_compile(stage *s, const char *path, epctx_error *error)
+{
+    epctx_gen_opts gen = gen_opts(s);
+    epctx_load_opts load;
+    epctx_cache_opts opts;
+    epctx_opened opened;
+    epctx_status status;
+    memset(&load, 0, sizeof load);
+    memset(&opts, 0, sizeof opts);
+    load.allocator = &s->allocator;
+    opts.open = &s->open;
+    opts.gen = &gen;
+    opts.load = &load;
+    status = epctx_open_or_compile(&opened, path, &s->backend, &opts, error);
+    epctx_opened_close(&opened);
+    return status;
+}
+
+static epctx_status op_cache_hit(stage *s, epctx_error *error)
+{
+    return open_or_compile(s, "/d/m.onnx", error);
+}
+
+static epctx_status op_cache_miss(stage *s, epctx_error *error)
+{
+    return open_or_compile(s, "/d/n.onnx", error);
+}
+
+static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *error)
+{
+    epctx_workspace_opts opts;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.allocator = &s->allocator;
+    status = epctx_lock_make(&opts.lock, &s->allocator, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_workspace_open(w, &opts, error);
+    if (status != EPCTX_OK) opts.lock.free_fn(opts.lock.user);
+    return status;
+}
+
+static epctx_status op_share_load(stage *s, epctx_error *error)
+{
+    epctx_load_opts opts;
+    epctx_loaded loaded;
+    epctx_workspace *w = NULL;
+    epctx_status status = with_workspace(s, &w, error);
+    memset(&opts, 0, sizeof opts);
+    memset(&loaded, 0, sizeof loaded);
+    opts.allocator = &s->allocator;
+    if (status == EPCTX_OK)
+        status = epctx_share_load(w, &loaded, &s->model, &s->backend, &opts, error);
+    epctx_unload(&loaded);
+    epctx_workspace_close(w);
+    return status;
+}
+
+static epctx_status op_share_take(stage *s, epctx_error *error)
+{
+    epctx_workspace *w = NULL;
+    epctx_binary_file file;
+    epctx_shared shared;
+    epctx_epnode ep;
+    epctx_node_view node;
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
+    epctx_status status = with_workspace(s, &w, error);
+    memset(&file, 0, sizeof file);
+    file.io = &s->io;
+    file.folder = epctx_str_of("/d/");
+    file.name = epctx_str_of("m_fake.bin");
+    while (epctx_next_node(&it, &node) && !epctx_is_epnode(&node)) {
+    }
+    if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) abort();
+    if (status == EPCTX_OK)
+        status = epctx_share_take(w, &s->backend, &file, ep.partition_name, 0, &shared, error);
+    if (status == EPCTX_OK) epctx_share_give(w, &shared);
+    epctx_workspace_close(w);
+    return status;
+}
+
+/* Two sessions and the end of the group. */
+static epctx_status op_share_generate(stage *s, epctx_error *error)
+{
+    epctx_gen_opts opts = gen_opts(s);
+    epctx_workspace *w = NULL;
+    epctx_status status = with_workspace(s, &w, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_generate(w, NULL, &s->model, &s->backend, &opts, false, NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_generate(w, NULL, &s->second, &s->backend, &opts, false, NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_finish(w, NULL, s->backend.source, NULL, NULL, error);
+    epctx_workspace_close(w);
+    return status;
+}
+
+/* The reference NPU: compiles, writes, verifies, and runs from the file. */
+static epctx_status op_npu(stage *s, epctx_error *error)
+{
+    epctx_npu_opts npu_opts;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_gen_opts opts = gen_opts(s);
+    epctx_load_opts load;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_status status;
+    memset(&npu_opts, 0, sizeof npu_opts);
+    memset(&load, 0, sizeof load);
+    memset(&model, 0, sizeof model);
+    memset(&loaded, 0, sizeof loaded);
+    npu_opts.allocator = load.allocator = &s->allocator;
+    opts.verify = true;
+    status = epctx_npu_init(&npu, &npu_opts, &backend, error);
+    if (status == EPCTX_OK) status = epctx_generate(&s->model, &backend, &opts, NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_model_open_file(&model, "/d/p_ctx.onnx", &s->open, error);
+    if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &backend, &load, error);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    return status;
+}
+
+static bool scan_read(void *user, uint64_t offset, void *out, size_t size)
+{
+    stage *s = (stage *)user;
+    const disk_file *f = disk_find(&s->disk, "/d/m_ctx.onnx");
+    bool now = disk_now(&s->disk);
+    if (offset > f->size || size > f->size - offset) abort(); /* beyond the end */
+    if (now && s->disk.fault != DISK_CHANGED) return false;
+    memcpy(out, f->data + offset, size);
+    if (now && size > 0) ((uint8_t *)out)[s->disk.place % size] ^= 1;
+    return true;
+}
+
+static epctx_status op_scan(stage *s, epctx_error *error)
+{
+    static epctx_scan scan;
+    epctx_source source = {s, scan_read, disk_find(&s->disk, "/d/m_ctx.onnx")->size};
+    epctx_scan_event event;
+    epctx_scan_begin(&scan, &source);
+    do
+        event = epctx_scan_next(&scan, error);
+    while (event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
+    return event == EPCTX_SCAN_END ? EPCTX_OK : error->status;
+}
+
+static const operation operations[] = {
+    {"model_open_file", op_open_file, NULL, NULL, false},
+    {"model_new", op_new, NULL, NULL, false},
+    {"graph_load", op_graph_load, "/d/x.onnx", NULL, true},
+    {"lint", op_lint, "/d/m_ctx.onnx", NULL, true},
+    {"model_files", op_files, "/d/m_ctx.onnx", NULL, true},
+    {"model_state", op_state, "/d/m_ctx.onnx", NULL, true},
+    {"options and preflight", op_options, NULL, NULL, false},
+    {"edits", op_edit, "/d/m.onnx", NULL, true},
+    {"write_file", op_write, "/d/m.onnx", NULL, true},
+    {"write_file with backup", op_write_backup, "/d/m.onnx", NULL, true},
+    {"embed", op_embed, "/d/m_ctx.onnx", NULL, true},
+    {"extract", op_extract, "/d/e.onnx", NULL, true},
+    {"init_inline", op_init_inline, "/d/x.onnx", NULL, true},
+    {"init_external", op_init_external, "/d/m.onnx", NULL, true},
+    {"init_prune", op_init_prune, "/d/x.onnx", NULL, true},
+    {"weightless", op_weightless, "/d/wl.onnx", NULL, true},
+    {"self_contained", op_self_contained, "/d/wl.onnx", NULL, true},
+    {"move_binary", op_move_binary, NULL, NULL, false},
+    {"merge", op_merge, "/d/m.onnx", "/d/x.onnx", true},
+    {"split", op_split, "/d/m.onnx", NULL, true},
+    {"wrap", op_wrap, NULL, NULL, false},
+    {"repair", op_repair, "/d/b.onnx", "/d/m.onnx", true},
+    {"partition_graph", op_partition, "/d/m.onnx", NULL, true},
+    {"weights", op_weights, NULL, NULL, false},
+    {"ep", op_ep, "/d/m.onnx", NULL, true},
+    {"generate", op_generate, "/d/m.onnx", NULL, true},
+    {"generate embedded", op_generate_embedded, "/d/m.onnx", NULL, true},
+    {"check_fresh", op_fresh, "/d/m_ctx.onnx", NULL, true},
+    {"load", op_load, "/d/m_ctx.onnx", NULL, true},
+    {"load embedded", op_load, "/d/e.onnx", NULL, true},
+    {"open_or_compile, fresh", op_cache_hit, NULL, NULL, false},
+    {"open_or_compile, new", op_cache_miss, NULL, NULL, false},
+    {"share_load", op_share_load, "/d/m_ctx.onnx", NULL, true},
+    {"share_take", op_share_take, "/d/m_ctx.onnx", NULL, true},
+    {"share_generate", op_share_generate, "/d/m.onnx", "/d/n.onnx", false},
+    {"npu", op_npu, "/d/p.onnx", NULL, false},
+    {"scan", op_scan, NULL, NULL, false},
+};
+#define OPERATION_COUNT (sizeof operations / sizeof operations[0])
+
+/* -- the stage -- */
+
+static disk original; /* files that every operation finds */
+
+static void copy_disk(disk *to, const disk *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        disk_put(to, from->files[i].path, from->files[i].data, from->files[i].size);
+        disk_find(to, from->files[i].path)->written = from->files[i].written;
+    }
+    to->clock = from->clock;
+}
+
+static void begin(stage *s)
+{
+    memset(s, 0, sizeof *s);
+    copy_disk(&s->disk, &original);
+    s->io = disk_io(&s->disk);
+    s->allocator = counting_allocator(&s->memory);
+    s->open.io = &s->io;
+    s->open.allocator = &s->allocator;
+    s->fake.takes = "Take";
+    s->backend = fake_backend(&s->fake);
+}
+
+static bool open_models(stage *s, const operation *op)
+{
+    epctx_open_opts open = s->open;
+    open.buffer = NULL;
+    return (op->model == NULL ||
+            epctx_model_open_file(&s->model, op->model, &s->open, NULL) == EPCTX_OK) &&
+           (op->second == NULL ||
+            epctx_model_open_file(&s->second, op->second, &open, NULL) == EPCTX_OK);
+}
+
+static bool make_original(void)
+{
+    stage s;
+    epctx_gen_opts opts;
+    bool good;
+    put_model(&original, "/d/m.onnx", source(1));
+    put_model(&original, "/d/n.onnx", source(2));
+    put_model(&original, "/d/s.onnx", source(1)); /* its "w" is 1, 1: see below */
+    put_model(&original, "/d/x.onnx", external_model());
+    put_model(&original, "/d/wl.onnx", weightless_model());
+    put_model(&original, "/d/b.onnx", broken_model());
+    put_model(&original, "/d/p.onnx", npu_model());
+    put_model(&original, "/d/s.onnx", npu_model()); /* "w" as in wl.onnx */
+    disk_put(&original, "/d/w.bin", pair_data, sizeof pair_data);
+    begin(&s);
+    opts = gen_opts(&s);
+    good = epctx_model_open_file(&s.model, "/d/m.onnx", &s.open, NULL) == EPCTX_OK &&
+           epctx_generate(&s.model, &s.backend, &opts, NULL, NULL) == EPCTX_OK;
+    epctx_model_close(&s.model);
+    opts.embed = true;
+    opts.context_file_path = "/d/e.onnx";
+    good = good && epctx_model_open_file(&s.model, "/d/m.onnx", &s.open, NULL) == EPCTX_OK &&
+           epctx_generate(&s.model, &s.backend, &opts, NULL, NULL) == EPCTX_OK;
+    epctx_model_close(&s.model);
+    disk_free(&original);
+    copy_disk(&original, &s.disk);
+    disk_free(&s.disk);
+    return good;
+}
+
+/* -- what must hold -- */
+
+static bool same_file(const disk_file *a, const disk_file *b)
+{
+    return a != NULL && b != NULL && a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+}
+
+/* Every file is whole: as it was or as it was to be. With `old`, as it was. */
+static const char *torn(disk *now, disk *wanted, bool old)
+{
+    static char text[300];
+    for (size_t i = 0; i < now->count; i++) {
+        const disk_file *f = &now->files[i];
+        char path[200];
+        size_t size = strlen(f->path);
+        strcpy(path, f->path);
+        if (size > 0 && path[size - 1] == '~') path[size - 1] = '\0'; /* a backup */
+        if (same_file(f, disk_find(&original, path))) continue;
+        if (!old && same_file(f, disk_find(wanted, f->path))) continue;
+        snprintf(text, sizeof text, "%s is neither the old file nor the new one", f->path);
+        return text;
+    }
+    for (size_t i = 0; i < original.count; i++) {
+        if (disk_find(now, original.files[i].path) != NULL) continue;
+        if (!old && disk_find(wanted, original.files[i].path) == NULL) continue;
+        snprintf(text, sizeof text, "%s is gone", original.files[i].path);
+        return text;
+    }
+    return NULL;
+}
+
+typedef enum fault { NOTHING, NO_MEMORY, NO_ROOM, IO_FAILS, IO_SHORT, IO_CHANGED } fault;
+
+static const char *const fault_names[] = {"nothing",       "allocation",    "fixed arena",
+                                          "failing io call", "short io call", "changed io call"};
+
+#define ROOM_STEP 48 /* by which a fixed arena grows from run to run */
+static uint8_t room[4 << 20];
+
+typedef struct tally {
+    size_t runs, refused;
+} tally;
+
+/* Runs an operation with one fault; returns what is wrong. `*reached`: the fault occurred.
+ * `wanted` is the disk after a run without faults. */
+static const char *one(const operation *op, fault what, int at, uint32_t place, disk *wanted,
+                       bool *reached, tally *all)
+{
+    static char text[1000];
+    stage s;
+    epctx_error error;
+    epctx_status status;
+    const char *wrong = NULL;
+    bytes before = {0}, after = {0};
+    begin(&s);
+    if (what == NO_ROOM) {
+        s.open.buffer = room;
+        s.open.buffer_size = (size_t)at * ROOM_STEP;
+    }
+    if (!open_models(&s, op)) {
+        *reached = what == NO_ROOM && s.open.buffer_size < sizeof room;
+        epctx_model_close(&s.model);
+        epctx_model_close(&s.second);
+        disk_free(&s.disk);
+        return *reached ? NULL : "the models cannot be opened";
+    }
+    s.open.buffer = NULL;
+    if (op->model != NULL) before = written(&s.model);
+    epctx_error_clear(&error);
+    s.disk.calls = 0;
+    s.memory.calls = 0;
+    if (what == NO_MEMORY) s.memory.fail_at = (size_t)at;
+    if (what >= IO_FAILS) {
+        s.disk.fail_at = at;
+        s.disk.fault = (disk_fault)(what - IO_FAILS);
+        s.disk.place = place;
+    }
+    status = op->run(&s, &error);
+    *reached = what == NO_MEMORY ? s.memory.calls >= (size_t)at
+               : what == NO_ROOM ? status != EPCTX_OK
+                                 : s.disk.calls >= at;
+    s.memory.fail_at = 0;
+    s.disk.fail_at = 0;
+    all->runs++;
+    all->refused += status != EPCTX_OK;
+    if ((status == EPCTX_OK) != (error.message[0] == '\0'))
+        wrong = status == EPCTX_OK ? "a success leaves a message" : "a failure says nothing";
+    else if (status != EPCTX_OK && error.status != status)
+        wrong = "the error has another status";
+    else if (what == NOTHING && status != EPCTX_OK)
+        wrong = "it fails without a fault";
+    if (wrong == NULL && op->edits && status != EPCTX_OK) {
+        after = written(&s.model);
+        if (!bytes_equal(&after, before.data, before.size)) wrong = "a failure changes the model";
+    }
+    /* From wrong bytes comes another model, which may be written before somebody notices. */
+    if (wrong == NULL && what != NOTHING && what != IO_CHANGED &&
+        (what != IO_SHORT || status != EPCTX_OK))
+        wrong = torn(&s.disk, wanted, false);
+    epctx_model_close(&s.model);
+    epctx_model_close(&s.second);
+    if (wrong == NULL && s.memory.alive != 0) wrong = "memory leaks";
+    if (wrong == NULL && s.fake.alive != 0) wrong = "a build or a context of the backend leaks";
+    if (wrong == NULL && (s.disk.maps != 0 || s.disk.writers != 0 || s.disk.locks != 0))
+        wrong = "a mapping, an output or a lock leaks";
+    if (wrong != NULL) {
+        snprintf(text, sizeof text, "%s, %s %d: %s (%s: %s)", op->name, fault_names[what], at,
+                 wrong, epctx_status_name(status), error.message);
+        wrong = text;
+    }
+    if (what == NOTHING) copy_disk(wanted, &s.disk);
+    bytes_free(&before);
+    bytes_free(&after);
+    disk_free(&s.disk);
+    return wrong;
+}
+
+/* One fault at every place, for every operation. */
+static const char *everywhere(fault what, tally *all)
+{
+    for (size_t i = 0; i < OPERATION_COUNT; i++) {
+        const operation *op = &operations[i];
+        disk wanted;
+        bool reached = true;
+        tally none = {0, 0};
+        const char *wrong;
+        memset(&wanted, 0, sizeof wanted);
+        wrong = one(op, NOTHING, 1, 0, &wanted, &reached, &none);
+        reached = true;
+        for (int at = 1; wrong == NULL && reached; at++) {
+            uint32_t places = what == IO_CHANGED ? PLACES : 1;
+            for (uint32_t k = 0; wrong == NULL && k < places; k++)
+                wrong = one(op, what, at, k * 7919u + (uint32_t)at * 31u, &wanted, &reached, all);
+            if (at > MOST_CALLS && what != NO_ROOM) wrong = "it does not end";
+        }
+        disk_free(&wanted);
+        if (wrong != NULL) return wrong;
+    }
+    return NULL;
+}
+
+static const char *report(fault what)
+{
+    tally all = {0, 0};
+    const char *wrong = everywhere(what, &all);
+    if (wrong == NULL)
+        printf("note %s: %zu operations, %zu runs, %zu refused\n", fault_names[what],
+               OPERATION_COUNT, all.runs, all.refused);
+    return wrong;
+}
+
+TEST(allocations)
+{
+    const char *wrong = report(NO_MEMORY);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+TEST(fixed_arena)
+{
+    const char *wrong = report(NO_ROOM);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+TEST(io_fails)
+{
+    const char *wrong = report(IO_FAILS);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+TEST(io_short)
+{
+    const char *wrong = report(IO_SHORT);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+TEST(io_changed)
+{
+    const char *wrong = report(IO_CHANGED);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_original()) return 1;
+    RUN(allocations);
+    RUN(fixed_arena);
+    RUN(io_fails);
+    RUN(io_short);
+    RUN(io_changed);
+    disk_free(&original);
+    return test_end();
+}
