@@ -35,7 +35,11 @@ endif
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
            -Wstrict-prototypes -Werror
 # -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
-SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
+# allocation in turn meets them all.
+PIECES   = -DEPCTX_ARENA_BLOCK=0
+SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+           $(PIECES)
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
@@ -124,7 +128,7 @@ fuzz: deps-test $(FUZZERS)
 
 ## coverage line and branch coverage of the headers, by section; the rest is listed in a file
 coverage: deps-test $(COVERAGE_PROGRAMS)
-	@tests/coverage.sh
+	@sh tests/coverage.sh
 
 ## analyze  clang-tidy, gcc -fanalyzer, cppcheck, and stack use of the headers; takes minutes
 analyze: deps-build
@@ -245,7 +249,7 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
 
-COVERAGE = --coverage -fprofile-update=prefer-atomic
+COVERAGE = --coverage -fprofile-update=prefer-atomic $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
 build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx.a
 	$(CC) $(COVERAGE) $^ $(LIBS) -o $@

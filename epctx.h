@@ -51,7 +51,9 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
- *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
+ *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
+                                 ones double up to 256 times as much       implementation file
+   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
  *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
  *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
  *   EPCTX_WIN32_LOCK              workspace                                 implementation file
@@ -213,6 +215,7 @@ typedef struct epctx_str {
 EPCTX_API epctx_str epctx_str_of(const char *text); /* NULL gives the empty string */
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
+EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 
 /* XXH64 of the public specification (seed 0 unless given): the same value on every platform. Used
  * for graph hashes and checksums, not against deliberate collisions. */
@@ -307,7 +310,18 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_OTHER /* pipe, device, socket */
 } epctx_file_kind;
 
-/* A whole file in memory, read-only. `handle` belongs to the io. */
+/* A whole file in memory, read-only. `handle` belongs to the io.
+ *
+ * A mapping is the file itself: what another process writes into the file shows in it, and where it
+ * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
+ * mapped file). No check can prevent that, only memory of our own can. So:
+ * - Files are replaced, never written in place (create_fn, commit_fn): who replaces a file as this
+ *   library and every decent tool does disturbs no mapping.
+ * - Context binaries, which a backend checks once and then trusts, are read into memory: what was
+ *   checked is what runs. EPCTX_PATH_IN_PLACE leaves them mapped.
+ * - Models and external data are mapped. Bytes that change under an open model can change what is
+ *   read and written, but no access leaves the mapping.
+ * - Where others may cut files, use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
@@ -370,12 +384,20 @@ typedef struct epctx_io {
      * `path` (a file that is made for it), and takes it. It ends with unlock_fn or the process. */
     epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
     void (*unlock_fn)(void *user, epctx_io_file *lock);
+    /* May be NULL: mapped files do not change. As map_inside_fn, but into memory that nobody else
+     * can change; unmap_fn gives it back. EPCTX_ERR_IO when the file changed meanwhile. */
+    epctx_status (*read_inside_fn)(void *user, const char *root, const char *name,
+                                   epctx_mapping *out, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
  * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
  * source of an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
+/* The same, but every file is read into memory instead of being mapped. What others do to it
+ * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
+ * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
+EPCTX_API const epctx_io *epctx_io_private(void);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
  * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
@@ -472,7 +494,8 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
-    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE, for every file the model names */
+    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE, for every file the model
+                            names */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -1046,6 +1069,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
+/* A context binary that is loaded stays in the mapped file, or inside the mapped model, instead of
+ * being read: no time and no memory for a copy. Only for folders that nobody else writes to, and
+ * for a backend that copies what it checks (see epctx_mapping). */
+#define EPCTX_PATH_IN_PLACE 2u
 /* As epctx_path_resolve, with flags. */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
@@ -1370,7 +1397,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(TENSOR_SIZE, "E046", "tensor-size", "an initializer has not the bytes that its shape needs", \
       "take the model from its source again")                                                      \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
-      "add the import: ORT does without, the ONNX checker does not")                               \
+      "add the opset import com.microsoft, version 1")                               \
     X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
       "set source to the EP's name")                                                               \
     X(PAYLOAD_IGNORED, "W003", "payload-ignored", "a secondary node has a context that is unread", \
@@ -1393,7 +1420,8 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
     X(IR_VERSION, "W013", "ir-version", "an IR version that ORT 1.30 does not read",               \
       "expect that older tools refuse it")                                                         \
-    X(NOT_UTF8, "W014", "name-not-utf8", "a name is not UTF-8", "rename it")                       \
+    X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8",                                       \
+      "write it in UTF-8: readers in Python and Java fail at it")                                  \
     X(DOTS, "W015", "path-dots", "this EP refuses '..' anywhere in a path", "rename the file")     \
     X(DOUBLED_NODE, "W016", "node-name-doubled", "two nodes have the same name", "rename one")     \
     X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
@@ -1411,6 +1439,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "bind an initializer, once, to an output; rename both with their values")                    \
     X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
       "see the message; sessions do not read training graphs")                                     \
+    X(NO_GRAPH_NAME, "W024", "graph-name-missing", "a graph has no name", "give it a name")        \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -1480,7 +1509,6 @@ typedef struct epctx_walk {
     uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
     bool in_function;
     bool in_training;
-    bool started;
     uint32_t count;   /* levels in use */
     epctx_walk_level levels[EPCTX_WALK_DEPTH];
 } epctx_walk;
@@ -2414,7 +2442,8 @@ typedef struct epctx_backend {
     /* Appends the context binary to `out` and releases `build`, also on failure. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` stays valid and unchanged until unload_fn; it is hostile. */
+    /* `binary` stays valid and, without EPCTX_PATH_IN_PLACE, unchanged until unload_fn; it is
+     * hostile. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
     /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
@@ -2544,6 +2573,18 @@ typedef struct epctx_node_set {
     size_t node_count;
 } epctx_node_set;
 
+/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
+ * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
+ * the source with epctx_io_buffers, and everything goes through its callbacks. */
+typedef struct epctx_writer {
+    void *user;
+    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
+     * name in whole, or not at all when it fails; then there is no EPContext model either. Called
+     * when all else is ready: an old model is gone, the new one is durable but not yet visible. */
+    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
+                             epctx_error *error);
+} epctx_writer;
+
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
     const char *context_file_path; /* ep.context_file_path; default <model>_ctx.onnx */
@@ -2554,6 +2595,7 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
+    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
@@ -2583,7 +2625,7 @@ typedef struct epctx_gen_report {
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -2689,6 +2731,7 @@ typedef struct epctx_loaded {
     size_t context_count;
     const epctx_io *io;
     uint32_t path_flags;
+    bool embedded_changes; /* embedded contexts are in a mapped file */
     epctx_reader reader;
     const epctx_profile *profile;
     struct epctx__weight_model *sources; /* models that weights come from */
@@ -2966,6 +3009,20 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
 #endif
+/* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
+#if defined(MAP_ANONYMOUS)
+#define EPCTX__MAP_ANONYMOUS MAP_ANONYMOUS
+#elif defined(MAP_ANON)
+#define EPCTX__MAP_ANONYMOUS MAP_ANON
+#elif defined(__linux__) && (defined(__mips__) || defined(__xtensa__))
+#define EPCTX__MAP_ANONYMOUS 0x800
+#elif defined(__linux__) && (defined(__alpha__) || defined(__hppa__))
+#define EPCTX__MAP_ANONYMOUS 0x10
+#elif defined(__linux__)
+#define EPCTX__MAP_ANONYMOUS 0x20
+#else
+#define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
+#endif
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 #endif /* _WIN32 */
@@ -3040,6 +3097,41 @@ EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b)
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
 {
     return epctx_str_eq(a, epctx_str_of(b));
+}
+
+/* Bytes of the character that starts with `lead`; 0: none does. */
+static size_t epctx__utf8_size(unsigned lead)
+{
+    return lead < 0x80   ? 1
+           : lead < 0xc2 ? 0
+           : lead < 0xe0 ? 2
+           : lead < 0xf0 ? 3
+           : lead < 0xf5 ? 4
+                         : 0;
+}
+
+/* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
+EPCTX_API bool epctx_str_is_utf8(epctx_str text)
+{
+    const unsigned char *p = (const unsigned char *)text.data;
+    size_t i, k, n;
+    for (i = 0; i < text.size; i += n) {
+        unsigned lead = p[i];
+        unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+        unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+        n = epctx__utf8_size(lead);
+        if (n == 0 || n > text.size - i) {
+            return false;
+        }
+        for (k = 1; k < n; k++) {
+            if (p[i + k] < least || p[i + k] > most) {
+                return false;
+            }
+            least = 0x80;
+            most = 0xbf;
+        }
+    }
+    return true;
 }
 
 /* -- errors -- */
@@ -3319,9 +3411,13 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 
 #define EPCTX__ALIGN 16u
 
+#ifndef EPCTX_ARENA_BLOCK
+#define EPCTX_ARENA_BLOCK 4096
+#endif
+
 typedef struct epctx__block {
     struct epctx__block *next;
-    size_t size;
+    size_t doubled; /* how often the size of the next block doubles */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3340,20 +3436,19 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
-/* Adds a block with room for `size` bytes. Blocks double so that their number stays small. */
+/* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
+ * their number stays small; a large request does not make the blocks after it large. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
     const size_t head = (sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     epctx__block *last = (epctx__block *)arena->blocks;
     epctx__block *block;
-    size_t room = last == NULL ? 4096 : last->size;
-    if (last != NULL && last->size < ((size_t)1 << 20)) {
-        room *= 2;
-    }
+    size_t doubled = last == NULL ? 0 : last->doubled;
+    size_t room = (size_t)EPCTX_ARENA_BLOCK << doubled;
     if (room < size) {
         room = size;
     }
-    if (arena->allocator.alloc_fn == NULL || room > SIZE_MAX - head - EPCTX__ALIGN) {
+    if (arena->allocator.alloc_fn == NULL) {
         return false;
     }
     block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
@@ -3362,7 +3457,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
         return false;
     }
     block->next = last;
-    block->size = room;
+    block->doubled = doubled < 8 ? doubled + 1 : 8;
     arena->blocks = block;
     arena->next = (uint8_t *)block + head;
     arena->next += (size_t)(0 - (uintptr_t)arena->next) & (EPCTX__ALIGN - 1);
@@ -3577,6 +3672,11 @@ EPCTX_API const epctx_io *epctx_io_files(void)
     return NULL;
 }
 
+EPCTX_API const epctx_io *epctx_io_private(void)
+{
+    return NULL;
+}
+
 #elif defined(_WIN32)
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
@@ -3679,7 +3779,44 @@ static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, e
     return EPCTX_ERR_IO;
 }
 
-static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mapping *out,
+/* Fills memory of the process's own, which is given back like a view of the file. */
+static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t size,
+                                       epctx_mapping *out, epctx_error *error)
+{
+    HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE,
+                                        (DWORD)(size >> 32), (DWORD)(size & 0xffffffffu), NULL);
+    char *to = section == NULL ? NULL : (char *)MapViewOfFile(section, FILE_MAP_WRITE, 0, 0, 0);
+    epctx_status status = EPCTX_OK;
+    uint64_t at = 0;
+    if (to == NULL) {
+        status = epctx__io_error(error, "find memory for", path);
+    }
+    while (status == EPCTX_OK && at < size) {
+        DWORD part = size - at < 0x40000000 ? (DWORD)(size - at) : 0x40000000;
+        DWORD count = 0;
+        if (!ReadFile(file, to + at, part, &count, NULL)) {
+            status = epctx__io_error(error, "read", path);
+        } else if (count == 0) {
+            status = epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
+            epctx_blame(error, path, NULL, NULL);
+        }
+        at += count;
+    }
+    if (section != NULL) {
+        CloseHandle(section);
+    }
+    if (status == EPCTX_OK) {
+        out->handle = to;
+        out->data = (const uint8_t *)to;
+        out->size = (size_t)size;
+    } else if (to != NULL) {
+        UnmapViewOfFile(to);
+    }
+    return status;
+}
+
+/* The file, or what is in it now. */
+static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, epctx_mapping *out,
                                       epctx_error *error)
 {
     epctx_file_kind kind;
@@ -3697,6 +3834,9 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mappi
         epctx_blame(error, path, NULL, NULL);
         return EPCTX_ERR_LIMIT;
     }
+    if (copy) {
+        return epctx__read_handle(file, path, size, out, error);
+    }
     section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
     if (section != NULL) {
         out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)size);
@@ -3713,15 +3853,14 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mappi
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
+                                     epctx_error *error)
 {
     HANDLE file;
     epctx_status status = epctx__open(path, GENERIC_READ, &file, error);
-    (void)user;
     memset(out, 0, sizeof *out);
     if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, out, error);
+        status = epctx__map_handle(file, path, copy, out, error);
         CloseHandle(file);
     }
     return status;
@@ -3804,8 +3943,8 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
 }
 
 /* Opens, and looks afterwards where the file really is. */
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
+                                            epctx_mapping *out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
@@ -3814,7 +3953,6 @@ static epctx_status epctx__file_map_inside(void *user, const char *root, const c
     size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
     HANDLE file;
     epctx_status status;
-    (void)user;
     memset(out, 0, sizeof *out);
     if (root_size + slash + name_size >= sizeof path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
@@ -3832,7 +3970,7 @@ static epctx_status epctx__file_map_inside(void *user, const char *root, const c
         status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
     }
     if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, out, error);
+        status = epctx__map_handle(file, path, copy, out, error);
     }
     CloseHandle(file);
     return status;
@@ -4099,8 +4237,53 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
     return status;
 }
 
-/* Maps an open file and closes it. */
-static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mapping *out,
+static uint64_t epctx__nanoseconds(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t epctx__written(const struct stat *info)
+{
+#if defined(__APPLE__)
+    return epctx__nanoseconds(info->st_mtimespec);
+#else
+    return epctx__nanoseconds(info->st_mtim);
+#endif
+}
+
+/* The bytes of a file as it is now. */
+static epctx_status epctx__read_descriptor(int fd, const struct stat *before, void *out,
+                                           const char *path, epctx_error *error)
+{
+    uint64_t size = (uint64_t)before->st_size;
+    uint64_t at = 0;
+    struct stat after;
+    while (at < size) {
+        ssize_t n = pread(fd, (char *)out + at, size - at < 0x40000000 ? (size_t)(size - at)
+                                                                       : 0x40000000,
+                          (off_t)at);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return epctx__io_error(error, "read", path);
+        }
+        if (n == 0) {
+            break; /* shorter than it was */
+        }
+        at += (uint64_t)n;
+    }
+    if (at < size || fstat(fd, &after) != 0 || after.st_size != before->st_size ||
+        epctx__written(&after) != epctx__written(before)) {
+        epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_IO;
+    }
+    return EPCTX_OK;
+}
+
+/* Maps an open file, or reads it into memory of the same kind, and closes it. */
+static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, epctx_mapping *out,
                                           epctx_error *error)
 {
     struct stat info;
@@ -4116,28 +4299,34 @@ static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mappin
                             (uint64_t)info.st_size);
         epctx_blame(error, path, NULL, NULL);
     } else if (info.st_size > 0) {
-        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *data = copy ? mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+                          : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) {
-            status = epctx__io_error(error, "map", path);
-        } else {
+            status = epctx__io_error(error, copy ? "find memory for" : "map", path);
+        } else if (copy) {
+            status = epctx__read_descriptor(fd, &info, data, path, error);
+        }
+        if (status == EPCTX_OK) {
             out->data = (const uint8_t *)data;
             out->size = (size_t)info.st_size;
             out->handle = data;
+        } else if (data != MAP_FAILED) {
+            munmap(data, (size_t)info.st_size);
         }
     }
     close(fd);
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
+                                     epctx_error *error)
 {
     /* A pipe must not block us before we see that it is one. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    (void)user;
     memset(out, 0, sizeof *out);
     return fd < 0 ? epctx__io_error(error, "open", path)
-                  : epctx__map_descriptor(fd, path, out, error);
+                  : epctx__map_descriptor(fd, path, copy, out, error);
 }
 
 /* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
@@ -4167,18 +4356,17 @@ static int epctx__open_below(int fd, const char *name)
     return -1;
 }
 
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
+                                            epctx_mapping *out, epctx_error *error)
 {
     int fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    (void)user;
     memset(out, 0, sizeof *out);
     fd = fd < 0 ? -1 : epctx__open_below(fd, name);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
     }
     return fd < 0 ? epctx__io_error(error, "open", name)
-                  : epctx__map_descriptor(fd, name, out, error);
+                  : epctx__map_descriptor(fd, name, copy, out, error);
 }
 
 static void epctx__file_unmap(void *user, epctx_mapping *mapping)
@@ -4402,11 +4590,6 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-static uint64_t epctx__nanoseconds(struct timespec time)
-{
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
                                       uint64_t *changed, epctx_error *error)
 {
@@ -4415,11 +4598,10 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
     if (stat(path, &info) != 0) {
         return epctx__io_error(error, "examine", path);
     }
+    *written = epctx__written(&info);
 #if defined(__APPLE__)
-    *written = epctx__nanoseconds(info.st_mtimespec);
     *changed = epctx__nanoseconds(info.st_ctimespec);
 #else
-    *written = epctx__nanoseconds(info.st_mtim);
     *changed = epctx__nanoseconds(info.st_ctim);
 #endif
     return EPCTX_OK;
@@ -4469,30 +4651,70 @@ static void epctx__file_unlock(void *user, epctx_io_file *lock)
 
 #ifndef EPCTX_NO_STDIO
 
+static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
+                                    epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take(path, false, out, error);
+}
+
+static epctx_status epctx__file_read(void *user, const char *path, epctx_mapping *out,
+                                     epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take(path, true, out, error);
+}
+
+static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
+                                           epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take_inside(root, name, false, out, error);
+}
+
+static epctx_status epctx__file_read_inside(void *user, const char *root, const char *name,
+                                            epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take_inside(root, name, true, out, error);
+}
+
+#define EPCTX__FILES(map_fn, map_inside_fn, read_inside_fn)                                        \
+    {NULL,                                                                                         \
+     map_fn,                                                                                       \
+     epctx__file_unmap,                                                                            \
+     epctx__file_stat,                                                                             \
+     epctx__file_canonical,                                                                        \
+     epctx__file_create,                                                                           \
+     epctx__file_write,                                                                            \
+     epctx__file_sync,                                                                             \
+     epctx__file_commit,                                                                           \
+     epctx__file_abort,                                                                            \
+     epctx__file_remove,                                                                           \
+     epctx__file_sync_folder,                                                                      \
+     map_inside_fn,                                                                                \
+     epctx__file_link,                                                                             \
+     epctx__file_list,                                                                             \
+     epctx__file_times,                                                                            \
+     epctx__file_lock,                                                                             \
+     epctx__file_unlock,                                                                           \
+     read_inside_fn}
+
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
-    static const epctx_io files = {
-        NULL,
-        epctx__file_map,
-        epctx__file_unmap,
-        epctx__file_stat,
-        epctx__file_canonical,
-        epctx__file_create,
-        epctx__file_write,
-        epctx__file_sync,
-        epctx__file_commit,
-        epctx__file_abort,
-        epctx__file_remove,
-        epctx__file_sync_folder,
-        epctx__file_map_inside,
-        epctx__file_link,
-        epctx__file_list,
-        epctx__file_times,
-        epctx__file_lock,
-        epctx__file_unlock,
-    };
+    static const epctx_io files =
+        EPCTX__FILES(epctx__file_map, epctx__file_map_inside, epctx__file_read_inside);
     return &files;
 }
+
+EPCTX_API const epctx_io *epctx_io_private(void)
+{
+    static const epctx_io files =
+        EPCTX__FILES(epctx__file_read, epctx__file_read_inside, NULL);
+    return &files;
+}
+
+#undef EPCTX__FILES
 
 #endif /* EPCTX_NO_STDIO */
 
@@ -4826,11 +5048,11 @@ static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsign
     return NULL;
 }
 
-/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. */
+/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. There is a byte at `p`. */
 static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
 {
     uint64_t v;
-    if (p < end && *p < 0x80) {
+    if (*p < 0x80) {
         *tag = *p;
         return p + 1;
     }
@@ -5050,11 +5272,9 @@ typedef struct epctx__check {
 static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_t *at,
                           const char *reason)
 {
-    if (check->reason == NULL) {
-        check->status = status;
-        check->bad = at;
-        check->reason = reason;
-    }
+    check->status = status;
+    check->bad = at;
+    check->reason = reason;
     return false;
 }
 
@@ -5063,11 +5283,10 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 {
     size_t width = kind == EPCTX__FIX32 ? 4 : 8;
     uint64_t value;
-    if (kind != EPCTX__VARINT) {
-        return (size_t)(end - p) % width == 0 ||
-               epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    if (kind != EPCTX__VARINT && (size_t)(end - p) % width != 0) {
+        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (p < end) {
+    while (kind == EPCTX__VARINT && p < end) {
         const uint8_t *after = epctx__varint(p, end, 10, &value);
         if (after == NULL) {
             return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
@@ -5188,11 +5407,10 @@ static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data
     return view;
 }
 
-/* Whether a view is the payload of its slot, not something inside. */
+/* Whether a view is the payload of its slot, not something inside: that starts behind a tag. */
 static bool epctx__is_whole(epctx_view view)
 {
-    epctx_view whole = epctx__slot_view(view.slot);
-    return view.data == whole.data && view.size == whole.size;
+    return view.data == epctx__slot_view(view.slot).data;
 }
 
 static bool epctx__has_view(epctx_view view)
@@ -5225,17 +5443,20 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
                       : epctx__no_view();
 }
 
+/* Everything but the value is known from opening: in a file that somebody changes while it is mapped
+ * the bytes may be others by now. */
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
+    field->number = slot->number;
+    field->wire = (epctx_wire)slot->wire;
+    field->value = 0;
+    field->body = epctx__no_view();
     if (slot->wire == EPCTX_WIRE_LEN) {
-        field->number = slot->number;
-        field->wire = EPCTX_WIRE_LEN;
-        field->value = 0;
         field->body = epctx__slot_view(slot);
-        return;
+    } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+        field->value = t.value;
     }
-    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), slot, field);
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
@@ -5373,27 +5594,26 @@ static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count
 {
     const uint8_t *p = (const uint8_t *)stream->state;
     ((epctx__probe *)(void *)stream)->called = true;
-    if (out != NULL) {
-        memcpy(out, p, count);
-    }
+    memcpy(out, p, count);
     stream->state = (void *)((uintptr_t)p + count);
     return true;
 }
 #endif
 
 /* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
- * own callback and then provoking an error shows both before a real stream is at stake. */
+ * own callback and then provoking an error shows both before a real stream is at stake. Where
+ * nanopb sees a message that we do not, it must see NULL: it keeps the first one. */
 static bool epctx__nanopb_matches(void)
 {
     static const uint8_t bytes[4] = {0x08, 0x96, 0x01, 0x0f};
+    static const uint8_t guard[sizeof((epctx__probe *)0)->guard] = {0};
     epctx__probe probe;
-    pb_wire_type_t wire;
+    pb_wire_type_t wire = PB_WT_STRING;
     uint32_t tag = 0;
     uint64_t value = 0;
     bool eof = false;
-    size_t i;
+    bool refused;
     memset(&probe, 0, sizeof probe);
-    memset(probe.guard, 0xa5, sizeof probe.guard);
 #ifdef PB_BUFFER_ONLY
     probe.stream = pb_istream_from_buffer(bytes, sizeof bytes);
     probe.called = true;
@@ -5402,22 +5622,15 @@ static bool epctx__nanopb_matches(void)
     probe.stream.state = (void *)(uintptr_t)bytes;
     probe.stream.bytes_left = sizeof bytes;
 #endif
-    if (!pb_decode_tag(&probe.stream, &wire, &tag, &eof) || wire != PB_WT_VARINT || tag != 1 ||
-        !pb_decode_varint(&probe.stream, &value) || value != 150 || !probe.called ||
-        pb_skip_field(&probe.stream, (pb_wire_type_t)7)) {
-        return false;
-    }
+    /* What a call that fails leaves unset fails below. */
+    (void)pb_decode_tag(&probe.stream, &wire, &tag, &eof);
+    (void)pb_decode_varint(&probe.stream, &value);
+    refused = !pb_skip_field(&probe.stream, (pb_wire_type_t)7);
 #ifndef PB_NO_ERRMSG
-    if (probe.stream.errmsg == NULL) {
-        return false;
-    }
+    refused = refused && probe.stream.errmsg != NULL;
 #endif
-    for (i = 0; i < sizeof probe.guard; i++) {
-        if (probe.guard[i] != 0xa5) {
-            return false;
-        }
-    }
-    return true;
+    return refused && probe.called && wire == PB_WT_VARINT && tag == 1 && value == 150 &&
+           memcmp(probe.guard, guard, sizeof guard) == 0;
 }
 
 /* ================================================================================================
@@ -5482,7 +5695,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
             return false;
         }
         if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            depth > 0 && (seen & 1u << 7) == 0) {
+            (seen & 1u << 7) == 0) {
             seen |= 1u << 7; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
                 return false;
@@ -5598,9 +5811,9 @@ static epctx_slot *epctx__new_root(epctx_model *model)
 
 /* libprotobuf merges a singular message that stands twice: the fields of the second follow those of
  * the first. In TypeProto, where the messages are a oneof, another member in between throws the
- * first away. Opens everything, which only models with such fields pay for. */
-static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type,
-                                 uint32_t depth)
+ * first away. Opens everything, which only models with such fields pay for. The nesting was checked
+ * when they were opened. */
+static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type)
 {
     epctx_slot *seen[24] = {NULL};
     epctx_slot *child;
@@ -5643,8 +5856,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
-            depth > 0 &&
-            !epctx__merge_doubled(arena, child, epctx__message_type(kind), depth - 1)) {
+            !epctx__merge_doubled(arena, child, epctx__message_type(kind))) {
             return false;
         }
     }
@@ -5677,7 +5889,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->duplicate) {
         model->shown = epctx__new_root(model);
         if (model->shown == NULL ||
-            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL, 100)) {
+            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL)) {
             return epctx__nomem(error, model->arena.missing);
         }
     }
@@ -6641,22 +6853,20 @@ static const char *epctx__epnode_attr_name(epctx_epnode_attr id)
 static void epctx__epnode_member(epctx_epnode *node, epctx_epnode_attr id, int64_t **number,
                                  epctx_str **text)
 {
-    *number = NULL;
-    *text = NULL;
-    switch (id) {
-#define EPCTX__MEMBER_INT(member)    *number = &node->member
-#define EPCTX__MEMBER_STRING(member) *text = &node->member
-#define EPCTX__EPNODE_CASE(id, name, type, member)                                                 \
-    case EPCTX_EP_##id:                                                                            \
-        EPCTX__MEMBER_##type(member);                                                              \
-        break;
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_CASE)
-#undef EPCTX__EPNODE_CASE
-#undef EPCTX__MEMBER_INT
-#undef EPCTX__MEMBER_STRING
-    default:
-        break;
-    }
+    static const size_t places[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_PLACE(id, name, type, member) offsetof(epctx_epnode, member),
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_PLACE)
+#undef EPCTX__EPNODE_PLACE
+    };
+    static const char *const types[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_TYPE(id, name, type, member) #type,
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_TYPE)
+#undef EPCTX__EPNODE_TYPE
+    };
+    void *place = (char *)node + places[id];
+    bool is_int = types[id][0] == 'I';
+    *number = is_int ? (int64_t *)place : NULL;
+    *text = is_int ? NULL : (epctx_str *)place;
 }
 
 EPCTX_API epctx_epnode epctx_epnode_default(void)
@@ -7136,10 +7346,10 @@ static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str
 static bool epctx__path_inside(const char *folder, const char *file)
 {
     size_t size = strlen(folder);
-    if (strncmp(folder, file, size) != 0) {
-        return false;
+    if (size > 0 && epctx__is_separator(folder[size - 1])) {
+        size--; /* the root of a file system */
     }
-    return (size > 0 && epctx__is_separator(folder[size - 1])) || epctx__is_separator(file[size]);
+    return strncmp(folder, file, size) == 0 && epctx__is_separator(file[size]);
 }
 
 static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epctx_str name,
@@ -7173,9 +7383,7 @@ static bool epctx__path_blob(char *folder, const char *file)
     static const char blobs[] = "/blobs/";
     size_t root = strlen(folder);
     size_t size = strlen(file);
-    /* The last folder of that name which has something behind it. */
-    while (root > 0 && (strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0 ||
-                        folder[root + sizeof snapshots - 1] == '\0')) {
+    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
         root--;
     }
     if (root == 0 || strncmp(folder, file, root) != 0 ||
@@ -7187,26 +7395,32 @@ static bool epctx__path_blob(char *folder, const char *file)
     return true;
 }
 
+/* `root` gets the folder with a separator at its end, `full` the file in it. */
+static epctx_status epctx__path_full(epctx_str folder, epctx_str name, char root[EPCTX_PATH_MAX],
+                                     char full[EPCTX_PATH_MAX], epctx_error *error)
+{
+    epctx_str parts[2];
+    epctx_status status;
+    parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
+    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
+    status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
+    parts[0] = epctx_str_of(root);
+    parts[1] = name;
+    return status == EPCTX_OK ? epctx__path_join(full, EPCTX_PATH_MAX, parts, 2, error) : status;
+}
+
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
 {
     char full[EPCTX_PATH_MAX];
-    epctx_str parts[2];
     epctx_status status = epctx_path_check(name, error);
     if (status == EPCTX_OK && io == NULL) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
-    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
-    }
-    if (status == EPCTX_OK) {
-        parts[0] = epctx_str_of(root);
-        parts[1] = name;
-        status = epctx__path_join(full, sizeof full, parts, 2, error);
+        status = epctx__path_full(folder, name, root, full, error);
     }
     if (status == EPCTX_OK) {
         status = epctx__path_usable(io, full, name, error);
@@ -7241,9 +7455,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
     return epctx_path_find(io, folder, name, 0, out, capacity, error);
 }
 
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error)
+/* Mapped, or read where mapped files may change. */
+static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx_str name,
+                                     uint32_t flags, bool copy, epctx_mapping *out, char *path,
+                                     size_t capacity, epctx_error *error)
 {
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
@@ -7260,13 +7475,33 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     }
     inside = full + strlen(root);
     inside += epctx__is_separator(*inside) ? 1 : 0;
-    status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
-                                       : io->map_fn(io->user, full, out, error);
+    if (copy && io->read_inside_fn != NULL) {
+        status = io->read_inside_fn(io->user, root, inside, out, error);
+    } else {
+        status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
+                                           : io->map_fn(io->user, full, out, error);
+    }
     if (status == EPCTX_OK && out->size == 0) {
         io->unmap_fn(io->user, out);
         status = epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      size_t capacity, epctx_error *error)
+{
+    return epctx__path_take(io, folder, name, flags, false, out, path, capacity, error);
+}
+
+/* A context binary for a backend. */
+static epctx_status epctx__path_binary_bytes(const epctx_io *io, epctx_str folder, epctx_str name,
+                                             uint32_t flags, epctx_mapping *out,
+                                             epctx_error *error)
+{
+    return epctx__path_take(io, folder, name, flags, (flags & EPCTX_PATH_IN_PLACE) == 0, out, NULL,
+                            0, error);
 }
 
 /* File name without the extension; a leading dot is part of the name. */
@@ -8385,7 +8620,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     if (count < *room) {
         return true;
     }
-    more = *room > SIZE_MAX / 2 ? NULL : epctx_arena_array(arena, want, size);
+    more = epctx_arena_array(arena, want, size);
     if (more == NULL) {
         return false;
     }
@@ -8397,7 +8632,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     return true;
 }
 
-/* "a\0b\0c" in the arena. */
+/* "a\0b\0c" in the arena; the parts are in memory side by side. */
 static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
                             epctx_str *out)
 {
@@ -8405,9 +8640,6 @@ static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t c
     size_t i;
     char *text;
     for (i = 0; i < count; i++) {
-        if (parts[i].size >= SIZE_MAX - size) {
-            return false;
-        }
         size += parts[i].size + 1;
     }
     text = (char *)epctx_arena_alloc(arena, size);
@@ -8678,7 +8910,7 @@ static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, ep
     }
     file = (epctx_dependency *)f->list + at;
     file->users++;
-    file->required = file->required || required;
+    file->required = file->required || (required && !f->optional);
     return file;
 }
 
@@ -8714,7 +8946,8 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* A file name by a profile's pattern, beside the context model `file`. '*' matches anything. */
+/* A file name by a profile's pattern, beside the context model `file`. One '*' matches anything;
+ * what follows it is taken as it stands. */
 static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
 {
     epctx_str stem = epctx__path_stem(file);
@@ -8724,18 +8957,8 @@ static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file
     }
     while (*pattern != '\0') {
         epctx_str part;
-        size_t i;
         if (*pattern == '*') {
-            for (i = 0; i <= name.size; i++) {
-                epctx_str rest;
-                rest.data = name.data + i;
-                rest.size = name.size - i;
-                if (epctx__ends_with(rest, pattern + 1) &&
-                    rest.size == strlen(pattern + 1)) {
-                    return true;
-                }
-            }
-            return false;
+            return epctx__ends_with(name, pattern + 1);
         }
         if (strncmp(pattern, "{stem}", 6) == 0) {
             part = stem;
@@ -8905,7 +9128,7 @@ static bool epctx__files_tensor(epctx__files *f, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", !f->optional) != NULL;
+                                               tensor.name, "location", true) != NULL;
 }
 
 /* A sparse tensor is two tensors. */
@@ -8922,9 +9145,10 @@ static bool epctx__files_sparse(epctx__files *f, epctx_view view)
     return true;
 }
 
-static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth);
+/* Graphs inside of graphs: opening the model bounded their nesting. */
+static bool epctx__files_graph(epctx__files *f, epctx_view graph);
 
-static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
+static bool epctx__files_attr(epctx__files *f, epctx_view attr)
 {
     epctx_cursor it = epctx_fields(attr, 0);
     epctx_field field;
@@ -8936,7 +9160,7 @@ static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
         if (field.number == 5 || field.number == 10) {
             good = epctx__files_tensor(f, field.body);
         } else if (field.number == 6 || field.number == 11) {
-            good = epctx__files_graph(f, field.body, depth - 1);
+            good = epctx__files_graph(f, field.body);
         } else if (field.number == 22 || field.number == 23) {
             good = epctx__files_sparse(f, field.body);
         }
@@ -8944,14 +9168,14 @@ static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
     return good;
 }
 
-static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes, uint32_t depth)
+static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
 {
     epctx_view node;
     epctx_view attr;
-    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+    while (epctx__next_body(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         while (epctx__next_body(&attrs, &attr)) {
-            if (!epctx__files_attr(f, attr, depth)) {
+            if (!epctx__files_attr(f, attr)) {
                 return false;
             }
         }
@@ -8960,7 +9184,7 @@ static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes, uint32_t dep
 }
 
 /* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+static bool epctx__files_graph(epctx__files *f, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
@@ -8975,7 +9199,7 @@ static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth
             return false;
         }
     }
-    return epctx__files_nodes(f, epctx_fields(graph, 1), depth);
+    return epctx__files_nodes(f, epctx_fields(graph, 1));
 }
 
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
@@ -8986,8 +9210,8 @@ static bool epctx__files_trainings(epctx__files *f)
     bool good = true;
     f->optional = true;
     while (good && epctx_next_training(&it, &training)) {
-        good = epctx__files_graph(f, training.initialization.view, 100) &&
-               epctx__files_graph(f, training.algorithm.view, 100);
+        good = epctx__files_graph(f, training.initialization.view) &&
+               epctx__files_graph(f, training.algorithm.view);
     }
     f->optional = false;
     return good;
@@ -9001,15 +9225,17 @@ static bool epctx__files_model(epctx__files *f)
     epctx_view function;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
+        f->optional = walk.in_training;
         if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
             return false;
         }
     }
-    if (!epctx__files_graph(f, epctx_model_graph(f->model).view, 100)) {
+    f->optional = false;
+    if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
         return false;
     }
     while (epctx__next_body(&functions, &function)) {
-        if (!epctx__files_nodes(f, epctx_fields(function, 7), 100)) {
+        if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
             return false;
         }
     }
@@ -9040,13 +9266,15 @@ typedef struct epctx__judged {
     epctx_str graph;
     bool context; /* it has one: a payload, a path or a DLC */
     bool ours;    /* judged by its profile; else it is for another EP */
+    size_t party; /* of those that are ours: position in lint's list */
+    size_t next;  /* 1 + position of the next one of the party; 0: the last */
 } epctx__judged;
 
 /* Nodes that share contexts: of one EP. */
 typedef struct epctx__party {
     const epctx_profile *profile;
     epctx_str source;
-    size_t first; /* a node of it */
+    size_t first, last; /* of its nodes, which are linked */
     uint64_t nodes, mains, embedded, files;
     epctx_map keys; /* partition_name -> node that has it */
 } epctx__party;
@@ -9162,9 +9390,29 @@ static const char *epctx__type_name(epctx__type type)
     return names[type];
 }
 
-/* `node` is the name of the innermost node. */
-static void epctx__lint_doubled(epctx__lint *l, epctx__type type, epctx_view message,
-                                epctx_str node, epctx_str attr, uint32_t depth)
+/* Strings among the fields of a message that are not bytes: singular ones, and the repeated ones
+ * of nodes and functions (inputs and outputs, a function's attributes) and of shardings. */
+static uint32_t epctx__string_fields(epctx__type type)
+{
+    switch (type) {
+    case EPCTX__T_NODE:
+        return epctx__singular[type].len | EPCTX__F(1) | EPCTX__F(2);
+    case EPCTX__T_ATTR:
+        return epctx__singular[type].len & ~EPCTX__F(4); /* s */
+    case EPCTX__T_TENSOR:
+        return epctx__singular[type].len & ~EPCTX__F(9); /* raw_data */
+    case EPCTX__T_FUNCTION:
+        return epctx__singular[type].len | EPCTX__F(4) | EPCTX__F(5) | EPCTX__F(6);
+    case EPCTX__T_DEVICES:
+        return epctx__singular[type].len | EPCTX__F(3);
+    default:
+        return epctx__singular[type].len;
+    }
+}
+
+/* Fields that stand twice and strings that are none. `node` is the name of the innermost node. */
+static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view message,
+                               epctx_str node, epctx_str attr)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
@@ -9195,47 +9443,19 @@ static void epctx__lint_doubled(epctx__lint *l, epctx__type type, epctx_view mes
                        (uint64_t)field.number, epctx__type_name(type));
         }
         seen |= one ? bit : 0;
-        if (epctx__is_message(kind) && depth > 0) {
-            epctx__lint_doubled(l, epctx__message_type(kind), field.body, node, attr, depth - 1);
+        if (epctx__is_message(kind)) {
+            epctx__lint_fields(l, epctx__message_type(kind), field.body, node, attr);
+        } else if (field.wire == EPCTX_WIRE_LEN && (epctx__string_fields(type) & bit) != 0 &&
+                   !epctx_str_is_utf8(epctx__view_str(field.body))) {
+            epctx_str text = epctx__view_str(field.body);
+            epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
+                       "field %u of a %s is '%S', which is not UTF-8", (uint64_t)field.number,
+                       epctx__type_name(type), &text);
         }
     }
 }
 
 /* -- lint: the model's own fields -- */
-
-static bool epctx__utf8(epctx_str text)
-{
-    const unsigned char *p = (const unsigned char *)text.data;
-    size_t i = 0;
-    while (i < text.size) {
-        size_t n = p[i] < 0x80   ? 1
-                   : p[i] < 0xc2 ? 0
-                   : p[i] < 0xe0 ? 2
-                   : p[i] < 0xf0 ? 3
-                   : p[i] < 0xf5 ? 4
-                                 : 0;
-        size_t k;
-        if (n == 0 || n > text.size - i || (p[i] == 0xe0 && p[i + 1] < 0xa0) ||
-            (p[i] == 0xed && p[i + 1] > 0x9f) || (p[i] == 0xf0 && p[i + 1] < 0x90) ||
-            (p[i] == 0xf4 && p[i + 1] > 0x8f)) {
-            return false;
-        }
-        for (k = 1; k < n; k++) {
-            if ((p[i + k] & 0xc0) != 0x80) {
-                return false;
-            }
-        }
-        i += n;
-    }
-    return true;
-}
-
-static void epctx__lint_name(epctx__lint *l, epctx_str name)
-{
-    if (!epctx__utf8(name)) {
-        epctx__say(l, EPCTX_RULE_NOT_UTF8, name, NULL, "the name '%S' is not UTF-8", &name);
-    }
-}
 
 static epctx_str epctx__canonical_domain(epctx_str domain)
 {
@@ -9786,7 +10006,6 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
     epctx_value_view value;
     epctx_view body;
     while (epctx_next_value(&it, &value)) {
-        epctx__lint_name(l, value.name);
         if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
                        "'%S' is a graph input twice", &value.name);
@@ -9834,7 +10053,6 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
     for (; epctx_next_node(&nodes, &node); at++) {
         epctx_cursor it = epctx_node_outputs(&node);
         epctx_str name;
-        epctx__lint_name(l, node.name);
         if (node.name.size > 0 && !epctx_str_is(node.op_type, EPCTX_OP_TYPE) &&
             epctx__remember(l, &names, node.name, 1) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
@@ -9851,24 +10069,21 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
     }
 }
 
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer,
-                              uint32_t depth);
-static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph,
-                              uint32_t depth);
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer);
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph);
 
-static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope,
-                               uint32_t depth)
+static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope)
 {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
-    while (depth > 0 && epctx__next_body(&attrs, &attr)) {
+    while (epctx__next_body(&attrs, &attr)) {
         epctx_cursor parts = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&parts, &field)) {
             if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
                 epctx_str before = l->graph;
                 l->graph = epctx_graph_of(field.body).name;
-                epctx__lint_graph(l, field.body, scope, depth - 1);
+                epctx__lint_graph(l, field.body, scope);
                 l->graph = before;
             }
         }
@@ -9921,7 +10136,7 @@ static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
 }
 
 static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
-                              epctx_view graph, uint32_t depth)
+                              epctx_view graph)
 {
     epctx_node_view node;
     for (scope->at = 0; epctx_next_node(&nodes, &node) && !l->short_of_memory; scope->at++) {
@@ -9937,7 +10152,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
             epctx__lint_epnode(l, scope, &node, graph);
         }
         epctx__lint_devices(l, &node);
-        epctx__lint_bodies(l, &node, scope, depth);
+        epctx__lint_bodies(l, &node, scope);
     }
 }
 
@@ -10043,13 +10258,13 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
         epctx__frame alone;
         memset(&alone, 0, sizeof alone);
         l->graph = training->initialization.name;
-        epctx__lint_frame(l, &alone, training->initialization.view, 100);
+        epctx__lint_frame(l, &alone, training->initialization.view);
     }
     if (has) {
         algorithm.outer = graph;
         algorithm.joined = true;
         l->graph = training->algorithm.name;
-        epctx__lint_frame(l, &algorithm, training->algorithm.view, 100);
+        epctx__lint_frame(l, &algorithm, training->algorithm.view);
     }
     l->graph = epctx_str_of("");
     epctx_map_init(&outputs[0], &l->arena);
@@ -10091,23 +10306,28 @@ static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view g
 }
 
 /* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
-static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph, uint32_t depth)
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
+    if (epctx__has_view(graph) && epctx_graph_of(graph).name.size == 0) {
+        epctx__say(l, EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""), NULL,
+                   "%s has no name: ORT loads it, the ONNX checker does not",
+                   scope->outer == NULL ? "the graph" : "a graph inside of another");
+    }
     epctx_map_init(&scope->names, &l->arena);
     epctx_map_init(&scope->used, &l->arena);
     epctx__scope_values(l, scope, graph);
     epctx__scope_nodes(l, scope, epctx_fields(graph, 1));
-    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph, depth);
+    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph);
     epctx__lint_outputs(l, scope, graph);
     epctx__lint_annotations(l, scope, graph);
 }
 
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer, uint32_t depth)
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer)
 {
     epctx__frame scope;
     memset(&scope, 0, sizeof scope);
     scope.outer = outer;
-    epctx__lint_frame(l, &scope, graph, depth);
+    epctx__lint_frame(l, &scope, graph);
     if (outer == NULL) {
         epctx__lint_trainings(l, &scope); /* they read values of the main graph */
     }
@@ -10133,7 +10353,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         epctx__remember(l, &scope.names, name, 0);
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
-    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view(), 100);
+    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
     it = epctx_fields(function, 5);
     while (epctx_next_str(&it, &name)) {
         if (epctx_map_get(&scope.names, name) == EPCTX_MAP_NONE) {
@@ -10152,7 +10372,13 @@ static epctx__judged *epctx__judged_at(const epctx__lint *l, size_t i)
     return (epctx__judged *)l->nodes + i;
 }
 
-static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged, size_t at)
+static epctx__party *epctx__party_at(const epctx__lint *l, size_t i)
+{
+    return (epctx__party *)l->parties + i;
+}
+
+/* The party of a judged node, made when it is the first one; NULL when memory ran out. */
+static epctx__party *epctx__join_party(epctx__lint *l, epctx__judged *judged, size_t at)
 {
     bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
     epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
@@ -10166,7 +10392,7 @@ static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged
             l->short_of_memory = true;
             return NULL;
         }
-        party = (epctx__party *)l->parties + found;
+        party = epctx__party_at(l, found);
         memset(party, 0, sizeof *party);
         party->profile = judged->profile;
         party->source = judged->node.source;
@@ -10174,23 +10400,25 @@ static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged
         epctx_map_init(&party->keys, &l->arena);
         l->party_count++;
     }
-    return (epctx__party *)l->parties + found;
+    party = epctx__party_at(l, found);
+    if (party->nodes++ > 0) {
+        epctx__judged_at(l, party->last)->next = at + 1;
+    }
+    party->last = at;
+    judged->party = found;
+    return party;
 }
 
 static void epctx__lint_count(epctx__lint *l)
 {
     size_t i;
-    for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
+    for (i = 0; i < l->node_count; i++) {
         epctx__judged *judged = epctx__judged_at(l, i);
-        epctx__party *party = judged->ours ? epctx__party_of(l, judged, i) : NULL;
+        epctx__party *party = judged->ours ? epctx__join_party(l, judged, i) : NULL;
         if (party != NULL) {
-            party->nodes++;
-            party->mains += judged->node.main_context == 1 || judged->context;
-            if (judged->context && judged->node.embed_mode == 1) {
-                party->embedded++;
-            } else if (judged->context) {
-                party->files++;
-            }
+            party->mains += judged->node.main_context == 1;
+            party->embedded += judged->context && judged->node.embed_mode == 1;
+            party->files += judged->context && judged->node.embed_mode == 0;
         }
     }
 }
@@ -10238,17 +10466,19 @@ static void epctx__lint_party_node(epctx__lint *l, epctx__party *party, size_t i
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = party->profile;
     epctx__lint_key(l, party, i);
-    if (node->main_context == 0 && profile->payload == EPCTX_PAYLOAD_SHARED && !judged->context) {
-        if (party->mains == 0) {
-            epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
-                       "is 0, but no node of source '%S' has main_context 1 and a context",
-                       &node->source);
-        } else if (node->embed_mode == 1 && (profile->traits & EPCTX_EMBED_ONE) != 0) {
-            epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
-                       "is missing: EP '%s' cannot load several embedded partitions and takes the "
-                       "missing context for an empty path (ORT issue 31977)",
-                       profile->name);
-        }
+    if (node->main_context == 1 || profile->payload != EPCTX_PAYLOAD_SHARED ||
+        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
+        return;
+    }
+    if (party->mains == 0) {
+        epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
+                   "is 0, but no node of source '%S' has main_context 1", &node->source);
+    } else if (!judged->context && node->embed_mode == 1 &&
+               (profile->traits & EPCTX_EMBED_ONE) != 0) {
+        epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
+                   "is missing: EP '%s' cannot load several embedded partitions and takes the "
+                   "missing context for an empty path (ORT issue 31977)",
+                   profile->name);
     }
 }
 
@@ -10294,7 +10524,7 @@ static void epctx__lint_profile(epctx__lint *l, const epctx__party *party)
     epctx__profile_call call;
     const epctx_epnode **nodes;
     size_t *index;
-    size_t count = 0;
+    size_t at = party->first;
     size_t i;
     if (party->profile->check_fn == NULL) {
         return;
@@ -10306,20 +10536,16 @@ static void epctx__lint_profile(epctx__lint *l, const epctx__party *party)
         l->short_of_memory = true;
         return;
     }
-    for (i = 0; i < l->node_count && count < party->nodes; i++) {
-        epctx__judged *judged = epctx__judged_at(l, i);
-        if (judged->ours && judged->profile == party->profile &&
-            ((party->profile->traits & EPCTX_OWN_SOURCE) == 0 ||
-             epctx_str_eq(judged->node.source, party->source))) {
-            nodes[count] = &judged->node;
-            index[count++] = i;
-        }
+    for (i = 0; i < party->nodes; i++) {
+        nodes[i] = &epctx__judged_at(l, at)->node;
+        index[i] = at;
+        at = epctx__judged_at(l, at)->next - 1;
     }
     call.lint = l;
     call.index = index;
     check.profile = party->profile;
     check.nodes = nodes;
-    check.node_count = count;
+    check.node_count = (size_t)party->nodes;
     check.state = &call;
     check.attr_fn = epctx__profile_attr;
     check.say_fn = epctx__profile_say;
@@ -10411,7 +10637,7 @@ static void epctx__lint_compat(epctx__lint *l)
     epctx_map_init(&sources, &l->arena);
     epctx_map_init(&told, &l->arena);
     for (i = 0; i < l->party_count; i++) {
-        const epctx__party *party = (const epctx__party *)l->parties + i;
+        const epctx__party *party = epctx__party_at(l, i);
         epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
     }
     while (epctx__next_body(&it, &body) && !l->short_of_memory) {
@@ -10423,7 +10649,7 @@ static void epctx__lint_compat(epctx__lint *l)
         }
     }
     for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
-        const epctx__party *party = (const epctx__party *)l->parties + i;
+        const epctx__party *party = epctx__party_at(l, i);
         bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;
         if (epctx_map_get(&told, epctx__lowered(l, party->source)) == EPCTX_MAP_NONE &&
             (own ||
@@ -10439,9 +10665,6 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
 {
     const epctx_io *io = l->model->io;
     epctx_str tag = epctx_str_of("*/");
-    if (file->name.size == 0) {
-        return file->use == EPCTX_USE_INITIALIZERS ? EPCTX_RULE_NO_LOCATION : EPCTX_RULE_PATH_EMPTY;
-    }
     if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
         return EPCTX_RULE_MEMORY_LOCATION;
     }
@@ -10454,19 +10677,13 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
     if (file->status == EPCTX_ERR_NOT_FOUND) {
         return EPCTX_RULE_FILE_MISSING;
     }
-    if (file->status == EPCTX_ERR_PATH && io != NULL) {
+    if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
         epctx_file_kind kind = EPCTX_FILE_NONE;
         uint64_t size = 0;
+        char root[EPCTX_PATH_MAX];
         char path[EPCTX_PATH_MAX];
-        epctx_str parts[3];
-        parts[0] = epctx_str_of(file->folder);
-        parts[1] = epctx_str_of(parts[0].size == 0 ||
-                                        epctx__is_separator(parts[0].data[parts[0].size - 1])
-                                    ? ""
-                                    : "/");
-        parts[2] = file->name;
-        if (epctx__path_join(path, sizeof path, parts, 3, NULL) == EPCTX_OK &&
-            io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
+        epctx__path_full(epctx_str_of(file->folder), file->name, root, path, NULL);
+        if (io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
             kind == EPCTX_FILE_REGULAR) {
             return size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
         }
@@ -10488,10 +10705,9 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
         return; /* a sidecar, or a file of a training graph: no session misses it */
     }
     if (file->status != EPCTX_OK) {
-        epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s",
-                   file->problem != NULL ? file->problem : epctx_status_text(file->status));
+        epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s", file->problem);
     }
-    if (name.size > 0 && memchr(name.data, '\\', name.size) != NULL) {
+    if (memchr(name.data, '\\', name.size) != NULL) {
         epctx__say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,
                    "is '%S': a backslash separates folders on Windows only", &name);
     }
@@ -10556,17 +10772,15 @@ static void epctx__lint_ranges(epctx__lint *l, const epctx__files *files)
             return;
         }
         at = epctx_map_get(&files->seen, key);
-        file = at != EPCTX_MAP_NONE ? (const epctx_dependency *)files->list + at : NULL;
+        file = (const epctx_dependency *)files->list + at; /* all external tensors were listed */
         if (need == UINT64_MAX && !epctx__tensor_bytes(&tensor, &need)) {
             continue;
         }
-        if (file != NULL && file->path != NULL &&
+        if (file->path != NULL &&
             (tensor.offset > file->size || need > file->size - tensor.offset)) {
             epctx__say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor.name, "location",
-                       "initializer '%S' needs bytes %u to %u, the file has %u", &tensor.name,
-                       tensor.offset, tensor.offset > UINT64_MAX - need ? UINT64_MAX
-                                                                        : tensor.offset + need,
-                       file->size);
+                       "initializer '%S' needs %u bytes from byte %u on, the file has %u",
+                       &tensor.name, need, tensor.offset, file->size);
         }
     }
 }
@@ -10579,26 +10793,25 @@ static void epctx__lint_run(epctx__lint *l)
     epctx__files files;
     epctx_view body;
     size_t i;
-    epctx__lint_doubled(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
-                        epctx_str_of(""), 100);
+    epctx__lint_fields(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
+                       epctx_str_of(""));
     epctx__lint_model(l);
     l->main_nodes = epctx__count(epctx_graph_nodes(graph));
-    epctx__lint_graph(l, graph.view, NULL, 100);
+    epctx__lint_graph(l, graph.view, NULL);
     while (epctx__next_body(&functions, &body)) {
         epctx__lint_function(l, body);
     }
     epctx__lint_count(l);
     for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
         epctx__judged *judged = epctx__judged_at(l, i);
-        epctx__party *party = judged->ours ? epctx__party_of(l, judged, i) : NULL;
-        if (party != NULL) {
+        if (judged->ours) {
             l->graph = judged->graph;
-            epctx__lint_party_node(l, party, i);
+            epctx__lint_party_node(l, epctx__party_at(l, judged->party), i);
         }
     }
     l->graph = epctx_str_of("");
     for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
-        epctx__lint_party(l, (const epctx__party *)l->parties + i);
+        epctx__lint_party(l, epctx__party_at(l, i));
     }
     if (forced != NULL && l->party_count == 0) {
         epctx__say(l, EPCTX_RULE_NOT_OURS, epctx_str_of(""), NULL,
@@ -11439,11 +11652,12 @@ static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **
     return floats != NULL;
 }
 
+/* "<what> <found>, <against> <limit>" */
 static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
-                                uint64_t found, uint64_t expected)
+                                uint64_t found, const char *against, uint64_t limit)
 {
-    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, expected %u", &tensor->name,
-               what, found, expected);
+    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name, what,
+               found, against, limit);
     return false;
 }
 
@@ -11503,6 +11717,16 @@ static uint32_t epctx__typed_field(int32_t elem_type)
     }
 }
 
+/* Appends the low bytes of a number as long as they fit, and counts them in any case. */
+static void epctx__store(uint8_t *out, size_t need, uint64_t *found, uint64_t bits, size_t width)
+{
+    size_t i;
+    for (i = 0; i < width && *found + width <= need; i++) {
+        out[*found + i] = (uint8_t)(bits >> 8 * i);
+    }
+    *found += width;
+}
+
 /* Typed fields -> packed little-endian bytes. */
 static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
 {
@@ -11510,42 +11734,32 @@ static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *t
     epctx_cursor it = epctx_fields(view, number);
     epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
     size_t width = epctx_elem_size(tensor->elem_type);
-    uint8_t *out;
-    size_t at = 0;
+    uint8_t *out = (uint8_t *)epctx__load_array(l, need, 1);
+    uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
+    epctx_field field;
     /* A complex number is two elements of its field. */
     width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
-    if (number == 10) { /* packed doubles are read as they are */
-        epctx_view body;
-        epctx_field field;
-        out = (uint8_t *)epctx__load_array(l, need, 1);
-        while (out != NULL && epctx_next_field(&it, &field)) {
-            body = field.body;
-            if (field.wire == EPCTX_WIRE_FIXED64 && need - at >= 8) {
-                size_t i;
-                for (i = 0; i < 8; i++) {
-                    out[at++] = (uint8_t)(field.value >> 8 * i);
-                }
-            } else if (field.wire == EPCTX_WIRE_LEN && body.size <= need - at) {
-                memcpy(out + at, body.data, body.size);
-                at += body.size;
-            }
-        }
-    } else {
-        out = (uint8_t *)epctx__load_array(l, need, 1);
-        while (out != NULL && need - at >= width && epctx__next_scalar(&it, wire, &bits)) {
-            size_t i;
-            for (i = 0; i < width; i++) {
-                out[at++] = (uint8_t)(bits >> 8 * i);
-            }
-        }
-    }
     tensor->data = out;
     tensor->size = need;
     if (out == NULL) {
         return false;
     }
-    return at == need || epctx__tensor_fault(l, tensor, "its typed field holds bytes:", at, need);
+    while (number == 10 && epctx_next_field(&it, &field)) { /* packed doubles: as they are */
+        if (field.wire == EPCTX_WIRE_LEN) {
+            if (field.body.size <= need - found) {
+                memcpy(out + found, field.body.data, field.body.size);
+            }
+            found += field.body.size;
+        } else if (field.wire == EPCTX_WIRE_FIXED64) {
+            epctx__store(out, need, &found, field.value, width);
+        }
+    }
+    while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
+        epctx__store(out, need, &found, bits, width);
+    }
+    return found == need || epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                                "its shape needs", need);
 }
 
 /* The mapping of an external data file; each file is mapped once. */
@@ -11559,7 +11773,8 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
     if (folder.size == 0) {
         if (model->path[0] == '\0') {
             epctx_fail(l->error, EPCTX_ERR_PATH,
-                       "external data '%S': the model came from memory, set external_folder",
+                       "external data '%S': the model came from memory, set external_folder "
+                       "(session.model_external_initializers_file_folder_path)",
                        &location);
             return NULL;
         }
@@ -11601,13 +11816,13 @@ static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view
     }
     size = file->mapping.size;
     if (view->offset > size) {
-        return epctx__tensor_fault(l, tensor, "external data starts beyond the file: offset",
-                                   view->offset, size);
+        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                                   "the file has", size);
     }
     size -= view->offset;
     if (view->length != UINT64_MAX && view->length > size) {
-        return epctx__tensor_fault(l, tensor, "external data is longer than the file: length",
-                                   view->length, size);
+        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                                   "the file has behind its offset", size);
     }
     size = view->length != UINT64_MAX ? view->length : size;
     tensor->data = file->mapping.data + view->offset;
@@ -11631,7 +11846,9 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     }
     if (rank > INT32_MAX || !epctx__elements(out->dims, (int32_t)rank, &count) ||
         (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
-        return epctx__tensor_fault(l, out, "has impossible dimensions, rank", rank, 0);
+        epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                   "initializer '%S': a dimension is negative, or the shape too large", &out->name);
+        return false;
     }
     out->rank = (int32_t)rank;
     if (t.external) {
@@ -11648,13 +11865,14 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
         /* The bytes must be there: claimed dimensions alone must not make us allocate. */
         if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "the model is smaller than its elements:",
-                                       l->model->source.size, count);
+            return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                       "the whole model has bytes:", l->model->source.size);
         }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     }
     if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "data has bytes:", out->size, count * width);
+        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                   count * width);
     }
     return true;
 }
@@ -11663,8 +11881,7 @@ static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epct
 {
     memset(out, 0, sizeof *out);
     out->name = view->name;
-    out->type = view->type >= 0 && view->type <= 14 ? (epctx_attr_type)view->type
-                                                    : EPCTX_ATTR_UNDEFINED;
+    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
     out->f = view->f;
     out->s = view->s;
@@ -11727,6 +11944,7 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
     epctx_graph_view view = epctx_graph_of(graph);
     epctx_cursor inputs = epctx_graph_inputs(view);
     epctx_cursor initializers = epctx_graph_initializers(view);
+    epctx_cursor sparse = epctx_graph_sparse(view);
     epctx_cursor nodes = epctx_graph_nodes(view);
     epctx_value_view value;
     epctx_tensor_view tensor;
@@ -11738,6 +11956,11 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
     }
     while (epctx_next_tensor(&initializers, &tensor)) {
         if (!epctx__scope_add(l, scope, tensor.name)) {
+            return false;
+        }
+    }
+    while (epctx__next_body(&sparse, &node)) {
+        if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
             return false;
         }
     }
@@ -11754,10 +11977,10 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
 }
 
 static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found, uint32_t depth);
+                                epctx__captures *found);
 
 static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
-                                 epctx__captures *found, uint32_t depth)
+                                 epctx__captures *found)
 {
     epctx_cursor nodes = epctx_fields(graph, 1);
     epctx_cursor outputs = epctx_fields(graph, 12);
@@ -11775,7 +11998,7 @@ static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx
         while (epctx_next_str(&inputs, &name)) {
             epctx__capture_name(&scope, name, found);
         }
-        if (!epctx__capture_node(l, node, &scope, found, depth)) {
+        if (!epctx__capture_node(l, node, &scope, found)) {
             return false;
         }
     }
@@ -11788,16 +12011,16 @@ static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx
 
 /* What the subgraphs in the attributes of a node read from outside. */
 static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found, uint32_t depth)
+                                epctx__captures *found)
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (depth > 0 && epctx__next_body(&attrs, &attr)) {
+    while (epctx__next_body(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
             if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                !epctx__capture_graph(l, field.body, outer, found, depth - 1)) { /* g, graphs */
+                !epctx__capture_graph(l, field.body, outer, found)) { /* g, graphs */
                 return false;
             }
         }
@@ -11831,7 +12054,7 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         }
         out->attr_count++;
     }
-    if (!epctx__capture_node(l, view->view, NULL, &captures, 100)) {
+    if (!epctx__capture_node(l, view->view, NULL, &captures)) {
         return false;
     }
     out->capture_count = captures.count;
@@ -11841,7 +12064,7 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     captures.out = (epctx_str *)epctx__load_array(l, captures.count, sizeof *captures.out);
     captures.count = 0;
     out->captures = captures.out;
-    return captures.out != NULL && epctx__capture_node(l, view->view, NULL, &captures, 100);
+    return captures.out != NULL && epctx__capture_node(l, view->view, NULL, &captures);
 }
 
 static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
@@ -12328,8 +12551,7 @@ static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, ep
 
 static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
 {
-    return slot != NULL && slot->wire == EPCTX_WIRE_LEN && slot->data != NULL &&
-           slot->data + slot->head == view.data && slot->size - slot->head == view.size;
+    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -12346,28 +12568,25 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
                                   epctx_error *error)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    bool found;
     epctx_status status = epctx__editable(model, error);
     *out = NULL;
     if (status != EPCTX_OK) {
         return status;
     }
-    found = slot != NULL && epctx__is_live(model, slot);
-    if (found && !epctx__is_whole(view)) {
-        while (found && !epctx__is_slot_of(slot, view)) {
-            found = epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL;
-            if (found && epctx__open_message(model, slot, error) != EPCTX_OK) {
-                return EPCTX_ERR_NOMEM;
+    slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
+    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
+        epctx_slot *child = NULL;
+        if (epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL) {
+            status = epctx__open_message(model, slot, error);
+            if (status != EPCTX_OK) {
+                return status;
             }
-            if (found) {
-                epctx_slot *child = epctx__child_at(slot->message, view.data);
-                slot->message->hint = child;
-                slot = child;
-                found = slot != NULL;
-            }
+            child = epctx__child_at(slot->message, view.data);
+            slot->message->hint = child;
         }
+        slot = child;
     }
-    if (!found) {
+    if (slot == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "the view is not a field of this model, or it was removed");
     }
@@ -12536,12 +12755,12 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
     if (slot == NULL) {
         return NULL;
     }
-    if (wire == EPCTX_WIRE_VARINT) {
-        b->failed =
-            !pb_encode_tag(&stream, PB_WT_VARINT, number) || !pb_encode_varint(&stream, value);
+    if (wire == EPCTX_WIRE_VARINT) { /* 15 bytes at most: it fits */
+        (void)pb_encode_tag(&stream, PB_WT_VARINT, number);
+        (void)pb_encode_varint(&stream, value);
     } else {
-        b->failed =
-            !pb_encode_tag(&stream, PB_WT_32BIT, number) || !pb_encode_fixed32(&stream, &word);
+        (void)pb_encode_tag(&stream, PB_WT_32BIT, number);
+        (void)pb_encode_fixed32(&stream, &word);
     }
     copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
     if (copy == NULL) {
@@ -12766,13 +12985,8 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 static const epctx_slot *epctx__seen_slot(epctx_view view)
 {
     const epctx_slot *slot = view.slot;
-    if (slot == NULL || epctx__is_whole(view)) {
-        return slot;
-    }
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
-        slot = slot->message != NULL && view.data != NULL
-                   ? epctx__child_at(slot->message, view.data)
-                   : NULL;
+        slot = slot->message != NULL ? epctx__child_at(slot->message, view.data) : NULL;
     }
     return slot;
 }
@@ -12880,7 +13094,7 @@ static unsigned epctx__tag_size(const epctx_slot *slot)
     if (slot->split) {
         return epctx__varint_size((uint64_t)slot->number << 3);
     }
-    while (slot->data[size - 1] >= 0x80) {
+    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) {
         size++;
     }
     return size;
@@ -13531,24 +13745,16 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
 
 /* -- edits: opset imports, key/value pairs -- */
 
-/* The last opset import of a domain, or NULL. */
-static epctx_slot *epctx__find_opset(const epctx_slot *owner, uint32_t number, epctx_str domain)
+/* A live opset import of the model, of this domain. */
+static bool epctx__is_opset(const epctx_slot *slot, epctx_str domain)
 {
-    epctx_slot *slot;
-    epctx_slot *found = NULL;
-    for (slot = owner->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name = epctx_str_of(NULL);
-        epctx_cursor it;
-        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        it = epctx_fields(epctx__slot_view(slot), 1);
-        while (epctx_next_str(&it, &name)) {
-            continue;
-        }
-        found = epctx__same_domain(name, domain) ? slot : found;
+    epctx_str name;
+    uint64_t version;
+    if (slot->number != 8 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+        return false;
     }
-    return found;
+    epctx__text_and_number(epctx__slot_view(slot), &name, 2, &version);
+    return epctx__same_domain(name, domain);
 }
 
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -13564,15 +13770,18 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *root, *slot;
+    epctx_slot *last = NULL;
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
     if (status != EPCTX_OK) {
         return status;
     }
-    slot = epctx__find_opset(root, 8, domain);
-    if (slot != NULL) {
-        return epctx_set_int(model, epctx__slot_view(slot), 2, version, error);
+    for (slot = root->message->first; slot != NULL; slot = slot->next) {
+        last = epctx__is_opset(slot, domain) ? slot : last;
+    }
+    if (last != NULL) {
+        return epctx_set_int(model, epctx__slot_view(last), 2, version, error);
     }
     slot = epctx__add_message(&b, NULL, 8);
     epctx__add_str(&b, slot, 1, domain);
@@ -13582,12 +13791,19 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
 
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
 {
-    epctx_slot *root, *slot;
+    epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
     epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
-    while (status == EPCTX_OK && (slot = epctx__find_opset(root, 8, domain)) != NULL) {
-        status = epctx__remove_slot(model, slot, error);
+    status = epctx__editable(model, error);
+    for (slot = model->root->message->first; slot != NULL && status == EPCTX_OK;
+         slot = slot->next) {
+        if (epctx__is_opset(slot, domain)) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
     }
     return status;
 }
@@ -13761,83 +13977,72 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
  * be one of the new names. */
 typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
 
-static bool epctx__rename_defined(epctx__renaming *r, epctx_view field, epctx__defined what)
+static void epctx__rename_defined(epctx__renaming *r, epctx_view message, uint32_t number,
+                                  epctx__defined what)
 {
-    epctx_str name = epctx__view_str(field);
-    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
-    if (what == EPCTX__OUTSIDE) {
-        i = epctx_map_get(&r->taken, name);
-        if (i != EPCTX_MAP_NONE) {
+    epctx_cursor it = epctx_fields(message, number);
+    const epctx_map *names = what == EPCTX__OUTSIDE ? &r->taken : &r->from;
+    epctx_str name;
+    while (epctx_next_str(&it, &name)) {
+        uint32_t i = epctx_map_get(names, name);
+        if (i == EPCTX_MAP_NONE) {
+            continue;
+        }
+        if (what == EPCTX__OUTSIDE) {
             r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
                                    "value '%S' cannot be called '%S': a graph around it has that "
                                    "name",
                                    &r->names[i], &name);
-        }
-    } else if (i != EPCTX_MAP_NONE) {
-        r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-    }
-    return r->status == EPCTX_OK;
-}
-
-static bool epctx__rename_names(epctx__renaming *r, epctx_view message, uint32_t number,
-                                epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view text;
-    while (epctx__next_body(&it, &text)) {
-        if (!epctx__rename_defined(r, text, what)) {
-            return false;
+        } else {
+            r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
         }
     }
-    return true;
 }
 
 /* All names that a graph defines: inputs, initializers, outputs of nodes. */
-static bool epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
+static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
 {
     epctx_cursor it = epctx_fields(graph, 0);
     epctx_field f;
     while (epctx_next_field(&it, &f)) {
-        bool ok = true;
         if (f.wire != EPCTX_WIRE_LEN) {
             continue;
         }
         if (f.number == 1) {
-            ok = epctx__rename_names(r, f.body, 2, what);
+            epctx__rename_defined(r, f.body, 2, what);
         } else if (f.number == 5) {
-            ok = epctx__rename_names(r, f.body, 8, what);
+            epctx__rename_defined(r, f.body, 8, what);
         } else if (f.number == 11) {
-            ok = epctx__rename_names(r, f.body, 1, what);
+            epctx__rename_defined(r, f.body, 1, what);
         } else if (f.number == 15) {
             epctx_cursor values = epctx_fields(f.body, 1);
             epctx_view tensor;
-            while (ok && epctx__next_body(&values, &tensor)) {
-                ok = epctx__rename_names(r, tensor, 8, what);
+            while (epctx__next_body(&values, &tensor)) {
+                epctx__rename_defined(r, tensor, 8, what);
             }
         }
-        if (!ok) {
-            return false;
-        }
     }
-    return true;
 }
 
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth);
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph);
 
 /* A graph inside the scope: what it defines itself is not what is renamed. */
-static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph, uint32_t depth)
+static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph)
 {
-    return epctx__rename_scope(r, graph, EPCTX__HIDE) && epctx__rename_graph(r, graph, depth) &&
-           epctx__rename_scope(r, graph, EPCTX__SHOW);
+    bool good;
+    epctx__rename_scope(r, graph, EPCTX__HIDE);
+    good = epctx__rename_graph(r, graph);
+    epctx__rename_scope(r, graph, EPCTX__SHOW);
+    return good;
 }
 
-static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr, uint32_t depth)
+static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr)
 {
     epctx_cursor it = epctx_fields(attr, 0);
     epctx_field f;
-    while (depth > 0 && epctx_next_field(&it, &f)) {
+    while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
-            !epctx__rename_nested(r, f.body, depth - 1)) {
+            !epctx__rename_nested(r, f.body)) {
             return false;
         }
     }
@@ -13860,7 +14065,7 @@ static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str
     return false;
 }
 
-static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t depth)
+static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
 {
     epctx_cursor it = epctx_fields(node, 0);
     epctx_field f;
@@ -13876,7 +14081,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t dep
                 ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
             }
         } else if (f.number == 5) {
-            ok = epctx__rename_attr(r, f.body, depth);
+            ok = epctx__rename_attr(r, f.body);
         } else if (f.number == 10) {
             ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
         }
@@ -13887,7 +14092,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t dep
     return true;
 }
 
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth)
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 0);
     epctx_field f;
@@ -13898,7 +14103,7 @@ static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t d
         }
         switch (f.number) {
         case 1:
-            ok = epctx__rename_node(r, f.body, depth);
+            ok = epctx__rename_node(r, f.body);
             break;
         case 5:
             ok = epctx__rename_strs(r, f.body, 8);
@@ -13933,7 +14138,7 @@ static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
         return false;
     }
     while (epctx__next_body(&it, &node)) {
-        if (!epctx__rename_node(r, node, 100)) {
+        if (!epctx__rename_node(r, node)) {
             return false;
         }
     }
@@ -13949,17 +14154,17 @@ static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
         epctx_cursor it = epctx_fields(training, number);
         epctx_view graph = epctx__no_view();
         while (epctx__next_body(&it, &graph)) {
-            if (!epctx__rename_nested(r, graph, 100)) {
+            if (!epctx__rename_nested(r, graph)) {
                 return false;
             }
         }
-        if (!epctx__rename_scope(r, graph, EPCTX__HIDE) ||
-            !epctx__rename_below(r, training, number + 2, 2) ||
+        epctx__rename_scope(r, graph, EPCTX__HIDE);
+        if (!epctx__rename_below(r, training, number + 2, 2) ||
             (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
-                             !epctx__rename_below(r, training, 4, 1))) ||
-            !epctx__rename_scope(r, graph, EPCTX__SHOW)) {
-            return false;
+                             !epctx__rename_below(r, training, 4, 1)))) {
+            return false; /* ends the work: what is hidden does not matter any more */
         }
+        epctx__rename_scope(r, graph, EPCTX__SHOW);
     }
     return true;
 }
@@ -13973,7 +14178,7 @@ static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
     if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
         return epctx__rename_function(r, view);
     }
-    if (!epctx__rename_graph(r, view, 100)) {
+    if (!epctx__rename_graph(r, view)) {
         return false;
     }
     it = epctx_fields(epctx__slot_view(r->model->root), 20);
@@ -13990,12 +14195,11 @@ static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
 {
     const epctx_slot *slot;
     for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX__T_GRAPH &&
-            !epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE)) {
-            return false;
+        if (epctx__slot_type(slot) == EPCTX__T_GRAPH) {
+            epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
         }
     }
-    return true;
+    return r->status == EPCTX_OK;
 }
 
 static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
@@ -14007,7 +14211,7 @@ static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from
     r->names = from;
     r->to = to;
     r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
-    if (count >= EPCTX_MAP_NONE || r->hidden == NULL) {
+    if (r->hidden == NULL) {
         return epctx__nomem(r->error, r->model->arena.missing);
     }
     for (i = 0; i < count; i++) {
@@ -14191,9 +14395,7 @@ static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_vi
 static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
                                     epctx_str *out, epctx_error *error)
 {
-    char *text = name.size <= SIZE_MAX - prefix.size
-                     ? (char *)epctx__arena_raw(&model->arena, prefix.size + name.size)
-                     : NULL;
+    char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
     if (text == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
@@ -14255,7 +14457,7 @@ EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
     }
     epctx_walk_begin(&walk, model);
     while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name;
+        epctx_str name = node.name;
         if (!epctx__takes_prefix(&o, &node)) {
             continue;
         }
@@ -14294,8 +14496,7 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type,
-                                uint32_t depth)
+static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type)
 {
     epctx_slot *child;
     if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
@@ -14304,8 +14505,8 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
     slot->message->edits++;
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && depth > 0 &&
-            !epctx__rebuild_slot(model, child, epctx__message_type(kind), depth - 1)) {
+        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) &&
+            !epctx__rebuild_slot(model, child, epctx__message_type(kind))) {
             return false;
         }
     }
@@ -14315,7 +14516,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL, 100)
+    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL)
                ? EPCTX_OK
                : epctx__nomem(error, model->arena.missing);
 }
@@ -14450,6 +14651,7 @@ typedef struct epctx__output {
     epctx_io_file file;
     bool open;
     size_t used;
+    epctx_status status; /* of the last write */
     epctx_error *error;
     uint8_t gathered[16384];
 } epctx__output;
@@ -14483,7 +14685,9 @@ static epctx_status epctx__output_write(epctx__output *out, const void *data, si
 
 static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
-    return epctx__output_write((epctx__output *)stream->state, data, size) == EPCTX_OK;
+    epctx__output *out = (epctx__output *)stream->state;
+    out->status = epctx__output_write(out, data, size);
+    return out->status == EPCTX_OK;
 }
 
 static epctx_status epctx__output_open(epctx__output *out, const epctx_io *io, const char *path,
@@ -14520,18 +14724,12 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
                            NULL
 #endif
     };
-    epctx_error ignored;
     epctx_status status;
     stream.callback = epctx__output_stream;
     stream.state = out;
     /* The io's own message is better than the stream's, and is already in out->error. */
-    status = epctx_model_write_stream(model, &stream, &ignored);
-    if (status != EPCTX_OK && out->error != NULL && out->error->status != EPCTX_OK) {
-        status = out->error->status;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_flush(out);
-    }
+    status = epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? epctx__output_flush(out)
+                                                                        : out->status;
     if (status == EPCTX_OK) {
         status = out->io->sync_fn(out->io->user, &out->file, out->error);
     }
@@ -14642,6 +14840,9 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
     unsigned number;
     epctx_status status;
     epctx_error_clear(error);
+    if (capacity == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is no room for the name of the backup");
+    }
     /* Through a link the file is replaced, so it is the file that is kept. */
     status = io->canonical_fn(io->user, path, real, sizeof real, error);
     for (number = 1; status == EPCTX_OK; number++) {
@@ -14672,8 +14873,9 @@ static epctx_status epctx__output_replace(epctx__output *out, const char *path,
 {
     const epctx_io *io = out->io;
     char own[EPCTX_PATH_MAX];
-    char *backup = opts->backup != NULL ? opts->backup : own;
-    size_t capacity = opts->backup != NULL ? opts->backup_capacity : sizeof own;
+    bool wanted = opts->backup != NULL && opts->backup_capacity > 0;
+    char *backup = wanted ? opts->backup : own;
+    size_t capacity = wanted ? opts->backup_capacity : sizeof own;
     epctx_file_kind kind = EPCTX_FILE_NONE;
     uint64_t size;
     epctx_status status = EPCTX_OK;
@@ -15979,7 +16181,7 @@ static bool epctx__prune_captures(epctx__convert *c, epctx_map *used, epctx_view
     loader.model = c->model;
     loader.arena = c->arena;
     loader.error = c->error;
-    if (!epctx__capture_node(&loader, node, NULL, &captures, 100)) {
+    if (!epctx__capture_node(&loader, node, NULL, &captures)) {
         return false;
     }
     if (captures.count == 0) {
@@ -15987,7 +16189,7 @@ static bool epctx__prune_captures(epctx__convert *c, epctx_map *used, epctx_view
     }
     captures.out = (epctx_str *)epctx__convert_array(c, captures.count, sizeof *captures.out);
     captures.count = 0;
-    if (captures.out == NULL || !epctx__capture_node(&loader, node, NULL, &captures, 100)) {
+    if (captures.out == NULL || !epctx__capture_node(&loader, node, NULL, &captures)) {
         return false;
     }
     for (i = 0; i < captures.count; i++) {
@@ -19173,7 +19375,7 @@ static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
     loader.model = s->m.c.model;
     loader.arena = s->m.c.arena;
     loader.error = s->m.c.error;
-    if (!epctx__capture_node(&loader, node->view, NULL, &captures, 100)) {
+    if (!epctx__capture_node(&loader, node->view, NULL, &captures)) {
         return false;
     }
     if (captures.count == 0) {
@@ -19183,7 +19385,7 @@ static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
         (epctx_str *)epctx__convert_array(&s->m.c, captures.count, sizeof *captures.out);
     captures.count = 0;
     if (captures.out == NULL ||
-        !epctx__capture_node(&loader, node->view, NULL, &captures, 100)) {
+        !epctx__capture_node(&loader, node->view, NULL, &captures)) {
         return false;
     }
     for (i = 0; i < captures.count; i++) {
@@ -20924,7 +21126,10 @@ static bool epctx__repair_types(epctx__repair *r)
         outputs = epctx_node_outputs(&node);
         while (epctx_next_str(&outputs, &name)) {
             uint32_t elem = epctx_map_get(&wanted, name);
-            if (elem != EPCTX_MAP_NONE && !epctx__repair_type(r, &t, &node, name, elem)) {
+            /* Once, also where two nodes give it. */
+            if (elem != EPCTX_MAP_NONE &&
+                (!epctx__repair_type(r, &t, &node, name, elem) ||
+                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
                 return false;
             }
         }
@@ -23031,6 +23236,27 @@ static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *
     return EPCTX_OK;
 }
 
+/* A binary that a writer takes has a name and no place. */
+static epctx_status epctx__gen_written_name(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    epctx_str name = epctx_str_of(g->opts->binary);
+    epctx_status status;
+    if (g->build != NULL) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "a group's binary is a file: it has no writer");
+    }
+    status = name.size > 0 ? epctx_path_check(name, g->error)
+                           : epctx_path_binary(epctx_str_of(r->context_path),
+                                               epctx_str_of(g->backend->short_name),
+                                               r->binary_path, sizeof r->binary_path, g->error);
+    if (status == EPCTX_OK && name.size > 0) {
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
+    }
+    g->binary = r->binary_path;
+    return status;
+}
+
 /* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
@@ -23044,10 +23270,13 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     in.io = g->model->io;
     in.model_path = g->model->path;
     in.eps = &g->backend->short_name;
-    in.ep_count = 1;
+    in.ep_count = g->opts->writer != NULL ? 0 : 1;
     in.binary = g->joins ? g->binary : g->opts->binary;
     in.binary_joined = g->joins;
     status = epctx__gen_inputs(g, &in);
+    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
+        status = epctx__gen_written_name(g);
+    }
     if (status == EPCTX_OK) {
         status = epctx_preflight(&options, &in, g->arena, &out, g->error);
     }
@@ -24248,6 +24477,9 @@ typedef struct epctx__commit {
     const epctx_hooks *hooks;
     epctx__commit_file *files;
     size_t count;
+    const epctx_writer *writer; /* takes the binary; NULL: it is among the files */
+    epctx_str name;
+    epctx_span binary;
 } epctx__commit;
 
 static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
@@ -24329,7 +24561,7 @@ static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
 /* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
 static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
 {
-    bool others = false;
+    bool others = c->writer != NULL;
     size_t i;
     for (i = 0; i < c->count; i++) {
         others = others || !c->files[i].is_model;
@@ -24345,6 +24577,14 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK && c->writer != NULL) {
+        status = c->writer->write_fn(c->writer->user, c->name, c->binary.data, c->binary.size,
+                                     c->error);
+        if (status != EPCTX_OK) {
+            epctx_fail(c->error, status, "the application could not take the context binary '%S'",
+                       &c->name);
+        }
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, true);
@@ -24382,7 +24622,11 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx__output *out;
     epctx_status status =
         epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
-    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
+    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
+        c.writer = g->opts->writer;
+        c.name = epctx_str_of(g->report->binary_path);
+        c.binary = binary;
+    } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
         status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
     }
     if (status == EPCTX_OK && g->moved != NULL) {
@@ -24695,6 +24939,7 @@ typedef struct epctx__context {
     epctx_span payload;
     epctx_mapping mapping;
     bool mapped;
+    void *copy;    /* of an embedded payload, or NULL */
     void *context; /* NULL: the workspace has it */
 } epctx__context;
 
@@ -24740,6 +24985,28 @@ static void epctx__context_unmap(epctx_loaded *loaded, epctx__context *c)
         loaded->io->unmap_fn(loaded->io->user, &c->mapping);
     }
     c->mapped = false;
+    if (c->copy != NULL) {
+        loaded->arena.allocator.free_fn(loaded->arena.allocator.user, c->copy);
+    }
+    c->copy = NULL;
+}
+
+/* An embedded payload out of a model in a mapped file, which somebody else might change between
+ * the backend's check and its use. */
+static epctx_status epctx__load_own_bytes(epctx_loaded *loaded, epctx__context *c,
+                                          epctx_error *error)
+{
+    const epctx_allocator *allocator = &loaded->arena.allocator;
+    if (!loaded->embedded_changes) {
+        return EPCTX_OK;
+    }
+    c->copy = allocator->alloc_fn(allocator->user, c->payload.size);
+    if (c->copy == NULL) {
+        return epctx__nomem(error, c->payload.size);
+    }
+    memcpy(c->copy, c->payload.data, c->payload.size);
+    c->payload.data = (const uint8_t *)c->copy;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
@@ -24767,8 +25034,8 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
     if (loaded->reader.read_fn != NULL) {
         status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
     } else {
-        status = epctx_path_map(loaded->io, wanted->folder, wanted->name, loaded->path_flags,
-                                &c->mapping, NULL, 0, error);
+        status = epctx__path_binary_bytes(loaded->io, wanted->folder, wanted->name,
+                                          loaded->path_flags, &c->mapping, error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -24815,7 +25082,8 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "is empty: main_context 1 and embed_mode 1 need the payload here");
         }
-        return epctx__load_bytes(loaded, c, error);
+        status = epctx__load_own_bytes(loaded, c, error);
+        return status == EPCTX_OK ? epctx__load_bytes(loaded, c, error) : status;
     }
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
@@ -25245,6 +25513,9 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
+    loaded->embedded_changes = model->mapping.handle != NULL && model->io != NULL &&
+                               model->io->read_inside_fn != NULL &&
+                               (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     loaded->profile = opts->profile;
     if (opts->reader != NULL) {
         loaded->reader = *opts->reader;
@@ -25827,8 +26098,8 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
                  ? EPCTX_OK
                  : epctx__nomem(error, entry->arena.missing);
     if (status == EPCTX_OK) {
-        status = epctx_path_map(binary->io, binary->folder, binary->name, binary->path_flags,
-                                &entry->mapping, NULL, 0, error);
+        status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name,
+                                          binary->path_flags, &entry->mapping, error);
     }
     bytes.data = entry->mapping.data;
     bytes.size = entry->mapping.size;

@@ -10778,6 +10778,23 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     return epctx_weights_init(&b->table, &opts, error);
 }
 
+/* The record of the graph `name`. */
+static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name,
+                                   epctx_npu__graph_record *out)
+{
+    size_t at;
+    for (at = 0; at < b->records.size; at += sizeof *out) {
+        epctx_str found;
+        memcpy(out, b->records.data + at, sizeof *out);
+        found.data = (const char *)b->strings.data + out->name_at;
+        found.size = out->name_size;
+        if (epctx_str_eq(found, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
                                      epctx_error *error)
 {
@@ -10794,19 +10811,12 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__compiler c;
     epctx_arena arena;
+    epctx_npu__graph_record same;
     epctx_status status;
     uint32_t maker = 0;
-    size_t i;
     epctx_error_clear(error);
-    for (i = 0; i * sizeof(epctx_npu__graph_record) < b->records.size; i++) {
-        epctx_npu__graph_record r;
-        epctx_str other;
-        memcpy(&r, b->records.data + i * sizeof r, sizeof r);
-        other.data = (const char *)b->strings.data + r.name_at;
-        other.size = r.name_size;
-        if (epctx_str_eq(other, name)) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
-        }
+    if (epctx_npu__find_record(b, name, &same)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
     }
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
@@ -10850,34 +10860,41 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
                                      const epctx_value **outputs, size_t *count, epctx_error *error)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
-    size_t at;
+    epctx_npu__graph_record r;
+    epctx_value *values;
+    uint32_t i;
     (void)self;
     epctx_error_clear(error);
-    for (at = 0; at < b->records.size; at += sizeof(epctx_npu__graph_record)) {
-        epctx_npu__graph_record r;
-        epctx_value *values;
-        epctx_str found;
-        uint32_t i;
-        memcpy(&r, b->records.data + at, sizeof r);
-        found.data = (const char *)b->strings.data + r.name_at;
-        found.size = r.name_size;
-        if (!epctx_str_eq(found, name)) {
-            continue;
-        }
-        values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-        for (i = 0; values != NULL && i < r.outputs; i++) {
-            if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
-                                       &values[i])) {
-                values = NULL;
-            }
-        }
-        *outputs = values;
-        *count = r.outputs;
-        return values != NULL ? EPCTX_OK
-                              : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
-                                           (uint64_t)r.outputs);
+    if (!epctx_npu__find_record(b, name, &r)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
-    return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+    values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
+    for (i = 0; values != NULL && i < r.outputs; i++) {
+        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
+                                   &values[i])) {
+            values = NULL;
+        }
+    }
+    *outputs = values;
+    *count = r.outputs;
+    return values != NULL ? EPCTX_OK
+                          : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
+                                       (uint64_t)r.outputs);
+}
+
+/* Scratch: a caller who runs graphs of one context in turn gets along with the largest. */
+static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
+                                        epctx_error *error)
+{
+    const epctx_npu__build *b = (const epctx_npu__build *)build;
+    epctx_npu__graph_record r;
+    (void)self;
+    epctx_error_clear(error);
+    if (!epctx_npu__find_record(b, name, &r)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+    }
+    *bytes = (int64_t)r.scratch;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
@@ -10972,6 +10989,16 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     (void)name;
     (void)outputs;
     (void)count;
+    return epctx_npu__left_out(error);
+}
+
+static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
+                                        epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)name;
+    (void)bytes;
     return epctx_npu__left_out(error);
 }
 
@@ -11167,6 +11194,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->explain_fn = epctx_npu__explain;
     backend->check_fn = epctx_npu__check;
     backend->setup_fn = epctx_npu__setup;
+    backend->max_size_fn = epctx_npu__max_size;
     backend->weightless = EPCTX_WEIGHTLESS_ALL;
     backend->weights_fn = epctx_npu__weights;
     return EPCTX_OK;

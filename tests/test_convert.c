@@ -982,7 +982,7 @@ TEST(out_of_memory)
     make_text("m_fakeep.bin", "binary");
     for (size_t f = 0; f < 3; f++) {
         size_t n;
-        for (n = 1; n < 200; n++) {
+        for (n = 1; n < 5000; n++) {
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
             epctx_convert_opts opts = {0};
@@ -1005,7 +1005,7 @@ TEST(out_of_memory)
             if (status == EPCTX_OK) break;
             CHECK_INT(status, EPCTX_ERR_NOMEM);
         }
-        CHECK(n < 200, "function %zu never succeeds", f);
+        CHECK(n < 5000, "function %zu never succeeds", f);
     }
 }
 

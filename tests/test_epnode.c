@@ -222,6 +222,60 @@ TEST(from_record)
     CHECK_STR(error.attribute, "source");
 }
 
+/* Inputs are variadic: none, and hundreds. */
+TEST(many_inputs)
+{
+    static const size_t counts[] = {0, 1, 300};
+    for (size_t k = 0; k < 3; k++) {
+        bytes graph = {0}, source, result;
+        epctx_view none = {NULL, NULL, 0}, placed;
+        epctx_model model, again;
+        epctx_epnode ep = epctx_epnode_default();
+        epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
+        epctx_node record;
+        epctx_node_view view;
+        epctx_cursor it;
+        epctx_str names[300], name, output = epctx_str_of("y");
+        char texts[300][24];
+        epctx_error error;
+        size_t found = 0;
+        for (size_t i = 0; i < counts[k]; i++) {
+            snprintf(texts[i], sizeof texts[i], "x%zu", i);
+            names[i] = epctx_str_of(texts[i]);
+        }
+        source = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&model, source.data, source.size, NULL, NULL), EPCTX_OK);
+        memset(&record, 0, sizeof record);
+        record.name = epctx_str_of("n");
+        record.op_type = epctx_str_of(EPCTX_OP_TYPE);
+        record.domain = epctx_str_of(EPCTX_DOMAIN);
+        record.inputs = names;
+        record.input_count = counts[k];
+        record.outputs = &output;
+        record.output_count = 1;
+        record.attrs = attrs;
+        record.attr_count = epctx_epnode_attrs(&ep, attrs);
+        CHECK(epctx_put_node(&model, none, &record, none, &placed, &error) == EPCTX_OK, "%s",
+              error.message);
+        result = written(&model);
+        CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
+        it = epctx_graph_nodes(epctx_model_graph(&again));
+        CHECK_TRUE(epctx_next_node(&it, &view) && epctx_is_epnode(&view));
+        CHECK_INT(epctx_epnode_read(&view, &ep, &error), EPCTX_OK);
+        CHECK_UINT(view.input_count, counts[k]);
+        it = epctx_node_inputs(&view);
+        while (epctx_next_str(&it, &name)) {
+            CHECK_TRUE(epctx_str_eq(name, names[found]));
+            found++;
+        }
+        CHECK_UINT(found, counts[k]);
+        epctx_model_close(&again);
+        epctx_model_close(&model);
+        bytes_free(&result);
+        bytes_free(&source);
+    }
+}
+
 /* Built, written, read again. */
 TEST(round_trip)
 {
@@ -317,6 +371,7 @@ int main(int argc, char **argv)
     RUN(bad_values);
     RUN(other_domains);
     RUN(from_record);
+    RUN(many_inputs);
     RUN(round_trip);
     RUN(genuine);
     return test_end();

@@ -1268,6 +1268,60 @@ TEST(subfolder)
     rmdir(at("sub"));
 }
 
+/* Model, its external data and the result, each in a folder of its own: the result needs neither of
+ * the other two. */
+TEST(three_folders)
+{
+    static const char *const folders[] = {"model", "data", "out"};
+    static const int64_t dims[] = {2, -1};
+    static const float values[4] = {0, 0, 3, 4};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts open_opts;
+    epctx_gen_opts opts;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_graph g;
+    epctx_error error;
+    bytes graph = {0}, b;
+    f.takes = "Take";
+    clear_root();
+    for (size_t i = 0; i < 3; i++)
+        CHECK_TRUE(mkdir(at(folders[i]), 0777) == 0);
+    add_node(&graph, "Take", "n0", "x,w", "a");
+    add_node(&graph, "Keep", "n1", "a,k", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_external(&graph, "w", 2, "w.data", "0", "8");
+    add_external(&graph, "k", 2, "w.data", "8", "8");
+    b = new_model(&graph);
+    make_file(at("model/m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    make_file(at("data/w.data"), values, sizeof values);
+    memset(&open_opts, 0, sizeof open_opts);
+    memset(&opts, 0, sizeof opts);
+    open_opts.external_folder = at("data");
+    opts.context_file_path = at("out/m_ctx.onnx");
+    CHECK_INT(epctx_model_open_file(&model, at("model/m.onnx"), &open_opts, &error), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    epctx_model_close(&model);
+    remove(at("model/m.onnx"));
+    remove(at("data/w.data"));
+    CHECK_INT(epctx_model_open_file(&model, at("out/m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(g.initializer_count, 1);
+    CHECK_TRUE(epctx_str_is(g.initializers[0].name, "k"));
+    CHECK_MEM(g.initializers[0].data, g.initializers[0].size, &values[2], 8);
+    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(loaded.bound_count, 1);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    remove(at("out/m_ctx.onnx"));
+    remove(at("out/m_fake.bin"));
+    for (size_t i = 0; i < 3; i++)
+        rmdir(at(folders[i]));
+}
+
 /* What to do when nothing compiles is said, never guessed. */
 TEST(no_nodes_policy)
 {
@@ -1671,6 +1725,7 @@ int main(int argc, char **argv)
     RUN(bodies);
     RUN(initializers_file);
     RUN(subfolder);
+    RUN(three_folders);
     RUN(no_nodes_policy);
     RUN(stale_metadata);
     RUN(stamp);

@@ -95,6 +95,89 @@ TEST(reader)
     bytes_free(&model);
 }
 
+/* What generation gives to the application, loading gets back from it; the model is a file. */
+typedef struct vault {
+    bytes binary;
+    bool locked;
+} vault;
+
+static epctx_status vault_write(void *user, epctx_str name, const void *data, size_t size,
+                                epctx_error *error)
+{
+    vault *v = (vault *)user;
+    (void)error;
+    if (!epctx_str_is(name, "m_fake.bin") || v->locked) return EPCTX_ERR_IO;
+    bytes_free(&v->binary);
+    bytes_add(&v->binary, data, size);
+    return EPCTX_OK;
+}
+
+static epctx_status vault_read(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+{
+    const vault *v = (const vault *)user;
+    if (!epctx_str_is(name, "m_fake.bin"))
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the vault has no '%S'", &name);
+    out->data = v->binary.data;
+    out->size = v->binary.size;
+    return EPCTX_OK;
+}
+
+TEST(writer)
+{
+    vault v = {0};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_writer writer = {&v, vault_write};
+    epctx_reader reader = {&v, vault_read, NULL};
+    epctx_gen_opts gen;
+    epctx_gen_report report;
+    epctx_cache_opts opts;
+    epctx_load_opts load;
+    epctx_workspace *workspace;
+    epctx_opened opened;
+    epctx_model model;
+    epctx_error error;
+    f.takes = "Take";
+    memset(&gen, 0, sizeof gen);
+    memset(&opts, 0, sizeof opts);
+    memset(&load, 0, sizeof load);
+    gen.writer = &writer;
+    load.reader = &reader;
+    clear_root();
+    make_source(0);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, &gen, &report, &error) == EPCTX_OK, "%s", error.message);
+    epctx_model_close(&model);
+    CHECK_STR(report.binary_path, "m_fake.bin");
+    CHECK_UINT(report.binary_size, v.binary.size);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
+    opts.gen = &gen;
+    opts.load = &load;
+    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
+    CHECK_UINT(opened.loaded.bound_count, 2);
+    epctx_opened_close(&opened);
+    /* An application that fails: no model without its binary. */
+    v.locked = true;
+    gen.overwrite = true;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &gen, &report, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "could not take the context binary 'm_fake.bin'");
+    CHECK_STR(listing(), "m.onnx ");
+    /* Names as for files; groups have files. */
+    gen.binary = "../m.bin";
+    CHECK_INT(epctx_generate(&model, &backend, &gen, &report, &error), EPCTX_ERR_PATH);
+    gen.binary = NULL;
+    CHECK_INT(epctx_workspace_open(&workspace, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_generate(workspace, NULL, &model, &backend, &gen, true, NULL, &error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no writer");
+    epctx_workspace_close(workspace);
+    epctx_model_close(&model);
+    bytes_free(&v.binary);
+}
+
 /* A name from a model is hostile for the application's store, too. */
 TEST(reader_names)
 {
@@ -240,6 +323,149 @@ TEST(mismatch)
     CHECK_HAS(error.message, "one");
     CHECK_INT(f.loads, 0);
     epctx_model_close(&model);
+}
+
+static epctx_status check_major(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    (void)self;
+    return node->ep_sdk_version.size > 0 && node->ep_sdk_version.data[0] == '1'
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_VERSION, "SDK %S is not 1", &node->ep_sdk_version);
+}
+
+/* Another version is no fault by itself: the backend decides which ones it can load. */
+TEST(compatible_version)
+{
+    static const char *const versions[] = {"1.0", "1.7", "2.0"};
+    for (size_t i = 0; i < 3; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f); /* SDK version 1.0 */
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        bytes graph = {0}, node, b;
+        node = new_node("EPContext", "com.microsoft", "one", "x", "y");
+        add_attr_str(&node, "ep_cache_context", binary_one, sizeof binary_one - 1);
+        add_attr_str(&node, "source", "FakeEP", 6);
+        add_attr_str(&node, "partition_name", "part", 4);
+        add_attr_str(&node, "ep_sdk_version", versions[i], 3);
+        put_child(&graph, 1, &node);
+        b = new_model(&graph);
+        backend.check_fn = check_major;
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+        CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error),
+                  i < 2 ? EPCTX_OK : EPCTX_ERR_VERSION);
+        epctx_unload(&loaded);
+        backend.check_fn = NULL; /* no opinion: the binary itself tells */
+        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s",
+              error.message);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
+
+/* The folder of external data is no place for binaries, not even when one is there. */
+TEST(two_folders)
+{
+    static const char wrong[] = "not a binary";
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts opts;
+    epctx_load_opts load;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes graph = {0}, b;
+    clear_root();
+    CHECK_TRUE(mkdir(at("data"), 0777) == 0);
+    add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "h.bin", 5);
+    b = new_model(&graph);
+    make_file(at("h_ctx.onnx"), b.data, b.size);
+    make_file(at("h.bin"), binary_one, sizeof binary_one - 1);
+    make_file(at("data/h.bin"), wrong, sizeof wrong - 1);
+    memset(&opts, 0, sizeof opts);
+    memset(&load, 0, sizeof load);
+    opts.external_folder = at("data");
+    CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), &opts, &error), EPCTX_OK);
+    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    epctx_unload(&loaded);
+    /* And where only the wrong folder has one, there is none. */
+    make_file(at("data/h.bin"), binary_one, sizeof binary_one - 1);
+    remove(at("h.bin"));
+    CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, &error)), 10);
+    epctx_model_close(&model);
+    opts.external_folder = at("data");
+    load.context_file_path = at("h_ctx.onnx");
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &opts, &error), EPCTX_OK);
+    CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, &load, &error)), 10);
+    make_file(at("h.bin"), binary_one, sizeof binary_one - 1);
+    CHECK(epctx_load(&loaded, &model, &backend, &load, &error) == EPCTX_OK, "%s", error.message);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    remove(at("data/h.bin"));
+    rmdir(at("data"));
+    bytes_free(&b);
+}
+
+/* Nodes of two models in one, the output of the first the input of the second: each has the graph
+ * of its own binary. */
+TEST(merged_and_connected)
+{
+    static const char binary_two[] = "FAKE1\n1\nother\n0\n1\nu\n1\nz\n";
+    static const int64_t dims[] = {2, -1};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model models[2];
+    epctx_part parts[2];
+    epctx_connection link;
+    epctx_merge_opts opts;
+    epctx_loaded loaded;
+    epctx_error error;
+    epctx_cursor it;
+    epctx_str name;
+    bytes graphs[2] = {{0}, {0}}, b[2], merged;
+    add_epnode(&graphs[0], "one", "x", "y", 1, 1, "FakeEP", "part", binary_one,
+               sizeof binary_one - 1);
+    add_value(&graphs[0], GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graphs[0], GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_epnode(&graphs[1], "two", "u", "z", 1, 1, "FakeEP", "other", binary_two,
+               sizeof binary_two - 1);
+    add_value(&graphs[1], GRAPH_INPUT, "u", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graphs[1], GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, dims);
+    memset(parts, 0, sizeof parts);
+    memset(&opts, 0, sizeof opts);
+    for (size_t i = 0; i < 2; i++) {
+        b[i] = new_model(&graphs[i]);
+        add_opset(&b[i], "com.microsoft", 1);
+        CHECK_INT(epctx_model_open_memory(&models[i], b[i].data, b[i].size, NULL, &error),
+                  EPCTX_OK);
+        parts[i].model = &models[i];
+    }
+    link.from = link.to = EPCTX_ANY_PART;
+    link.output = epctx_str_of("y");
+    link.input = epctx_str_of("u");
+    opts.connections = &link;
+    opts.connection_count = 1;
+    CHECK(epctx_merge(parts, 2, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    merged = written(&models[0]);
+    epctx_model_close(&models[0]);
+    epctx_model_close(&models[1]);
+    CHECK_INT(epctx_model_open_memory(&models[0], merged.data, merged.size, NULL, &error),
+              EPCTX_OK);
+    CHECK(epctx_load(&loaded, &models[0], &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(loaded.bound_count, 2);
+    CHECK_INT(f.loads, 2);
+    CHECK_TRUE(epctx_str_is(loaded.bound[0].info.name, "part"));
+    CHECK_TRUE(epctx_str_is(loaded.bound[1].info.name, "other"));
+    it = epctx_node_inputs(&loaded.bound[1].view);
+    CHECK_TRUE(epctx_next_str(&it, &name) && epctx_str_is(name, "y"));
+    CHECK_UINT(loaded.other_nodes, 0);
+    epctx_unload(&loaded);
+    epctx_model_close(&models[0]);
+    bytes_free(&merged);
+    bytes_free(&b[0]);
+    bytes_free(&b[1]);
 }
 
 static bool always(void *user)
@@ -552,10 +778,14 @@ int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
     RUN(reader);
+    RUN(writer);
     RUN(reader_names);
     RUN(primaries);
     RUN(profile_keys);
     RUN(mismatch);
+    RUN(compatible_version);
+    RUN(two_folders);
+    RUN(merged_and_connected);
     RUN(cancelled);
     RUN(cache);
     RUN(cache_external);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "epctx_npu.h"
 #include "examples/plugin_ep/device.h"
 #include "ort/ort_test.h"
 
@@ -691,6 +692,56 @@ TEST(hardware_details)
     with_npu(false, hardware);
 }
 
+/* One candidate of a package: a model for each string. */
+static OrtKeyValuePairs *candidate_of(const char *first, const char *second)
+{
+    OrtKeyValuePairs *pairs = NULL;
+    ort->CreateKeyValuePairs(&pairs);
+    ort->AddKeyValuePair(pairs, "num_models", second ? "2" : "1");
+    ort->AddKeyValuePair(pairs, "0.ep_compatibility_info", first);
+    if (second) ort->AddKeyValuePair(pairs, "1.ep_compatibility_info", second);
+    return pairs;
+}
+
+/* Which of "new", "old" (should be compiled again), "no" (cannot run), "?" (not ours), given as
+ * words, one candidate each; "new+old" is a candidate of two models. -1: none. -2: an error. */
+static int choice(OrtEpFactory *factory, bool strict, const char *words)
+{
+    OrtKeyValuePairs *candidates[8];
+    OrtSessionOptions *options = NULL;
+    size_t count = 0, selected = 77, i;
+    char list[200], *word, *rest = NULL;
+    bool ok = ort_ok(ort->CreateSessionOptions(&options));
+    if (ok && strict) {
+        ok = ort_ok(
+            ort->AddSessionConfigEntry(options, "session.fail_on_suboptimal_compiled_model", "1"));
+    }
+    snprintf(list, sizeof list, "%s", words);
+    for (word = strtok_r(list, " ", &rest); ok && word; word = strtok_r(NULL, " ", &rest)) {
+        /* Architecture, SDK, another SDK of that major version. */
+        static const char *const facts[2][3] = {{"abacus", "1.2.0", "1.99.0"},
+                                                {"generic", EPCTX_NPU_SDK_VERSION, "0.99.0"}};
+        const char *const *mine = facts[ep != &subjects[0]];
+        char texts[2][256];
+        char *plus = strchr(word, '+');
+        if (plus) *plus = '\0';
+        for (i = 0; i < 2; i++) {
+            const char *w = i && plus ? plus + 1 : word;
+            snprintf(texts[i], sizeof texts[i], "epctx=1;source=%s;sdk=%s;arch=%s",
+                     *w == '?' ? "Other" : ep->ep, mine[strcmp(w, "old") == 0 ? 2 : 1],
+                     strcmp(w, "no") == 0 ? "nowhere" : mine[0]);
+        }
+        candidates[count++] = candidate_of(texts[0], plus ? texts[1] : NULL);
+    }
+    ok = ok && ort_ok(factory->SelectBestModelCandidate(factory, NULL,
+                                                        (const OrtKeyValuePairs *const *)candidates,
+                                                        count, strict ? options : NULL, &selected));
+    for (i = 0; i < count; i++)
+        ort->ReleaseKeyValuePairs(candidates[i]);
+    if (options) ort->ReleaseSessionOptions(options);
+    return !ok ? -2 : selected == SIZE_MAX ? -1 : (int)selected;
+}
+
 /* The functions that ORT does not call, or calls with what it was given only: called here as ORT
  * would. */
 TEST(factory_by_hand)
@@ -724,8 +775,60 @@ TEST(factory_by_hand)
                         factory, api->MemoryInfo_GetMemoryDevice(cpu), NULL, &stream)),
                     ORT_INVALID_ARGUMENT, "did not announce it");
     ort->ReleaseMemoryInfo(cpu);
+    if (ort_version >= 28) {
+        CHECK_INT(choice(factory, false, "old new"), 1);
+        CHECK_INT(choice(factory, false, "no old new new"), 2);
+        CHECK_INT(choice(factory, false, "? old no"), 1);
+        CHECK_INT(choice(factory, false, "no ?"), 1);
+        CHECK_INT(choice(factory, false, "no no"), -1);
+        CHECK_INT(choice(factory, false, ""), -1);
+        CHECK_INT(choice(factory, false, "new+no old"), 1);
+        CHECK_INT(choice(factory, false, "new+old old+new new+new"), 2);
+        CHECK_INT(choice(factory, true, "old old"), -1);
+        CHECK_INT(choice(factory, true, "old new"), 1);
+    }
     ort_ok(release(factory));
     dlclose(library);
+}
+
+/* Registers the toy with a function that ends the process, and makes a session of its NPU or CPU
+ * that runs: true when ORT never called it. */
+static bool never_called(const char *what)
+{
+    char path[PATH_MAX + 64];
+    int state = 0;
+    pid_t child;
+    fflush(NULL);
+    child = fork();
+    if (child < 0) return false;
+    if (child == 0) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        snprintf(path, sizeof path, "%s/libtoy_ep.so", plugins);
+        setenv("EPCTX_TOY_EP", path, 1);
+        setenv("EPCTX_BAD_EP", what, 1);
+        if (!register_library("bad.virtual", "libbad_ep.so")) _exit(3);
+        if (!make_session(&spec)) _exit(4);
+        spec.npu = ort_version >= 27;
+        spec.config = generate;
+        if (!make_session(&spec)) _exit(5);
+        _exit(0);
+    }
+    if (waitpid(child, &state, 0) != child) return false;
+    return WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
+/* Why factory_by_hand asks for the vendor: ORT does not. */
+TEST(vendor_id_is_not_asked)
+{
+    bool never, asked;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    never = never_called("vendor_id");
+    remove(in_folder("m_ctx.onnx"));
+    asked = !never_called("version"); /* which ORT asks for: shows that the trap works */
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(asked, "the trap does not spring");
+    CHECK(never, "%s asks for the vendor: test it through ORT", ort_base->GetVersionString());
 }
 
 /* ----------------------------------------------------------- named buffers */
@@ -840,6 +943,7 @@ TEST(named_buffers)
 
 TEST(named_buffers_fail)
 {
+    static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
     ort_output out;
     context_spec c;
@@ -854,6 +958,11 @@ TEST(named_buffers_fail)
     CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_RUNTIME_EXCEPTION, "the store is full");
     CHECK_INT(count_files(), 1);
     store.fail = false;
+    /* A shared binary is a file. */
+    spec.config = share;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_FAIL, "leave one of them out");
+    spec.config = NULL;
+    CHECK_INT(count_files(), 1);
     /* Embedded: nothing to write. */
     out.embed = true;
     store.writes = 0;
@@ -940,7 +1049,7 @@ static bool run_profile(char *out, size_t size)
     return *out != '\0';
 }
 
-/* A profile of one run has the events of that run alone, though another ran meanwhile. */
+/* A profile of one run has the events of that run alone. */
 TEST(profile_of_a_run)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -957,6 +1066,40 @@ TEST(profile_of_a_run)
     CHECK_ORT(run_and_release(session, options));
     CHECK_ORT(run_once(session, NULL));
     ort->ReleaseSession(session);
+    CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
+    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+}
+
+/* Also when another run is in the device at the same time. */
+TEST(profiles_apart)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    pthread_t threads[2];
+    runner runs[2];
+    char path[512];
+    bool held;
+    int i;
+    if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    CHECK_ORT(ort_session(&spec, &session));
+    memset(runs, 0, sizeof runs);
+    runs[0].options = run_options(NULL, NULL, NULL);
+    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(runs[0].options, in_folder("run"))));
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "1"));
+    for (i = 0; i < 2; i++) {
+        runs[i].session = session;
+        if (pthread_create(&threads[i], NULL, run_in_thread, &runs[i]) != 0) exit(1);
+    }
+    held = set_dynamic(session, "ep.dynamic.toy_hold", "both");
+    set_dynamic(session, "ep.dynamic.toy_hold", "0");
+    for (i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    ort->ReleaseRunOptions(runs[0].options);
+    ort->ReleaseSession(session);
+    CHECK(held, "two runs did not meet");
+    CHECK(runs[0].code == 0 && runs[1].code == 0, "%s%s", runs[0].text, runs[1].text);
     CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
     CHECK_INT(occurrences(path, "\"ort_event\""), 3);
 }
@@ -1029,10 +1172,12 @@ static const ort_case cases[] = {
     ORT_CASE(stream_of_a_session),
     ORT_CASE(hardware_details),
     ORT_CASE(factory_by_hand),
+    ORT_CASE_OF("toy", vendor_id_is_not_asked),
     ORT_CASE(named_buffers),
     ORT_CASE(named_buffers_fail),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),
+    ORT_CASE_OF("toy", profiles_apart),
     ORT_CASE_OF("toy", out_of_memory),
 };
 

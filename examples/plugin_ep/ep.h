@@ -152,6 +152,7 @@ typedef struct ep_runs {
     _Atomic uint32_t under_way, started, refused;
     _Atomic uint32_t streams, open_streams, flushes;
     _Atomic bool efficient; /* ep.dynamic.workload_type */
+    char limit_key[256];    /* a run option, asked for in every run */
 } ep_runs;
 
 typedef struct ep_profiler ep_profiler;

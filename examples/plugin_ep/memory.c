@@ -181,7 +181,7 @@ static OrtStatus *make_allocator(ep_factory *factory, const OrtMemoryInfo *info,
     return NULL;
 }
 
-static OrtStatus *ORT_API_CALL factory_create(OrtEpFactory *self, const OrtMemoryInfo *info,
+static OrtStatus *ORT_API_CALL memory_for_all(OrtEpFactory *self, const OrtMemoryInfo *info,
                                               const OrtKeyValuePairs *options, OrtAllocator **out)
 {
     ep_factory *factory = (ep_factory *)(void *)self;
@@ -190,8 +190,8 @@ static OrtStatus *ORT_API_CALL factory_create(OrtEpFactory *self, const OrtMemor
         options ? factory->api.ort->GetKeyValue(options, "device_memory_limit") : NULL, out);
 }
 
-static OrtStatus *ORT_API_CALL session_create(OrtEp *self, const OrtMemoryInfo *info,
-                                              OrtAllocator **out)
+static OrtStatus *ORT_API_CALL memory_for_session(OrtEp *self, const OrtMemoryInfo *info,
+                                                  OrtAllocator **out)
 {
     const ep_session *session = (const ep_session *)(const void *)self;
     char key[256];
@@ -345,14 +345,14 @@ OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device)
 
 void ep_memory_register(ep_factory *factory)
 {
-    factory->ort.CreateAllocator = factory_create;
+    factory->ort.CreateAllocator = memory_for_all;
     factory->ort.ReleaseAllocator = release_allocator;
     factory->ort.CreateDataTransfer = create_data_transfer;
 }
 
 void ep_memory_register_session(ep_session *session)
 {
-    session->ort.CreateAllocator = session_create;
+    session->ort.CreateAllocator = memory_for_session;
 }
 
 void ep_memory_release(ep_factory *factory)

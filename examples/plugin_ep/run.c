@@ -26,9 +26,8 @@ static OrtStatus *read_limit(const ep_session *session, const OrtRunOptions *opt
                              uint32_t *limit)
 {
     const ep_api *api = session->api;
-    char key[256];
+    const char *const key = session->runs.limit_key;
     const char *text, *at;
-    ep_option_key(session, "max_concurrent_runs", key, sizeof key);
     text = api->ort->GetRunConfigEntry(options, key);
     *limit = 0;
     for (at = text; at && *at >= '0' && *at <= '9' && *limit < 100000000u; at++)
@@ -127,6 +126,8 @@ static OrtStatus *ORT_API_CALL set_dynamic_options(OrtEp *self, const char *cons
 
 void ep_runs_register(ep_session *session)
 {
+    ep_option_key(session, "max_concurrent_runs", session->runs.limit_key,
+                  sizeof session->runs.limit_key);
     session->ort.OnRunStart = on_run_start;
     session->ort.OnRunEnd = on_run_end;
     session->ort.SetDynamicOptions = set_dynamic_options;

@@ -135,7 +135,7 @@ void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream)
 
 /* ------------------------------------------------------------ registration */
 
-static OrtStatus *ORT_API_CALL factory_create(OrtEpFactory *self, const OrtMemoryDevice *device,
+static OrtStatus *ORT_API_CALL stream_for_all(OrtEpFactory *self, const OrtMemoryDevice *device,
                                               const OrtKeyValuePairs *options,
                                               OrtSyncStreamImpl **out)
 {
@@ -143,8 +143,8 @@ static OrtStatus *ORT_API_CALL factory_create(OrtEpFactory *self, const OrtMemor
     return make_stream((const ep_factory *)(const void *)self, NULL, device, out);
 }
 
-static OrtStatus *ORT_API_CALL session_create(OrtEp *self, const OrtMemoryDevice *device,
-                                              OrtSyncStreamImpl **out)
+static OrtStatus *ORT_API_CALL stream_for_session(OrtEp *self, const OrtMemoryDevice *device,
+                                                  OrtSyncStreamImpl **out)
 {
     ep_session *session = (ep_session *)(void *)self;
     return make_stream(session->factory, session, device, out);
@@ -159,10 +159,10 @@ static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *self)
 void ep_stream_register(ep_factory *factory)
 {
     factory->ort.IsStreamAware = is_stream_aware;
-    factory->ort.CreateSyncStreamForDevice = factory_create;
+    factory->ort.CreateSyncStreamForDevice = stream_for_all;
 }
 
 void ep_stream_register_session(ep_session *session)
 {
-    session->ort.CreateSyncStreamForDevice = session_create;
+    session->ort.CreateSyncStreamForDevice = stream_for_session;
 }

@@ -685,7 +685,7 @@ static void toy_close(epctx_backend *backend)
 }
 
 /* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1: runs wait; "held": waits until one
- * does. */
+ * does, "both": until two do. */
 static const char *const dynamic_keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.toy_hold", NULL};
 
 static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const char *value,
@@ -693,12 +693,14 @@ static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const c
 {
     toy *self = (toy *)backend->self;
     atomic_bool *flag = strcmp(key, dynamic_keys[0]) == 0 ? &self->fail : &self->hold;
+    const unsigned want = strcmp(value, "held") == 0 ? 1 : strcmp(value, "both") == 0 ? 2 : 0;
     int i;
-    if (flag == &self->hold && strcmp(value, "held") == 0) {
-        for (i = 0; i < 10000 && atomic_load(&self->held) == 0; i++)
+    if (flag == &self->hold && want) {
+        for (i = 0; i < 10000 && atomic_load(&self->held) < want; i++)
             nap();
-        return atomic_load(&self->held) ? EPCTX_OK
-                                        : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
+        return atomic_load(&self->held) >= want
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
     }
     if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
