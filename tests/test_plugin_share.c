@@ -398,6 +398,11 @@ TEST(last_session_without_nodes)
     onnx_model m;
     float w[6];
     size_t i;
+    if (ort_version < 27) {
+        printf("skip %s last_session_without_nodes: ORT %s does not tell when a session is made\n",
+               ep->label, ort_base->GetVersionString());
+        return;
+    }
     CHECK_TRUE(make_sources());
     weights(w, 1);
     onnx_begin(&m);

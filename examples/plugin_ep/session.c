@@ -171,7 +171,9 @@ static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const 
 
 /* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
  * are written twice, and a body cannot refer to an initializer of the main graph. Such a model
- * would not load again, so Compile refuses. True: found it. */
+ * would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
+ * may claim the whole node: then no body is left to write, and ORT hands the bodies over with their
+ * constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
                                      bool *found)
 {
@@ -505,8 +507,7 @@ static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSu
     return NULL;
 }
 
-/* What the options ask for, as far as the backend can. ORT refuses the session when the backend
- * cannot at all (ep.enable_weightless), or lets the EP ignore it (the option's former name). */
+/* What the options ask for, as far as the backend can. */
 static epctx_weightless_support weightless_wanted(const ep_session *session)
 {
     epctx_weightless_support wanted = EPCTX_WEIGHTLESS_NONE;
@@ -524,6 +525,12 @@ static OrtStatus *session_ready(ep_session *session)
 {
     epctx_error error;
     session->weightless = weightless_wanted(session);
+    if (session->weightless == EPCTX_WEIGHTLESS_NONE &&
+        epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
+        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT asks only since 1.29 */
+                       "ep.enable_weightless is 1, but %s does not support weightless mode",
+                       session->factory->device->ep_name);
+    }
     epctx_error_clear(&error);
     return ep_status(session->api,
                      epctx_backend_compatibility(&session->backend, session->compatibility,
