@@ -548,11 +548,6 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
-    if (session->generate && session->share && session->buffers.write_fn) {
-        return ep_fail(api, EPCTX_ERR_UNSUPPORTED,
-                       "ep.share_ep_contexts is 1 and the application wants to write the context "
-                       "binary itself: a shared binary is a file, leave one of them out");
-    }
     ep_options_of(session, &ep);
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,
