@@ -44,6 +44,9 @@ COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
+CLI_LIBS     := -lsodium
+# Where there are no libraries but nanopb: without `epctx package`.
+BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
@@ -83,7 +86,7 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
 
 .DELETE_ON_ERROR:
 .PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        deps-build deps-demo deps-plugin deps-matrix deps-test clean help
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -110,8 +113,9 @@ matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%)
 	    tests/windows.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
-## bench    the weight table beside XXH3 and a plain read of the memory
-bench: build/tests/bench_weights
+## bench    models beside libprotobuf and cp; the weight table beside XXH3 and a read of the memory
+bench: deps-bench build/tests/bench_models build/tests/bench_weights
+	@build/tests/bench_models build/bench
 	@build/tests/bench_weights
 
 ## mutate   break rules one at a time: does a test notice?
@@ -144,6 +148,8 @@ deps-build:
 	@sh tests/deps.sh build
 deps-demo: deps-build
 	@sh tests/deps.sh demo
+deps-bench: deps-build
+	@sh tests/deps.sh bench
 deps-plugin: deps-build
 	@sh tests/deps.sh plugin
 deps-matrix: deps-build
@@ -213,10 +219,10 @@ $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g
 build/fuzz/obj/%.o: | deps-test
 
 build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx.a
-	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+	$(CC) $(CFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
 
 build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx.a
-	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) $(CLI_LIBS) -o $@
 
 # An application with a crypto library.
 build/obj/examples/encrypted/%.o build/asan/obj/examples/encrypted/%.o: | deps-test
@@ -228,6 +234,12 @@ build/asan/encrypted: build/asan/obj/examples/encrypted/encrypted.o build/asan/l
 build/tests/%: build/obj/tests/%.o build/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+
+# The peer is C++.
+build/tests/bench_models: tests/bench_models.cc build/libepctx.a epctx.h | deps-bench
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
+	    $(LIBS) -lonnx_proto -lprotobuf -o $@
 
 build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
 	@mkdir -p $(@D)
@@ -252,7 +264,7 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 COVERAGE = --coverage -fprofile-update=prefer-atomic $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
 build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx.a
-	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
+	$(CC) $(COVERAGE) $^ $(LIBS) $(CLI_LIBS) -o $@
 build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
@@ -280,9 +292,10 @@ build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
 	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/epctx: $(CLI_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
+build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
 	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64
+build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64 \
+                 -DEPCTX_CLI_NO_PACKAGE
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)

@@ -51,9 +51,12 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
+ *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
+ *                                 models: edit, convert, combine, gen, the
+ *                                 cache of load, the generating of share    every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
-                                 ones double up to 256 times as much       implementation file
-   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
+ *                                 ones double up to 256 times as much       implementation file
+ *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
  *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
  *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
  *   EPCTX_WIN32_LOCK              workspace                                 implementation file
@@ -127,6 +130,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Without model bytes there is nothing to edit. */
+#if defined(EPCTX_NO_WIRE) && !defined(EPCTX_NO_EDIT)
+#define EPCTX_NO_EDIT
+#endif
 
 #ifndef EPCTX_NO_WIRE
 #include <pb_decode.h>
@@ -800,6 +808,9 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
 /* "float32", "int64" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
+/* AttributeProto.AttributeType as onnx.proto spells it: "FLOAT", "TENSORS" ...; "unknown"
+ * otherwise. */
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
     epctx_str name;
@@ -1729,7 +1740,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
@@ -1916,7 +1927,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
 EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
                                            size_t capacity, epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert: contexts and weights, in the model or in files
@@ -1928,7 +1939,7 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
  * conversion as any other edit; one that fails leaves the model as it was.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A file that is written together with a model. */
 typedef struct epctx_output_file {
@@ -2067,7 +2078,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine: several models into one, a part of one, a binary into a model, repair
@@ -2077,7 +2088,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
  * model as it was, epctx_undo takes back one that succeeded.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
@@ -2227,7 +2238,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
 /* Whether epctx_repair knows a repair for a rule. */
 EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition: which nodes belong together
@@ -2565,7 +2576,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
 typedef struct epctx_node_set {
@@ -2677,7 +2688,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
@@ -2754,6 +2765,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- the EPContext model as a cache -- */
 
 typedef enum epctx_origin {
@@ -2793,6 +2806,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                                              const epctx_cache_opts *opts, epctx_error *error);
 /* Legal on a zeroed object and twice. */
 EPCTX_API void epctx_opened_close(epctx_opened *opened);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2883,6 +2898,8 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- generating: a session of the group has its model -- */
 
 /* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
@@ -2898,6 +2915,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
                                             epctx_model *model, const epctx_backend *backend,
                                             const epctx_gen_opts *opts, bool stop,
                                             epctx_gen_report *report, epctx_error *error);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -3880,8 +3899,10 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_ki
 {
     epctx_error reason;
     HANDLE file;
-    epctx_status status = epctx__open(path, 0, &file, &reason);
+    epctx_status status;
     (void)user;
+    epctx_error_clear(&reason);
+    status = epctx__open(path, 0, &file, &reason);
     *kind = EPCTX_FILE_NONE;
     *size = 0;
     if (status == EPCTX_OK) {
@@ -4476,14 +4497,16 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
     return epctx__io_error(error, "create a temporary file beside it", path);
 }
 
+#define EPCTX__PIECE ((size_t)1 << 20)
+
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error)
 {
     const char *p = (const char *)data;
     (void)user;
     while (size > 0) {
-        /* Linux writes at most 0x7ffff000 bytes a call. */
-        ssize_t n = write((int)file->descriptor, p, size < 0x40000000 ? size : 0x40000000);
+        /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
+        ssize_t n = write((int)file->descriptor, p, size < EPCTX__PIECE ? size : EPCTX__PIECE);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -4756,9 +4779,7 @@ static epctx_status epctx__buffers_canonical(void *user, const char *path, char 
             do {
                 used--;
             } while (used > least && out[used - 1] != '/');
-        } else if (up && out[0] == '/') {
-            stays = true; /* the root has nothing above it */
-        } else if (!stays) {
+        } else if (!stays && !(up && out[0] == '/')) { /* the root has nothing above it */
             if (up && least == 2) {
                 used = 0; /* "../" in place of "./" */
             }
@@ -5640,8 +5661,8 @@ static bool epctx__nanopb_matches(void)
 /* External data that was mapped for a graph record. */
 typedef struct epctx__file {
     struct epctx__file *next;
-    const char *path;
-    epctx_str name; /* as the model stores it */
+    const char *path; /* canonical */
+    epctx_str name;   /* as the model stores it */
     epctx_mapping mapping;
 } epctx__file;
 
@@ -6801,6 +6822,15 @@ EPCTX_API const char *epctx_elem_name(int32_t elem_type)
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
+{
+    static const char *const names[15] = {
+        "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",
+        "INTS",      "STRINGS", "TENSORS", "GRAPHS",       "SPARSE_TENSOR",  "SPARSE_TENSORS",
+        "TYPE_PROTO", "TYPE_PROTOS"};
+    return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
+}
+
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
 {
     size_t i;
@@ -6920,8 +6950,8 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
         want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
         if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d, expected %d (%s)",
-                       (int64_t)type, (int64_t)want, number != NULL ? "INT" : "STRING");
+            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
             epctx_blame(error, NULL, &node->name, known);
             return EPCTX_ERR_GRAPH;
         }
@@ -7007,6 +7037,22 @@ static bool epctx__same_letters(epctx_str a, epctx_str b)
     }
     return a.size == b.size;
 }
+
+#ifndef EPCTX_NO_WIRE
+
+/* Whether an EP refuses a name for its dots. */
+static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
+#endif /* EPCTX_NO_WIRE */
 
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
@@ -10732,20 +10778,15 @@ static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
         const epctx__judged *judged = epctx__judged_at(l, i);
         epctx_str name = judged->node.ep_cache_context;
         bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
-        size_t k;
         if (path && model_file.size > 0 &&
             !epctx__name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
                        "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                        judged->profile->binary);
         }
-        for (k = 1; path && k < name.size; k++) {
-            if ((judged->profile->traits & EPCTX_NO_DOTS) != 0 && name.data[k] == '.' &&
-                name.data[k - 1] == '.') {
-                epctx__say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
-                           "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
-                break;
-            }
+        if (path && epctx__dots_refused(judged->profile, name)) {
+            epctx__say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
+                       "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
         }
     }
     return true;
@@ -10905,7 +10946,7 @@ static bool epctx__scan_cut(epctx_scan *s)
 {
     return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
                                                                         : EPCTX_ERR_IO,
-                              "the stream ends inside a field");
+                              "the stream ends inside a field: is it cut off?");
 }
 
 static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
@@ -11364,7 +11405,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return false;
     }
     if (length > s->end - s->at) {
-        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                  length > s->source.size - s->at
+                                      ? "a field is longer than what is left: is it cut off?"
+                                      : "there is no valid protobuf field");
     }
     if (kind == 0) {
         return epctx__scan_text(s, type, number, length);
@@ -11541,8 +11585,13 @@ static bool epctx__scan_step(epctx_scan *s)
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
-    epctx_fail(error, s->status, "%sbyte %u: %s",
-               s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "", s->at, s->reason);
+    const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
+    if (s->source.read_fn != NULL) {
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
+                   s->reason);
+    } else {
+        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
+    }
     if (error != NULL) {
         error->offset = s->at;
     }
@@ -11577,7 +11626,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>edit
@@ -11762,48 +11811,52 @@ static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *t
                                                 "its shape needs", need);
 }
 
-/* The mapping of an external data file; each file is mapped once. */
-static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                           epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    epctx_model *model = l->model;
     epctx__file *file;
-    epctx_str folder = epctx_str_of(model->external_folder);
-    epctx_status status = EPCTX_OK;
-    if (folder.size == 0) {
-        if (model->path[0] == '\0') {
-            epctx_fail(l->error, EPCTX_ERR_PATH,
-                       "external data '%S': the model came from memory, set external_folder "
-                       "(session.model_external_initializers_file_folder_path)",
-                       &location);
-            return NULL;
-        }
-        folder = epctx_path_folder(epctx_str_of(model->path));
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
+        EPCTX_OK) {
+        return NULL;
     }
-    status = epctx_path_find(model->io, folder, location, model->path_flags, path, sizeof path,
-                             l->error);
-    for (file = model->files; status == EPCTX_OK && file != NULL; file = file->next) {
+    for (file = model->files; file != NULL; file = file->next) {
         if (strcmp(file->path, path) == 0) {
             return file;
         }
     }
-    file = status == EPCTX_OK ? (epctx__file *)epctx__load_array(l, 1, sizeof *file) : NULL;
-    if (file == NULL) {
+    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
+    if (file != NULL) {
+        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    }
+    if (file == NULL || file->path == NULL) {
+        epctx__nomem(error, model->arena.missing);
         return NULL;
     }
-    file->path = epctx_arena_copy(l->arena, epctx_str_of(path));
-    file->name = location;
-    if (file->path == NULL) {
-        epctx__nomem(l->error, l->arena->missing);
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                       error) != EPCTX_OK) {
         return NULL;
     }
-    if (epctx_path_map(model->io, folder, location, model->path_flags, &file->mapping, NULL, 0,
-                       l->error) != EPCTX_OK) {
-        return NULL;
-    }
+    file->name = name;
     file->next = model->files;
     model->files = file;
     return file;
+}
+
+/* The mapping of an external data file. */
+static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+{
+    epctx_str folder = epctx_str_of(l->model->external_folder);
+    if (folder.size == 0 && l->model->path[0] == '\0') {
+        epctx_fail(l->error, EPCTX_ERR_PATH,
+                   "external data '%S': the model came from memory, set external_folder "
+                   "(session.model_external_initializers_file_folder_path)",
+                   &location);
+        return NULL;
+    }
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
+    return epctx__model_map(l->model, folder, location, l->error);
 }
 
 static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
@@ -12028,12 +12081,28 @@ static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__
     return true;
 }
 
+/* Counts them, then lists them. */
+static bool epctx__load_captures(epctx__loader *l, epctx_view node, epctx__captures *found)
+{
+    found->out = NULL;
+    found->count = 0;
+    if (!epctx__capture_node(l, node, NULL, found)) {
+        return false;
+    }
+    if (found->count == 0) {
+        return true;
+    }
+    found->out = (epctx_str *)epctx__load_array(l, found->count, sizeof *found->out);
+    found->count = 0;
+    return found->out != NULL && epctx__capture_node(l, node, NULL, found);
+}
+
 static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
 {
     epctx_cursor it = epctx_node_attrs(view);
     epctx_attr_view attr;
     epctx_attr *attrs;
-    epctx__captures captures = {NULL, 0};
+    epctx__captures captures;
     uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
@@ -12054,17 +12123,12 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         }
         out->attr_count++;
     }
-    if (!epctx__capture_node(l, view->view, NULL, &captures)) {
+    if (!epctx__load_captures(l, view->view, &captures)) {
         return false;
     }
-    out->capture_count = captures.count;
-    if (captures.count == 0) {
-        return true;
-    }
-    captures.out = (epctx_str *)epctx__load_array(l, captures.count, sizeof *captures.out);
-    captures.count = 0;
     out->captures = captures.out;
-    return captures.out != NULL && epctx__capture_node(l, view->view, NULL, &captures);
+    out->capture_count = captures.count;
+    return true;
 }
 
 static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
@@ -13424,9 +13488,9 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
         return epctx__check_graph_record(attr->g, depth, error);
     default:
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute '%S' has type %d: a record cannot hold it, copy it from a "
+                          "attribute '%S' has type %s: a record cannot hold it, copy it from a "
                           "view",
-                          &attr->name, (int64_t)attr->type);
+                          &attr->name, epctx_attr_type_name((int32_t)attr->type));
     }
 }
 
@@ -14953,36 +15017,19 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
 {
-    switch (kind) {
-    case EPCTX_CHANGE_EMBEDDED:
-        return "embedded";
-    case EPCTX_CHANGE_EXTRACTED:
-        return "extracted";
-    case EPCTX_CHANGE_FOLLOWED:
-        return "followed";
-    case EPCTX_CHANGE_INLINED:
-        return "inlined";
-    case EPCTX_CHANGE_EXTERNAL:
-        return "external";
-    case EPCTX_CHANGE_PRUNED:
-        return "pruned";
-    case EPCTX_CHANGE_SOURCE:
-        return "source";
-    case EPCTX_CHANGE_SKIPPED:
-        return "skipped";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
+                                        "external", "pruned",    "source",   "skipped"};
+    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
 }
 
 /* -- what conversions share -- */
@@ -15018,6 +15065,12 @@ typedef struct epctx__payload {
     uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
 } epctx__payload;
 
+/* Elements of one kind, in the arena of the model. */
+typedef struct epctx__list {
+    void *items;
+    size_t count, room;
+} epctx__list;
+
 typedef struct epctx__convert {
     epctx_model *model;
     epctx_arena *arena;
@@ -15029,14 +15082,11 @@ typedef struct epctx__convert {
     size_t job_count;
     epctx__ep_nodes *groups;
     size_t group_count;
-    void *payloads;
-    size_t payload_count, payload_room;
-    void *items;
-    size_t item_count, item_room, done;
-    void *files;
-    size_t file_count, file_room;
-    void *parts; /* of the file with the weights */
-    size_t part_count, part_room;
+    epctx__list payloads;
+    epctx__list items;
+    size_t done; /* items that are not SKIPPED */
+    epctx__list files;
+    epctx__list parts; /* of the file with the weights */
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
     bool inner;     /* past the main graph, in its bodies */
@@ -15057,14 +15107,34 @@ static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
     return memory;
 }
 
+/* A zeroed element at the end of a list, or NULL. */
+static void *epctx__convert_add(epctx__convert *c, epctx__list *list, size_t size)
+{
+    if (!epctx__list_room(c->arena, &list->items, list->count, &list->room, size)) {
+        epctx__convert_nomem(c);
+        return NULL;
+    }
+    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+}
+
+/* An empty name is none. */
+static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key, uint32_t value)
+{
+    return key.size == 0 || epctx_map_put(map, key, value) == EPCTX_OK || epctx__convert_nomem(c);
+}
+
+static bool epctx__has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
 static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
                                 epctx_str file, uint64_t size, const char *reason)
 {
-    epctx_change *item;
-    if (!epctx__list_room(c->arena, &c->items, c->item_count, &c->item_room, sizeof *item)) {
-        return epctx__convert_nomem(c);
+    epctx_change *item = (epctx_change *)epctx__convert_add(c, &c->items, sizeof *item);
+    if (item == NULL) {
+        return false;
     }
-    item = (epctx_change *)c->items + c->item_count++;
     item->kind = kind;
     item->name = name;
     item->file = file;
@@ -15088,39 +15158,21 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
     return false;
 }
 
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static const epctx__file *epctx__convert_map(epctx__convert *c, epctx_str folder, epctx_str name)
+static epctx__loader epctx__convert_loader(epctx__convert *c, epctx_model *model)
 {
-    char path[EPCTX_PATH_MAX];
-    epctx_mapping mapping;
-    epctx_model *model = c->model;
-    epctx__file *file;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, c->error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    for (file = model->files; file != NULL; file = file->next) {
-        if (strcmp(file->path, path) == 0) {
-            return file;
-        }
-    }
-    file = (epctx__file *)epctx__convert_array(c, 1, sizeof *file);
-    if (file == NULL) {
-        return NULL;
-    }
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    if (file->path == NULL) {
-        epctx__convert_nomem(c);
-        return NULL;
-    }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &mapping, NULL, 0, c->error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    file->mapping = mapping;
-    file->next = model->files;
-    model->files = file;
-    return file;
+    epctx__loader loader;
+    memset(&loader, 0, sizeof loader);
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.error = c->error;
+    return loader;
+}
+
+/* What the bodies of a node read from outside. */
+static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
+{
+    epctx__loader loader = epctx__convert_loader(c, c->model);
+    return epctx__load_captures(&loader, node, found);
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -15170,23 +15222,37 @@ static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_s
     if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
         return false;
     }
-    if (!epctx__list_room(c->arena, &c->files, c->file_count, &c->file_room, sizeof *file)) {
-        return epctx__convert_nomem(c);
+    file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
+    if (file == NULL) {
+        return false;
     }
-    file = (epctx_output_file *)c->files + c->file_count;
     file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
     file->name = epctx_arena_copy(c->arena, name);
     file->parts = parts;
     file->part_count = part_count;
     file->size = size;
-    if (file->path == NULL || file->name == NULL) {
-        return epctx__convert_nomem(c);
+    return (file->path != NULL && file->name != NULL) || epctx__convert_nomem(c);
+}
+
+/* The same for a file of one part. */
+static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span bytes)
+{
+    epctx_span *part = (epctx_span *)epctx__convert_array(c, 1, sizeof *part);
+    if (part != NULL) {
+        *part = bytes;
     }
-    c->file_count++;
-    return true;
+    return part != NULL && epctx__convert_file(c, name, part, 1, bytes.size);
 }
 
 /* -- names of new files -- */
+
+static void epctx__whole_name(epctx__text *text, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        epctx__text_char(text, name.data[i]);
+    }
+}
 
 /* What stands for {node}: letters that every file system takes. */
 static void epctx__plain_name(epctx__text *text, epctx_str name)
@@ -15242,13 +15308,13 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
     }
     while (*p != '\0') {
         if (strncmp(p, "{stem}", 6) == 0) {
-            epctx__text_str(&text, stem.data, stem.size);
+            epctx__whole_name(&text, stem);
             p += 6;
         } else if (strncmp(p, "{model}", 7) == 0) {
-            epctx__text_str(&text, model.data, model.size);
+            epctx__whole_name(&text, model);
             p += 7;
         } else if (strncmp(p, "{file}", 6) == 0) {
-            epctx__text_str(&text, file.data, file.size);
+            epctx__whole_name(&text, file);
             p += 6;
         } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
             epctx__plain_name(&text, job->node.name);
@@ -15256,6 +15322,11 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         } else if (*p == '*' && star) {
             epctx__star_name(&text, job);
             p++;
+        } else if (*p == '{' && strchr(p, '}') != NULL) {
+            epctx_fail(c->error, EPCTX_ERR_ARG,
+                       "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
+                       job != NULL ? " {node}" : "");
+            return false;
         } else {
             epctx__text_char(&text, *p++);
         }
@@ -15272,19 +15343,15 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
 static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
 {
     epctx_error reason;
-    size_t i;
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
         epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
         return false;
     }
-    for (i = 0; profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
-         i++) {
-        if (name.data[i] == '.' && name.data[i + 1] == '.') {
-            epctx_fail(c->error, EPCTX_ERR_PATH,
-                       "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                       &name, profile->name);
-            return false;
-        }
+    if (profile != NULL && epctx__dots_refused(profile, name)) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                   &name, profile->name);
+        return false;
     }
     if (epctx__is_separator(name.data[name.size - 1])) {
         epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
@@ -15335,11 +15402,11 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
         return use->status;
     }
     if (changes != NULL) {
-        changes->items = (const epctx_change *)c.items;
-        changes->count = c.item_count;
+        changes->items = (const epctx_change *)c.items.items;
+        changes->count = c.items.count;
         changes->done = c.done;
-        changes->files = (epctx_output_file *)c.files;
-        changes->file_count = c.file_count;
+        changes->files = (epctx_output_file *)c.files.items;
+        changes->file_count = c.files.count;
     }
     return EPCTX_OK;
 }
@@ -15375,8 +15442,8 @@ static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epct
         job->group = (uint32_t)c->group_count++;
         c->groups[job->group].profile = job->profile;
         c->groups[job->group].payload = EPCTX_MAP_NONE;
-        if (epctx_map_put(groups, key, job->group) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
+        if (!epctx__convert_put(c, groups, key, job->group)) {
+            return false;
         }
     }
     c->groups[job->group].carriers[job->node.embed_mode] += job->carrier;
@@ -15512,7 +15579,7 @@ static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
     epctx__ep_nodes *group = &c->groups[job->group];
-    job->file = epctx__convert_map(c, folder, job->node.ep_cache_context);
+    job->file = epctx__model_map(c->model, folder, job->node.ep_cache_context, c->error);
     if (job->file == NULL) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
@@ -15597,6 +15664,11 @@ EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts 
 
 /* -- extract -- */
 
+static epctx__payload *epctx__payload_at(const epctx__convert *c, uint32_t at)
+{
+    return (epctx__payload *)c->payloads.items + at;
+}
+
 /* Equal contexts of one EP get one number. Only contexts of a size that occurs twice are hashed. */
 static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
                                   epctx_map *seen)
@@ -15618,7 +15690,7 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
     name.size = 3 * sizeof *key;
     /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
     for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
-        payload = (epctx__payload *)c->payloads + at;
+        payload = epctx__payload_at(c, at);
         if (memcmp(payload->bytes.data, job->node.ep_cache_context.data, payload->bytes.size) ==
             0) {
             job->payload = at;
@@ -15626,20 +15698,15 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
         }
         at = payload->next;
     }
-    if (!epctx__list_room(c->arena, &c->payloads, c->payload_count, &c->payload_room,
-                          sizeof *payload)) {
-        return epctx__convert_nomem(c);
+    job->payload = (uint32_t)c->payloads.count;
+    payload = (epctx__payload *)epctx__convert_add(c, &c->payloads, sizeof *payload);
+    if (payload == NULL) {
+        return false;
     }
-    payload = (epctx__payload *)c->payloads + c->payload_count;
     payload->bytes.data = (const uint8_t *)job->node.ep_cache_context.data;
     payload->bytes.size = job->node.ep_cache_context.size;
     payload->next = epctx_map_get(seen, name);
-    job->payload = (uint32_t)c->payload_count;
-    if (epctx_map_put(seen, name, job->payload) != EPCTX_OK) {
-        return epctx__convert_nomem(c);
-    }
-    c->payload_count++;
-    return true;
+    return epctx__convert_put(c, seen, name, job->payload);
 }
 
 static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
@@ -15665,22 +15732,20 @@ static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
 }
 
 /* "name.ext" -> "name_2.ext". */
-static bool epctx__numbered(epctx__convert *c, const char *name, uint64_t number,
+static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
                             char out[EPCTX_PATH_MAX])
 {
-    epctx_str whole = epctx_str_of(name);
-    epctx_str folder = epctx_path_folder(whole);
-    epctx_str stem = epctx__path_stem(epctx_path_file(whole));
     char digits[24];
     epctx__text text = epctx__text_of(digits, sizeof digits);
     epctx_str parts[3];
     epctx__text_char(&text, '_');
     epctx__text_number(&text, number, 10);
-    parts[0].data = name;
-    parts[0].size = folder.size + stem.size;
-    parts[1].data = digits;
-    parts[1].size = text.size;
-    parts[2] = epctx_str_of(name + parts[0].size);
+    parts[0] = name;
+    parts[0].size =
+        epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx__str((const uint8_t *)digits, text.size);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
     return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
 }
 
@@ -15688,7 +15753,7 @@ static bool epctx__numbered(epctx__convert *c, const char *name, uint64_t number
  * next number to try. */
 static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_map *taken)
 {
-    epctx__payload *payload = (epctx__payload *)c->payloads + job->payload;
+    epctx__payload *payload = epctx__payload_at(c, job->payload);
     const char *pattern = c->opts.name != NULL ? c->opts.name : job->profile->binary;
     char base[EPCTX_PATH_MAX];
     char name[EPCTX_PATH_MAX];
@@ -15707,7 +15772,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (!epctx__numbered(c, base, number++, name)) {
+        if (!epctx__numbered(c, epctx_str_of(base), number++, name)) {
             return false;
         }
     }
@@ -15715,17 +15780,18 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         epctx_map_put(taken, epctx_str_of(base), number);
     }
     kept = epctx_arena_copy(c->arena, epctx_str_of(name));
-    if (kept == NULL || epctx_map_put(taken, epctx_str_of(kept), 1) != EPCTX_OK) {
+    if (kept == NULL) {
         return epctx__convert_nomem(c);
     }
     payload->name = epctx_str_of(kept);
-    return epctx__convert_name(c, payload->name, job->profile) &&
+    return epctx__convert_put(c, taken, payload->name, 1) &&
+           epctx__convert_name(c, payload->name, job->profile) &&
            epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
 }
 
 static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
 {
-    const epctx__payload *payload = (const epctx__payload *)c->payloads + job->payload;
+    const epctx__payload *payload = epctx__payload_at(c, job->payload);
     return epctx__convert_str(c, job->view, "ep_cache_context", payload->name) &&
            epctx__convert_int(c, job->view, "embed_mode", 0) &&
            epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, job->node.name, payload->name,
@@ -15741,7 +15807,7 @@ static bool epctx__extract_bare(epctx__convert *c, epctx__job *job)
         return true;
     }
     job->bare = false;
-    name = ((const epctx__payload *)c->payloads + at)->name;
+    name = epctx__payload_at(c, at)->name;
     return epctx__convert_int(c, job->view, "main_context", 1) &&
            epctx__convert_str(c, job->view, "ep_cache_context", name) &&
            epctx__convert_int(c, job->view, "embed_mode", 0) &&
@@ -15767,12 +15833,10 @@ static bool epctx__extract_plan(epctx__convert *c, epctx_map *taken)
         *size = node->ep_cache_context.size;
         key = epctx__str((const uint8_t *)size, sizeof *size);
         count = epctx_map_get(&sizes, key);
-        if (node->embed_mode == 1 &&
-            epctx_map_put(&sizes, key, count == EPCTX_MAP_NONE ? 1 : 2) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
-        }
-        if (node->embed_mode == 0 && epctx_map_put(taken, node->ep_cache_context, 1) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
+        if (node->embed_mode == 1
+                ? !epctx__convert_put(c, &sizes, key, count == EPCTX_MAP_NONE ? 1 : 2)
+                : !epctx__convert_put(c, taken, node->ep_cache_context, 1)) {
+            return false;
         }
     }
     for (i = 0; i < c->job_count; i++) {
@@ -15810,10 +15874,10 @@ static bool epctx__extract_step(epctx__convert *c)
     }
     for (i = 0; i < c->job_count; i++) {
         epctx__job *job = &c->jobs[i];
-        bool named = job->payload != EPCTX_MAP_NONE &&
-                     ((const epctx__payload *)c->payloads + job->payload)->name.size > 0;
         if (job->payload != EPCTX_MAP_NONE &&
-            ((!named && !epctx__extract_name(c, job, &taken)) || !epctx__extract_store(c, job))) {
+            ((epctx__payload_at(c, job->payload)->name.size == 0 &&
+              !epctx__extract_name(c, job, &taken)) ||
+             !epctx__extract_store(c, job))) {
             return false;
         }
     }
@@ -15938,12 +16002,8 @@ static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view
                                epctx_tensor *out, const char **why)
 {
     epctx_tensor_view t = epctx_tensor_of(view);
-    epctx__loader loader;
+    epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
-    memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = c->error;
     if (!epctx__load_tensor(&loader, view, out)) {
         return false;
     }
@@ -16040,10 +16100,10 @@ static bool epctx__external_part(epctx__convert *c, const uint8_t *data, size_t 
     if (size == 0) {
         return true;
     }
-    if (!epctx__list_room(c->arena, &c->parts, c->part_count, &c->part_room, sizeof *part)) {
-        return epctx__convert_nomem(c);
+    part = (epctx_span *)epctx__convert_add(c, &c->parts, sizeof *part);
+    if (part == NULL) {
+        return false;
     }
-    part = (epctx_span *)c->parts + c->part_count++;
     part->data = data;
     part->size = size;
     c->data_size += size;
@@ -16147,16 +16207,16 @@ static bool epctx__external_step(epctx__convert *c)
         !epctx__every_graph(c, epctx__external_sparse)) {
         return false;
     }
-    if (c->name_used && c->part_count > 0) {
+    if (c->name_used && c->parts.count > 0) {
         epctx_fail(c->error, EPCTX_ERR_PATH,
                    "'%s' has weights of this model already: bring them in first, or choose another "
                    "name",
                    c->opts.name);
         return false;
     }
-    return c->part_count == 0 ||
-           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
-                               c->part_count, c->data_size);
+    return c->parts.count == 0 ||
+           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
+                               c->parts.count, c->data_size);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -16166,39 +16226,6 @@ EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_conve
 }
 
 /* -- prune -- */
-
-static bool epctx__prune_use(epctx__convert *c, epctx_map *used, epctx_str name)
-{
-    return epctx_map_put(used, name, 1) == EPCTX_OK || epctx__convert_nomem(c);
-}
-
-static bool epctx__prune_captures(epctx__convert *c, epctx_map *used, epctx_view node)
-{
-    epctx__loader loader;
-    epctx__captures captures = {NULL, 0};
-    size_t i;
-    memset(&loader, 0, sizeof loader);
-    loader.model = c->model;
-    loader.arena = c->arena;
-    loader.error = c->error;
-    if (!epctx__capture_node(&loader, node, NULL, &captures)) {
-        return false;
-    }
-    if (captures.count == 0) {
-        return true;
-    }
-    captures.out = (epctx_str *)epctx__convert_array(c, captures.count, sizeof *captures.out);
-    captures.count = 0;
-    if (captures.out == NULL || !epctx__capture_node(&loader, node, NULL, &captures)) {
-        return false;
-    }
-    for (i = 0; i < captures.count; i++) {
-        if (!epctx__prune_use(c, used, captures.out[i])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* What a graph reads, its bodies included, and what its interface and annotations name. */
 static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_view graph)
@@ -16210,36 +16237,32 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     epctx_annotation_view annotation;
     epctx_value_view value;
     epctx_view node;
-    while (epctx__next_body(&nodes, &node)) {
+    bool ok = true;
+    while (ok && epctx__next_body(&nodes, &node)) {
         epctx_cursor names = epctx_fields(node, 1);
+        epctx__captures captures;
         epctx_str name;
-        while (epctx_next_str(&names, &name)) {
-            if (!epctx__prune_use(c, used, name)) {
-                return false;
-            }
+        size_t i;
+        while (ok && epctx_next_str(&names, &name)) {
+            ok = epctx__convert_put(c, used, name, 1);
         }
-        if (!epctx__prune_captures(c, used, node)) {
-            return false;
-        }
-    }
-    while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value)) {
-        if (!epctx__prune_use(c, used, value.name)) {
-            return false;
+        ok = ok && epctx__convert_captures(c, node, &captures);
+        for (i = 0; ok && i < captures.count; i++) {
+            ok = epctx__convert_put(c, used, captures.out[i], 1);
         }
     }
-    while (epctx_next_annotation(&annotations, &annotation)) {
+    while (ok && (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value))) {
+        ok = epctx__convert_put(c, used, value.name, 1);
+    }
+    while (ok && epctx_next_annotation(&annotations, &annotation)) {
         epctx_cursor pairs = epctx_annotation_pairs(&annotation);
         epctx_pair pair;
-        if (!epctx__prune_use(c, used, annotation.tensor_name)) {
-            return false;
-        }
-        while (epctx_next_pair(&pairs, &pair)) {
-            if (!epctx__prune_use(c, used, pair.value)) {
-                return false;
-            }
+        ok = epctx__convert_put(c, used, annotation.tensor_name, 1);
+        while (ok && epctx_next_pair(&pairs, &pair)) {
+            ok = epctx__convert_put(c, used, pair.value, 1);
         }
     }
-    return true;
+    return ok;
 }
 
 /* Training graphs read and replace initializers of the main graph. */
@@ -16247,30 +16270,27 @@ static bool epctx__prune_training(epctx__convert *c, epctx_map *used)
 {
     epctx_cursor it = epctx_model_trainings(c->model);
     epctx_training_view training;
+    bool ok = true;
     int updates;
-    while (epctx_next_training(&it, &training)) {
-        if (!epctx__prune_used(c, used, training.initialization) ||
-            !epctx__prune_used(c, used, training.algorithm)) {
-            return false;
-        }
+    while (ok && epctx_next_training(&it, &training)) {
+        ok = epctx__prune_used(c, used, training.initialization) &&
+             epctx__prune_used(c, used, training.algorithm);
         for (updates = 0; updates < 2; updates++) {
             epctx_cursor pairs = epctx_training_bindings(&training, updates == 1);
             epctx_pair pair;
-            while (epctx_next_pair(&pairs, &pair)) {
-                if (!epctx__prune_use(c, used, pair.key) ||
-                    !epctx__prune_use(c, used, pair.value)) {
-                    return false;
-                }
+            while (ok && epctx_next_pair(&pairs, &pair)) {
+                ok = epctx__convert_put(c, used, pair.key, 1) &&
+                     epctx__convert_put(c, used, pair.value, 1);
             }
         }
     }
-    return true;
+    return ok;
 }
 
 static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
                              epctx_str name)
 {
-    return epctx_map_get(used, name) != EPCTX_MAP_NONE ||
+    return epctx__has(used, name) ||
            (epctx_remove(c->model, view, c->error) == EPCTX_OK &&
             epctx__convert_note(c, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size,
                                 NULL));
@@ -16284,22 +16304,17 @@ static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     epctx_map used;
+    bool ok;
     epctx_map_init(&used, c->arena);
-    if (!epctx__prune_used(c, &used, view) || (!c->inner && !epctx__prune_training(c, &used))) {
-        return false;
-    }
+    ok = epctx__prune_used(c, &used, view) && (c->inner || epctx__prune_training(c, &used));
     c->inner = true;
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__prune_one(c, &used, tensor.view, tensor.name)) {
-            return false;
-        }
+    while (ok && epctx_next_tensor(&tensors, &tensor)) {
+        ok = epctx__prune_one(c, &used, tensor.view, tensor.name);
     }
-    while (epctx_next_sparse(&sparses, &sparse)) {
-        if (!epctx__prune_one(c, &used, sparse.view, sparse.values.name)) {
-            return false;
-        }
+    while (ok && epctx_next_sparse(&sparses, &sparse)) {
+        ok = epctx__prune_one(c, &used, sparse.view, sparse.values.name);
     }
-    return true;
+    return ok;
 }
 
 static bool epctx__prune_step(epctx__convert *c)
@@ -16321,27 +16336,23 @@ static bool epctx__weight_names(epctx__convert *c, epctx_map *weights)
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(c->model));
     epctx_tensor_view tensor;
     epctx_map initializers;
+    bool ok = true;
     size_t i;
     epctx_map_init(&initializers, c->arena);
-    while (epctx_next_tensor(&it, &tensor)) {
-        if (epctx_map_put(&initializers, tensor.name, 1) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
-        }
+    while (ok && epctx_next_tensor(&it, &tensor)) {
+        ok = epctx__convert_put(c, &initializers, tensor.name, 1);
     }
     for (i = 0; i < c->job_count; i++) {
         epctx_cursor names = epctx_fields(c->jobs[i].view, 1);
         epctx_str name;
-        while (c->jobs[i].chosen && epctx_next_str(&names, &name)) {
-            if (epctx_map_get(&initializers, name) == EPCTX_MAP_NONE) {
-                continue;
-            }
-            c->jobs[i].payload = 0;
-            if (epctx_map_put(weights, name, 1) != EPCTX_OK) {
-                return epctx__convert_nomem(c);
+        while (ok && c->jobs[i].chosen && epctx_next_str(&names, &name)) {
+            if (epctx__has(&initializers, name)) {
+                c->jobs[i].payload = 0;
+                ok = epctx__convert_put(c, weights, name, 1);
             }
         }
     }
-    return true;
+    return ok;
 }
 
 /* The source model's name: given, or what the first node that takes weights stores. */
@@ -16440,28 +16451,24 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
     epctx_view *views;
     epctx_map theirs;
     uint32_t count = 0;
+    bool ok;
     views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
     epctx_map_init(&theirs, c->arena);
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    ok = views != NULL;
+    while (ok && epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
-        if (epctx_map_put(&theirs, tensor.name, count++) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
-        }
+        ok = epctx__convert_put(c, &theirs, tensor.name, count++);
     }
     it = epctx_graph_initializers(epctx_model_graph(c->model));
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    while (ok && epctx_next_tensor(&it, &tensor)) {
         uint32_t at = epctx_map_get(&theirs, tensor.name);
-        if (epctx_map_get(weights, tensor.name) == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            return epctx__weight_wrong(c, source_name, tensor.name, "none");
-        }
-        if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
-            return false;
+        if (epctx__has(weights, tensor.name)) {
+            ok = at == EPCTX_MAP_NONE
+                     ? epctx__weight_wrong(c, source_name, tensor.name, "none")
+                     : epctx__weight_refer(c, source, source_name, &tensor, views[at]);
         }
     }
-    return views != NULL;
+    return ok;
 }
 
 static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *source)
@@ -16542,7 +16549,7 @@ static bool epctx__self_step(epctx__convert *c)
     }
     it = epctx_graph_initializers(epctx_model_graph(c->model));
     while (epctx_next_tensor(&it, &tensor)) {
-        if (tensor.external && epctx_map_get(&weights, tensor.name) != EPCTX_MAP_NONE &&
+        if (tensor.external && epctx__has(&weights, tensor.name) &&
             !epctx__inline_tensor(c, &tensor)) {
             return false;
         }
@@ -16574,6 +16581,7 @@ EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_conv
 typedef struct epctx__member {
     epctx_io_file out;
     epctx_mapping old; /* what stands there, for the way back */
+    const char *backup; /* of it, NULL when there is none */
     bool exists;
     bool open; /* complete under its temporary name */
     bool done; /* visible */
@@ -16767,6 +16775,9 @@ static epctx_status epctx__group_backups(epctx__group_write *g)
     for (i = 0; i < g->count && status == EPCTX_OK; i++) {
         if (g->members[i].exists && !g->files[i].kept && g->overwrite == EPCTX_OVERWRITE_BACKUP) {
             status = epctx_output_backup(g->io, g->files[i].path, backup, sizeof backup, g->error);
+            if (status == EPCTX_OK) { /* without memory it just stays after a failure */
+                g->members[i].backup = epctx_arena_copy(&g->model->arena, epctx_str_of(backup));
+            }
         }
     }
     if (status == EPCTX_OK && g->real[0] != '\0' && g->opts.overwrite == EPCTX_OVERWRITE_BACKUP) {
@@ -16832,27 +16843,27 @@ static epctx_status epctx__write_commit(epctx__group_write *g)
     return status;
 }
 
-/* Puts bytes back under a name, as well as it goes. */
-static void epctx__group_restore(const epctx_io *io, epctx_io_file *out, const char *path,
-                                 const epctx_mapping *bytes)
+/* Puts bytes under a name; `out` is room to work in. */
+static epctx_status epctx__bytes_write(const epctx_io *io, epctx_io_file *out, const char *path,
+                                       const epctx_mapping *bytes, epctx_error *error)
 {
-    epctx_error ignored;
     epctx_output_file file;
     epctx_span part;
-    epctx_error_clear(&ignored);
+    epctx_status status = io->create_fn(io->user, path, out, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
     part.data = bytes->data;
     part.size = bytes->size;
     memset(&file, 0, sizeof file);
     file.parts = &part;
     file.part_count = 1;
-    if (io->create_fn(io->user, path, out, &ignored) != EPCTX_OK) {
-        return;
+    status = epctx__parts_write(io, out, &file, error);
+    if (status == EPCTX_OK) {
+        return io->commit_fn(io->user, out, error);
     }
-    if (epctx__parts_write(io, out, &file, &ignored) == EPCTX_OK) {
-        io->commit_fn(io->user, out, &ignored);
-    } else {
-        io->abort_fn(io->user, out);
-    }
+    io->abort_fn(io->user, out);
+    return status;
 }
 
 /* After a failure: temporary files go, and what was replaced comes back, the model last. */
@@ -16867,16 +16878,18 @@ static void epctx__group_rollback(epctx__group_write *g)
         if (member->open) {
             g->io->abort_fn(g->io->user, &member->out);
         } else if (member->done && member->exists) {
-            epctx__group_restore(g->io, &member->out, g->files[i].path, &member->old);
+            epctx__bytes_write(g->io, &member->out, g->files[i].path, &member->old, &ignored);
         } else if (member->done) {
             g->io->remove_fn(g->io->user, g->files[i].path, &ignored);
         }
+        if (member->backup != NULL) {
+            g->io->remove_fn(g->io->user, member->backup, &ignored);
+        }
     }
     if (g->removed) {
-        epctx__group_restore(g->io, &g->out->file, g->real, &g->old);
+        epctx__bytes_write(g->io, &g->out->file, g->real, &g->old, &ignored);
     }
     if (g->backup[0] != '\0') {
-        epctx_error_clear(&ignored);
         g->io->remove_fn(g->io->user, g->backup, &ignored);
     }
 }
@@ -16992,9 +17005,10 @@ typedef struct epctx__move {
     const epctx_io *io;
     const epctx_move_opts *opts;
     epctx_arena arena;
-    char from[EPCTX_PATH_MAX]; /* without links */
-    char to[EPCTX_PATH_MAX];
-    bool made;                 /* the new name, by us */
+    char *from; /* without links; each path has EPCTX_PATH_MAX bytes in the arena */
+    char *to;
+    char *folder, *root, *path; /* of what is looked at just now */
+    bool made;                  /* the new name, by us */
     epctx__moved *models;
     size_t count;
     epctx_move_report report;
@@ -17004,7 +17018,7 @@ typedef struct epctx__move {
 /* `to` without links: its folder's, and its own name. */
 static epctx_status epctx__move_target(epctx__move *m, const char *to)
 {
-    char folder[EPCTX_PATH_MAX];
+    char *folder = m->folder;
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
     epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
@@ -17014,10 +17028,10 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_path_folder(whole);
     parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(m->to, sizeof m->to, parts, 1, m->error);
+        status = epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, m->to, folder, sizeof folder, m->error);
+        status = m->io->canonical_fn(m->io->user, m->to, folder, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -17025,12 +17039,7 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_str_of(folder);
     parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
     parts[2] = epctx_path_file(whole);
-    return epctx__path_join(m->to, sizeof m->to, parts, 3, m->error);
-}
-
-static bool epctx__same_suffix(const char *suffix, epctx_str a, epctx_str b)
-{
-    return epctx__ends_with(a, suffix) == epctx__ends_with(b, suffix);
+    return epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 3, m->error);
 }
 
 /* Whether the EP of a node would take the new name. */
@@ -17039,28 +17048,28 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
     const epctx_profile *profile =
         m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
     epctx_status status = epctx_path_check(name, m->error);
-    size_t i;
-    for (i = 0; status == EPCTX_OK && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
-         i++) {
-        if (name.data[i] == '.' && name.data[i + 1] == '.') {
-            status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                                "the EP %s refuses '..' anywhere in a name: choose another",
-                                profile->name);
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    if (status == EPCTX_OK && strcmp(profile->name, "openvino") == 0 &&
+    if (epctx__dots_refused(profile, name)) {
+        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s refuses '..' anywhere in a name: choose another",
+                          profile->name);
+    }
+    if (strcmp(profile->name, "openvino") == 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
-        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                            "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
-                            "rename the two by hand and set ep_cache_context");
+        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                          "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
+                          "rename the two by hand and set ep_cache_context");
     }
-    if (status == EPCTX_OK && strcmp(profile->name, "tensorrt") == 0 &&
-        !epctx__same_suffix(".stripped.engine", node->ep_cache_context, name)) {
-        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                            "TensorRT knows engines without weights by the end .stripped.engine: "
-                            "keep it, or do not add it");
+    if (strcmp(profile->name, "tensorrt") == 0 &&
+        epctx__ends_with(node->ep_cache_context, ".stripped.engine") !=
+            epctx__ends_with(name, ".stripped.engine")) {
+        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                          "TensorRT knows engines without weights by the end .stripped.engine: "
+                          "keep it, or do not add it");
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
@@ -17093,9 +17102,8 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
 
 /* Renames in one node, when it names the binary. */
 static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
-                                     const char *root, const epctx_node_view *view)
+                                     const epctx_node_view *view)
 {
-    char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_error ignored;
     epctx_attr attr;
@@ -17104,21 +17112,21 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
         node.embed_mode != 0) {
         return EPCTX_OK;
     }
-    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
-                             sizeof path, &ignored);
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags,
+                             m->path, EPCTX_PATH_MAX, &ignored);
     if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
         /* It may be the binary, and a model left out would lose it. */
         epctx_fail(m->error, status, "%s", ignored.message);
         epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
         return status;
     }
-    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
+    if (status != EPCTX_OK || strcmp(m->path, m->from) != 0) {
         return EPCTX_OK;
     }
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("ep_cache_context");
     attr.type = EPCTX_ATTR_STRING;
-    status = epctx__move_name(m, root, &attr.s);
+    status = epctx__move_name(m, m->root, &attr.s);
     if (status == EPCTX_OK) {
         status = epctx__move_allowed(m, &node, attr.s);
     }
@@ -17135,7 +17143,6 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
 /* Opens a model and renames in it; nothing is written yet. */
 static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
 {
-    char root[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     epctx_walk walk;
     epctx_node_view view;
@@ -17147,19 +17154,17 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
     opts.allocator = m->opts->allocator;
     status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
     if (status == EPCTX_OK) {
-        status = epctx__path_join(root, sizeof root, &base, 1, m->error);
+        status = epctx__path_join(m->folder, EPCTX_PATH_MAX, &base, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        char place[EPCTX_PATH_MAX];
-        memcpy(place, root, strlen(root) + 1);
-        status = m->io->canonical_fn(m->io->user, place, root, sizeof root, m->error);
+        status = m->io->canonical_fn(m->io->user, m->folder, m->root, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
     epctx_walk_begin(&walk, &moved->model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
-        status = epctx__move_node(m, moved, folder, root, &view);
+        status = epctx__move_node(m, moved, folder, &view);
     }
     m->report.model_count += moved->nodes > 0;
     m->report.node_count += moved->nodes;
@@ -17206,32 +17211,6 @@ static epctx_status epctx__move_prepare(epctx__move *m)
     return status;
 }
 
-static epctx_status epctx__move_copy(epctx__move *m, const epctx_mapping *from)
-{
-    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
-    epctx_output_file file;
-    epctx_span part;
-    epctx_status status;
-    if (out == NULL) {
-        return epctx__nomem(m->error, m->arena.missing);
-    }
-    part.data = from->data;
-    part.size = from->size;
-    memset(&file, 0, sizeof file);
-    file.parts = &part;
-    file.part_count = 1;
-    status = m->io->create_fn(m->io->user, m->to, out, m->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__parts_write(m->io, out, &file, m->error);
-    if (status == EPCTX_OK) {
-        return m->io->commit_fn(m->io->user, out, m->error);
-    }
-    m->io->abort_fn(m->io->user, out);
-    return status;
-}
-
 /* What stands at the new name: nothing, or the same bytes from an attempt that was interrupted. */
 static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, bool *there)
 {
@@ -17261,7 +17240,11 @@ static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, 
 static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
 {
     epctx_error refused;
+    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
     epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    if (out == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
     epctx_error_clear(&refused);
     if (m->io->link_fn != NULL) {
         status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
@@ -17271,7 +17254,7 @@ static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
         return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
     }
     if (status != EPCTX_OK) { /* not every file system has links */
-        status = epctx__move_copy(m, from);
+        status = epctx__bytes_write(m->io, out, m->to, from, m->error);
     }
     m->made = status == EPCTX_OK;
     return status == EPCTX_OK ? m->io->sync_folder_fn(m->io->user, m->to, m->error) : status;
@@ -17366,7 +17349,7 @@ static epctx_status epctx__move_begin(epctx__move *m, const char *from, const ch
 {
     epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, from, m->from, sizeof m->from, m->error);
+        status = m->io->canonical_fn(m->io->user, from, m->from, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(m->error, from, NULL, NULL);
@@ -17408,9 +17391,16 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     }
     epctx_arena_init(&m.arena, m.opts->allocator);
     m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
-    if (m.models == NULL) {
-        return epctx__nomem(m.error, m.arena.missing);
+    m.from = (char *)epctx_arena_array(&m.arena, 5, EPCTX_PATH_MAX);
+    if (m.models == NULL || m.from == NULL) {
+        status = epctx__nomem(m.error, m.arena.missing);
+        epctx_arena_free(&m.arena);
+        return status;
     }
+    m.to = m.from + EPCTX_PATH_MAX;
+    m.folder = m.to + EPCTX_PATH_MAX;
+    m.root = m.folder + EPCTX_PATH_MAX;
+    m.path = m.root + EPCTX_PATH_MAX;
     for (m.count = 0; m.count < count; m.count++) {
         m.models[m.count].path = models[m.count];
     }
@@ -17435,13 +17425,13 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* -- what the operations share: steps, lists of names, files that go along -- */
 
@@ -17449,18 +17439,16 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 typedef struct epctx__carried {
     epctx_str name;   /* in the result */
     const char *path; /* where it is now, canonical */
-    const uint8_t *data;
-    size_t size;
+    epctx_span bytes;
+    bool hashed;
     uint64_t hash;
 } epctx__carried;
 
 /* `c` comes first: steps of conversions are used with it. */
 typedef struct epctx__combine {
     epctx__convert c;
-    void *steps;
-    size_t step_count, step_room;
-    void *carried;
-    size_t carried_count, carried_room;
+    epctx__list steps;
+    epctx__list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
 } epctx__combine;
@@ -17480,69 +17468,49 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     return true;
 }
 
-/* The whole sentence, however many names are in it; NULL without memory. */
-static epctx_str epctx__combine_text(epctx__combine *m, const char *format, va_list args)
+/* A sentence; a name in it is cut (epctx__text_str), so that it fits. NULL without memory. */
+static const char *epctx__combine_text(epctx__combine *m, const char *format, va_list args)
 {
-    size_t capacity = 256;
-    epctx__text text;
-    epctx_str none = {NULL, 0};
-    do {
-        va_list again;
-        capacity *= 2;
-        text = epctx__text_of((char *)epctx_arena_alloc(m->c.arena, capacity), capacity);
-        if (text.data == NULL) {
-            epctx__convert_nomem(&m->c);
-            return none;
-        }
-        va_copy(again, args);
-        epctx__text_format(&text, format, again);
-        va_end(again);
-    } while (text.size + 1 >= capacity);
-    text.data[text.size] = '\0';
-    return epctx__str((const uint8_t *)text.data, text.size);
+    char line[1024];
+    epctx__text text = epctx__text_of(line, sizeof line);
+    const char *copy;
+    epctx__text_format(&text, format, args);
+    copy = epctx_arena_copy(m->c.arena, epctx__str((const uint8_t *)line, text.size));
+    if (copy == NULL) {
+        epctx__convert_nomem(&m->c);
+    }
+    return copy;
 }
 
 static bool epctx__combine_say(epctx__combine *m, size_t part, epctx_str name, const char *format,
                                ...)
 {
-    epctx_step *step;
-    epctx_str text;
+    epctx_step *step = (epctx_step *)epctx__convert_add(&m->c, &m->steps, sizeof *step);
     va_list args;
-    va_start(args, format);
-    text = epctx__combine_text(m, format, args);
-    va_end(args);
-    if (text.data == NULL) {
+    if (step == NULL) {
         return false;
     }
-    if (!epctx__list_room(m->c.arena, &m->steps, m->step_count, &m->step_room, sizeof *step)) {
-        return epctx__convert_nomem(&m->c);
-    }
-    step = (epctx_step *)m->steps + m->step_count++;
     step->part = part;
     step->name = name;
-    step->text = text.data;
-    return true;
+    va_start(args, format);
+    step->text = epctx__combine_text(m, format, args);
+    va_end(args);
+    return step->text != NULL;
 }
 
 static void epctx__combine_end(const epctx__combine *m, epctx_combined *out)
 {
     if (out != NULL) {
-        out->steps = (const epctx_step *)m->steps;
-        out->step_count = m->step_count;
-        out->files = (epctx_output_file *)m->c.files;
-        out->file_count = m->c.file_count;
+        out->steps = (const epctx_step *)m->steps.items;
+        out->step_count = m->steps.count;
+        out->files = (epctx_output_file *)m->c.files.items;
+        out->file_count = m->c.files.count;
     }
 }
 
 static bool epctx__combine_put(epctx__combine *m, epctx_map *map, epctx_str key, uint32_t value)
 {
-    return key.size == 0 || epctx_map_put(map, key, value) == EPCTX_OK ||
-           epctx__convert_nomem(&m->c);
-}
-
-static bool epctx__has(const epctx_map *map, epctx_str key)
-{
-    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+    return epctx__convert_put(&m->c, map, key, value);
 }
 
 /* "<a><b>" in the arena of the result. */
@@ -17582,6 +17550,15 @@ static epctx__definitions epctx__definitions_of(epctx_view graph)
     return d;
 }
 
+/* Only those of initializers. */
+static epctx__definitions epctx__initializers_of(epctx_view graph)
+{
+    epctx__definitions d = epctx__definitions_of(graph);
+    d.inputs = d.outputs;
+    d.nodes = d.outputs;
+    return d;
+}
+
 static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
 {
     epctx_value_view value;
@@ -17606,6 +17583,16 @@ static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
             return true;
         }
     }
+}
+
+static bool epctx__put_definitions(epctx__convert *c, epctx_map *map, epctx__definitions d)
+{
+    epctx_str name;
+    bool ok = true;
+    while (ok && epctx__next_definition(&d, &name)) {
+        ok = epctx__convert_put(c, map, name, 1);
+    }
+    return ok;
 }
 
 /* The tensors of a node's attributes that may have their data in a file. */
@@ -17700,30 +17687,45 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
     return true;
 }
 
-/* Views that are collected before the model is edited. */
-typedef struct epctx__views {
-    void *list;
-    size_t count, room;
-} epctx__views;
-
-static bool epctx__views_add(epctx__convert *c, epctx__views *views, epctx_view view)
+/* Views are collected before the model is edited. */
+static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view view)
 {
-    if (!epctx__list_room(c->arena, &views->list, views->count, &views->room, sizeof view)) {
-        return epctx__convert_nomem(c);
+    epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
+    if (place != NULL) {
+        *place = view;
     }
-    ((epctx_view *)views->list)[views->count++] = view;
-    return true;
+    return place != NULL;
 }
 
-static bool epctx__views_remove(epctx__convert *c, const epctx__views *views)
+static epctx_view epctx__view_at(const epctx__list *views, size_t i)
+{
+    return ((const epctx_view *)views->items)[i];
+}
+
+static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
 {
     size_t i;
     for (i = 0; i < views->count; i++) {
-        if (epctx_remove(c->model, ((const epctx_view *)views->list)[i], c->error) != EPCTX_OK) {
+        if (epctx_remove(c->model, epctx__view_at(views, i), c->error) != EPCTX_OK) {
             return false;
         }
     }
     return true;
+}
+
+/* Names that are collected. */
+static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str name)
+{
+    epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
+    if (place != NULL) {
+        *place = name;
+    }
+    return place != NULL;
+}
+
+static epctx_str epctx__name_at(const epctx__list *names, size_t i)
+{
+    return ((const epctx_str *)names->items)[i];
 }
 
 /* -- rules that the result breaks and its parts do not -- */
@@ -17776,62 +17778,71 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
 
 /* -- files that go along with a model -- */
 
+/* Files that get another name. */
 typedef struct epctx__relocation {
-    epctx_str from, to;
-    void *views; /* of the tensors */
-    size_t count, room;
+    epctx_map contexts, tensors; /* old name -> number in `names` */
+    epctx__list names;
+    epctx__list views; /* of tensors or nodes that name one */
 } epctx__relocation;
+
+static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
+{
+    memset(r, 0, sizeof *r);
+    epctx_map_init(&r->contexts, c->arena);
+    epctx_map_init(&r->tensors, c->arena);
+}
+
+static bool epctx__relocate(epctx__convert *c, epctx__relocation *r, const epctx_dependency *file,
+                            epctx_str to)
+{
+    epctx_map *names = file->use == EPCTX_USE_INITIALIZERS ? &r->tensors : &r->contexts;
+    return epctx__convert_put(c, names, file->name, (uint32_t)r->names.count) &&
+           epctx__names_add(c, &r->names, to);
+}
 
 static bool epctx__relocate_tensor(epctx__convert *c, epctx_view view, void *user)
 {
     epctx__relocation *r = (epctx__relocation *)user;
     epctx_tensor_view tensor = epctx_tensor_of(view);
-    if (!tensor.external || !epctx_str_eq(tensor.location, r->from)) {
-        return true;
-    }
-    if (!epctx__list_room(c->arena, &r->views, r->count, &r->room, sizeof view)) {
-        return epctx__convert_nomem(c);
-    }
-    ((epctx_view *)r->views)[r->count++] = view;
-    return true;
+    return !tensor.external || !epctx__has(&r->tensors, tensor.location) ||
+           epctx__views_add(c, &r->views, view);
 }
 
-/* Names a file anew wherever the model names it in that use. */
-static bool epctx__relocate(epctx__convert *c, const epctx_dependency *file, epctx_str to)
+static bool epctx__relocate_node(epctx__convert *c, const epctx__relocation *r, epctx_view view,
+                                 const char *attribute)
 {
-    epctx__relocation r;
+    epctx_node_view node = epctx_node_of(view);
+    epctx_str name = epctx__attr_str(&node, attribute);
+    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(&r->contexts, name) : EPCTX_MAP_NONE;
+    return at == EPCTX_MAP_NONE ||
+           epctx__convert_str(c, view, attribute, epctx__name_at(&r->names, at));
+}
+
+/* Writes the new names wherever the model has the old ones. */
+static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
+{
+    epctx_walk walk;
+    epctx_node_view node;
     size_t i;
-    memset(&r, 0, sizeof r);
-    r.from = file->name;
-    r.to = to;
-    if (file->use == EPCTX_USE_INITIALIZERS) {
-        if (!epctx__model_tensors(c, epctx__relocate_tensor, &r)) {
-            return false;
-        }
-    } else {
-        epctx_walk walk;
-        epctx_node_view node;
-        epctx_walk_begin(&walk, c->model);
-        while (epctx_walk_epnode(&walk, &node)) {
-            if (epctx_str_eq(epctx__attr_str(&node, file->attribute), file->name)) {
-                if (!epctx__list_room(c->arena, &r.views, r.count, &r.room, sizeof node.view)) {
-                    return epctx__convert_nomem(c);
-                }
-                ((epctx_view *)r.views)[r.count++] = node.view;
-            }
-        }
+    bool ok =
+        r->tensors.count == 0 || epctx__model_tensors(c, epctx__relocate_tensor, r);
+    for (i = 0; ok && i < r->views.count; i++) {
+        epctx_view view = epctx__view_at(&r->views, i);
+        uint32_t at = epctx_map_get(&r->tensors, epctx_tensor_of(view).location);
+        ok = epctx_set_pair(c->model, view, 13, epctx_str_of("location"),
+                            epctx__name_at(&r->names, at), c->error) == EPCTX_OK;
     }
-    for (i = 0; i < r.count; i++) {
-        epctx_view view = ((const epctx_view *)r.views)[i];
-        bool ok = file->use == EPCTX_USE_INITIALIZERS
-                      ? epctx_set_pair(c->model, view, 13, epctx_str_of("location"), to,
-                                       c->error) == EPCTX_OK
-                      : epctx__convert_str(c, view, file->attribute, to);
-        if (!ok) {
-            return false;
-        }
+    r->views.count = 0;
+    epctx_walk_begin(&walk, c->model);
+    while (ok && r->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
+        ok = epctx__views_add(c, &r->views, node.view);
     }
-    return true;
+    for (i = 0; ok && i < r->views.count; i++) {
+        epctx_view view = epctx__view_at(&r->views, i);
+        ok = epctx__relocate_node(c, r, view, "ep_cache_context") &&
+             epctx__relocate_node(c, r, view, "ep_dlc_context");
+    }
+    return ok;
 }
 
 static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
@@ -17842,14 +17853,25 @@ static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
     return false;
 }
 
-/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. */
-static uint32_t epctx__carried_equal(const epctx__combine *m, const epctx__carried *file)
+static uint64_t epctx__carried_hash(epctx__carried *file)
 {
-    const epctx__carried *list = (const epctx__carried *)m->carried;
+    if (!file->hashed) {
+        file->hash = epctx_hash(file->bytes.data, file->bytes.size, 0);
+        file->hashed = true;
+    }
+    return file->hash;
+}
+
+/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. Files whose size occurs once
+ * are not read. */
+static uint32_t epctx__carried_equal(const epctx__combine *m, epctx__carried *file)
+{
+    epctx__carried *list = (epctx__carried *)m->carried.items;
     size_t i;
-    for (i = 0; i < m->carried_count; i++) {
-        if (list[i].size == file->size && list[i].hash == file->hash &&
-            memcmp(list[i].data, file->data, file->size) == 0) {
+    for (i = 0; i < m->carried.count; i++) {
+        if (list[i].bytes.size == file->bytes.size &&
+            epctx__carried_hash(&list[i]) == epctx__carried_hash(file) &&
+            memcmp(list[i].bytes.data, file->bytes.data, file->bytes.size) == 0) {
             return (uint32_t)i;
         }
     }
@@ -17862,61 +17884,52 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
 {
     char name[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    char whole[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    epctx_span *part;
+    const epctx_io *io = m->c.model->io;
+    epctx__carried *kept = (epctx__carried *)epctx__convert_add(&m->c, &m->carried, sizeof *kept);
+    uint32_t at = (uint32_t)m->carried.count - 1;
     uint64_t number = 2;
-    const char *text = epctx_arena_copy(m->c.arena, dep->name);
+    epctx_error ignored;
     epctx_str parts[2];
-    if (text == NULL) {
-        return epctx__convert_nomem(&m->c);
+    if (kept == NULL ||
+        epctx__path_join(name, sizeof name, &dep->name, 1, m->c.error) != EPCTX_OK) {
+        return false;
     }
-    file->name = epctx_str_of(text);
-    while (epctx__has(&m->files, file->name)) {
+    while (epctx__has(&m->files, epctx_str_of(name))) {
         if (!may_rename) {
             return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
                                        "another file of the result has this name, and this one "
                                        "cannot have another: rename it beforehand");
         }
-        if (!epctx__numbered(&m->c, text, number++, name)) {
+        if (!epctx__numbered(&m->c, dep->name, number++, name)) {
             return false;
         }
-        file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
     }
-    if (!epctx__list_room(m->c.arena, &m->carried, m->carried_count, &m->carried_room,
-                          sizeof *file)) {
+    file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
+    if (file->name.data == NULL) {
         return epctx__convert_nomem(&m->c);
     }
-    ((epctx__carried *)m->carried)[m->carried_count] = *file;
-    if (!epctx__combine_put(m, &m->files, file->name, (uint32_t)m->carried_count) ||
-        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), (uint32_t)m->carried_count)) {
+    *kept = *file;
+    if (!epctx__combine_put(m, &m->files, file->name, at) ||
+        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at)) {
         return false;
     }
-    m->carried_count++;
     parts[0] = m->c.folder;
     parts[1] = file->name;
     epctx_error_clear(&ignored);
-    if (epctx__path_join(whole, sizeof whole, parts, 2, m->c.error) != EPCTX_OK) {
+    if (epctx__path_join(name, sizeof name, parts, 2, m->c.error) != EPCTX_OK) {
         return false;
     }
-    if (m->c.model->io->canonical_fn(m->c.model->io->user, whole, real, sizeof real, &ignored) ==
-            EPCTX_OK &&
+    if (io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
         strcmp(real, file->path) == 0) {
         return true; /* it is where it should be */
     }
-    part = (epctx_span *)epctx__convert_array(&m->c, 1, sizeof *part);
-    if (part == NULL) {
-        return false;
-    }
-    part->data = file->data;
-    part->size = file->size;
     return epctx__convert_name(&m->c, file->name, NULL) &&
-           epctx__convert_file(&m->c, file->name, part, 1, part->size);
+           epctx__convert_whole(&m->c, file->name, file->bytes);
 }
 
 /* One file of the model that `c` edits. `alone`: it must not be shared with another model. */
 static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
-                         const epctx_dependency *dep, bool alone)
+                         const epctx_dependency *dep, bool alone, epctx__relocation *moved)
 {
     bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
     const epctx__file *mapped;
@@ -17930,23 +17943,22 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
     if (at == EPCTX_MAP_NONE) {
         memset(&file, 0, sizeof file);
-        mapped = epctx__convert_map(c, epctx_str_of(dep->folder), dep->name);
+        mapped = epctx__model_map(c->model, epctx_str_of(dep->folder), dep->name, c->error);
         if (mapped == NULL) {
             return false;
         }
         file.path = mapped->path;
-        file.data = mapped->mapping.data;
-        file.size = mapped->mapping.size;
-        file.hash = epctx_hash(file.data, file.size, 0);
+        file.bytes.data = mapped->mapping.data;
+        file.bytes.size = mapped->mapping.size;
         at = alone || !may_rename ? EPCTX_MAP_NONE : epctx__carried_equal(m, &file);
         if (at == EPCTX_MAP_NONE) {
             if (!epctx__carry_new(m, dep, &file, may_rename)) {
                 return false;
             }
-            at = (uint32_t)m->carried_count - 1;
+            at = (uint32_t)m->carried.count - 1;
         }
     }
-    file = ((const epctx__carried *)m->carried)[at];
+    file = ((const epctx__carried *)m->carried.items)[at];
     if (epctx_str_eq(file.name, dep->name)) {
         return true;
     }
@@ -17956,7 +17968,7 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     }
     return epctx__combine_say(m, number, dep->name, "file '%S' is now '%S'", &dep->name,
                               &file.name) &&
-           epctx__relocate(c, dep, file.name);
+           epctx__relocate(c, moved, dep, file.name);
 }
 
 /* A model may name files that only sessions with other options need. */
@@ -17969,20 +17981,22 @@ static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t numb
 {
     epctx_dependency *files;
     epctx_check_opts opts;
+    epctx__relocation moved;
     size_t count, i;
     memset(&opts, 0, sizeof opts);
     opts.path_flags = c->model->path_flags;
+    epctx__relocation_begin(&moved, c);
     if (epctx_model_files(c->model, &opts, c->arena, &files, &count, c->error) != EPCTX_OK) {
         return false;
     }
     for (i = 0; i < count; i++) {
         bool context = files[i].use == EPCTX_USE_CONTEXT;
         if (epctx__carry_wanted(&files[i]) &&
-            !epctx__carry(m, c, number, &files[i], alone && context)) {
+            !epctx__carry(m, c, number, &files[i], alone && context, &moved)) {
             return false;
         }
     }
-    return true;
+    return epctx__relocation_end(c, &moved);
 }
 
 /* -- merge -- */
@@ -18008,10 +18022,9 @@ typedef struct epctx__merge {
     epctx_map partitions;   /* partition names that are keys -> number of the model */
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
-    epctx_map functions;    /* domain, name, overload -> number in the result */
-    uint32_t function_count;
-    void *ends;
-    size_t end_count, end_room;
+    epctx_map functions;    /* domain, name, overload -> number in `function_views` */
+    epctx__list function_views;
+    epctx__list ends;
     epctx_map end_names;    /* name -> last end */
     epctx_map fed;          /* names (now) of outputs that feed an input */
     bool *used;             /* per connection */
@@ -18030,13 +18043,16 @@ typedef struct epctx__guest {
     epctx_map own;    /* names of the model, before and after */
     epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
     epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
-    epctx_map inits;  /* names of initializers */
-    void *pairs;      /* epctx_str before, after */
-    size_t pair_count, pair_room;
-    void *bodies;
-    size_t body_count, body_room;
+    epctx_map inits;  /* names of initializers, before */
+    epctx__list before, after; /* names of the values of the main graph */
+    epctx__list bodies;        /* graphs; the first is the main one */
     uint32_t linked;
 } epctx__guest;
+
+static const epctx__end *epctx__end_at(const epctx__merge *w, uint32_t at)
+{
+    return (const epctx__end *)w->ends.items + at;
+}
 
 static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
 {
@@ -18059,66 +18075,30 @@ static const epctx_profile *epctx__merge_profile(const epctx_node_view *node)
 static bool epctx__guest_body(epctx__convert *c, epctx_view graph)
 {
     epctx__guest *g = (epctx__guest *)(void *)c;
-    epctx__definitions d = epctx__definitions_of(graph);
-    epctx_str name;
-    while (epctx__next_definition(&d, &name)) {
-        if (!epctx__combine_put(&g->w->m, &g->own, name, 1)) {
-            return false;
-        }
-    }
-    if (!epctx__list_room(c->arena, &g->bodies, g->body_count, &g->body_room, sizeof graph)) {
-        return epctx__convert_nomem(c);
-    }
-    ((epctx_view *)g->bodies)[g->body_count++] = graph; /* the first is the main graph */
-    return true;
-}
-
-static bool epctx__guest_fixed(epctx__guest *g, const epctx_node_view *node)
-{
-    int k;
-    if ((epctx__merge_profile(node)->traits & EPCTX_IO_NAMES) == 0) {
-        return true;
-    }
-    for (k = 0; k < 2; k++) {
-        epctx_cursor names = k == 0 ? epctx_node_inputs(node) : epctx_node_outputs(node);
-        epctx_str name;
-        while (epctx_next_str(&names, &name)) {
-            if (!epctx__combine_put(&g->w->m, &g->fixed, name, 1)) {
-                return false;
-            }
-        }
-    }
-    return true;
+    return epctx__put_definitions(c, &g->own, epctx__definitions_of(graph)) &&
+           epctx__views_add(c, &g->bodies, graph);
 }
 
 static bool epctx__guest_look(epctx__guest *g)
 {
     epctx_graph_view graph = epctx_model_graph(g->c.model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_cursor sparses = epctx_graph_sparse(graph);
     epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
     epctx_node_view node;
-    if (!epctx__every_graph(&g->c, epctx__guest_body)) {
-        return false;
-    }
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__combine_put(&g->w->m, &g->inits, tensor.name, 1)) {
-            return false;
+    bool ok = epctx__every_graph(&g->c, epctx__guest_body) &&
+              epctx__put_definitions(&g->c, &g->inits, epctx__initializers_of(graph.view));
+    while (ok && epctx_next_node(&nodes, &node)) {
+        epctx_cursor inputs = epctx_node_inputs(&node);
+        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_str name;
+        if (!epctx_is_epnode(&node) ||
+            (epctx__merge_profile(&node)->traits & EPCTX_IO_NAMES) == 0) {
+            continue;
+        }
+        while (ok && (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
+            ok = epctx__convert_put(&g->c, &g->fixed, name, 1);
         }
     }
-    while (epctx_next_sparse(&sparses, &sparse)) {
-        if (!epctx__combine_put(&g->w->m, &g->inits, sparse.values.name, 1)) {
-            return false;
-        }
-    }
-    while (epctx_next_node(&nodes, &node)) {
-        if (epctx_is_epnode(&node) && !epctx__guest_fixed(g, &node)) {
-            return false;
-        }
-    }
-    return true;
+    return ok;
 }
 
 static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
@@ -18210,14 +18190,9 @@ static bool epctx__guest_name(epctx__guest *g, epctx_str name, epctx_str *out)
 
 static bool epctx__guest_pair(epctx__guest *g, epctx_str before, epctx_str after)
 {
-    epctx_str *pair;
-    if (!epctx__list_room(g->c.arena, &g->pairs, g->pair_count, &g->pair_room, 2 * sizeof *pair)) {
-        return epctx__convert_nomem(&g->c);
-    }
-    pair = (epctx_str *)g->pairs + 2 * g->pair_count++;
-    pair[0] = before;
-    pair[1] = after;
-    return epctx__combine_put(&g->w->m, &g->from, before, (uint32_t)g->pair_count);
+    return epctx__names_add(&g->c, &g->before, before) &&
+           epctx__names_add(&g->c, &g->after, after) &&
+           epctx__convert_put(&g->c, &g->from, before, 1);
 }
 
 static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *b)
@@ -18252,7 +18227,7 @@ static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *
 static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, uint32_t *end)
 {
     epctx__merge *w = g->w;
-    const epctx__end *ends = (const epctx__end *)w->ends;
+    const epctx__end *ends = (const epctx__end *)w->ends.items;
     size_t i;
     *end = EPCTX_MAP_NONE;
     for (i = 0; i < w->opts.connection_count; i++) {
@@ -18267,14 +18242,8 @@ static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, 
                (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
             at = ends[at].before;
         }
-        if (at == EPCTX_MAP_NONE && link->to == EPCTX_ANY_PART) {
-            continue;
-        }
         if (at == EPCTX_MAP_NONE) {
-            epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
-                       "no earlier model has the output '%S' for the input '%S'", &link->output,
-                       &link->input);
-            return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
+            continue;
         }
         if (*end != EPCTX_MAP_NONE && *end != at) {
             epctx_fail(g->c.error, EPCTX_ERR_ARG, "the input '%S' is connected twice",
@@ -18310,7 +18279,7 @@ static bool epctx__guest_join(epctx__guest *g)
         if (at == EPCTX_MAP_NONE) {
             continue;
         }
-        end = (const epctx__end *)g->w->ends + at;
+        end = epctx__end_at(g->w, at);
         value = epctx_value_of(end->value);
         if (!epctx__same_type(&value, &input)) {
             epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
@@ -18350,7 +18319,7 @@ static bool epctx__guest_values(epctx__guest *g)
         }
         at = epctx_map_get(&g->joined, name);
         if (at != EPCTX_MAP_NONE) {
-            now = ((const epctx__end *)g->w->ends)[at].now;
+                now = epctx__end_at(g->w, at)->now;
             /* Where the name is a key, a node in between gives the value its second name. */
             if (epctx__has(&g->fixed, name) && !epctx_str_eq(now, name) &&
                 !epctx__guest_name(g, name, &now)) {
@@ -18370,83 +18339,69 @@ static bool epctx__guest_values(epctx__guest *g)
     return true;
 }
 
-static epctx_status epctx__guest_rename(epctx__guest *g, epctx_view scope, const void *pairs,
-                                        size_t count)
+static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__list *before,
+                                const epctx__list *after)
 {
-    epctx_str *from = (epctx_str *)epctx__convert_array(&g->c, count, sizeof *from);
-    epctx_str *to = (epctx_str *)epctx__convert_array(&g->c, count, sizeof *to);
-    const epctx_str *pair = (const epctx_str *)pairs;
-    size_t changed = 0;
+    epctx__list from, to;
+    bool ok = true;
     size_t i;
-    if (from == NULL || to == NULL) {
-        return EPCTX_ERR_NOMEM;
+    memset(&from, 0, sizeof from);
+    memset(&to, 0, sizeof to);
+    for (i = 0; ok && i < before->count; i++) {
+        epctx_str name = epctx__name_at(before, i);
+        epctx_str now = epctx__name_at(after, i);
+        ok = epctx_str_eq(name, now) ||
+             (epctx__names_add(&g->c, &from, name) && epctx__names_add(&g->c, &to, now));
     }
-    for (i = 0; i < count; i++) {
-        if (!epctx_str_eq(pair[2 * i], pair[2 * i + 1])) {
-            from[changed] = pair[2 * i];
-            to[changed++] = pair[2 * i + 1];
-        }
-    }
-    return changed == 0 ? EPCTX_OK
-                        : epctx_rename_values(g->c.model, scope, from, to, changed, NULL,
-                                              NULL, g->c.error);
+    ok = ok && (from.count == 0 ||
+                epctx_rename_values(g->c.model, scope, (const epctx_str *)from.items,
+                                    (const epctx_str *)to.items, from.count, NULL, NULL,
+                                    g->c.error) == EPCTX_OK);
+    return ok || epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
 }
 
 /* Names in a body must not hide values of the main graphs. */
 static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
 {
     epctx__definitions d = epctx__definitions_of(body);
-    epctx_str name;
-    void *pairs = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx__list before, after;
+    epctx_str name, fresh;
     epctx_map seen;
+    memset(&before, 0, sizeof before);
+    memset(&after, 0, sizeof after);
     epctx_map_init(&seen, g->c.arena);
     while (epctx__next_definition(&d, &name)) {
-        epctx_str *pair;
         if (epctx__has(&seen, name) ||
             !(epctx__has(&g->w->outer, name) ||
               (epctx__has(now, name) && !epctx__has(&g->from, name)))) {
             continue;
         }
-        if (!epctx__combine_put(&g->w->m, &seen, name, 1)) {
-            return false;
-        }
-        if (!epctx__list_room(g->c.arena, &pairs, count, &room, 2 * sizeof *pair)) {
-            return epctx__convert_nomem(&g->c);
-        }
-        pair = (epctx_str *)pairs + 2 * count++;
-        pair[0] = name;
         if (g->never) {
             return epctx__guest_clash(g, "value", name, ": give the model a prefix");
         }
-        if (!epctx__guest_fresh(g, name, &pair[1]) ||
+        if (!epctx__convert_put(&g->c, &seen, name, 1) || !epctx__guest_fresh(g, name, &fresh) ||
+            !epctx__names_add(&g->c, &before, name) || !epctx__names_add(&g->c, &after, fresh) ||
             !epctx__combine_say(&g->w->m, g->number, name, "value '%S' of a body is now '%S'",
-                                &name, &pair[1])) {
+                                &name, &fresh)) {
             return false;
         }
     }
-    return count == 0 || epctx__guest_rename(g, body, pairs, count) == EPCTX_OK;
+    return epctx__guest_rename(g, body, &before, &after);
 }
 
 static bool epctx__guest_rename_all(epctx__guest *g)
 {
-    const epctx_str *pairs = (const epctx_str *)g->pairs;
     epctx_map now;
+    bool ok = true;
     size_t i;
     epctx_map_init(&now, g->c.arena);
-    for (i = 0; i < g->pair_count; i++) {
-        if (!epctx__combine_put(&g->w->m, &now, pairs[2 * i + 1], 1)) {
-            return false;
-        }
+    for (i = 0; ok && i < g->after.count; i++) {
+        ok = epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), 1);
     }
-    for (i = 1; i < g->body_count; i++) {
-        if (!epctx__guest_body_names(g, ((const epctx_view *)g->bodies)[i], &now)) {
-            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-        }
+    for (i = 1; ok && i < g->bodies.count; i++) {
+        ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
     }
-    return epctx__guest_rename(g, epctx__no_view(), g->pairs, g->pair_count) == EPCTX_OK ||
-           epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    return ok && epctx__guest_rename(g, epctx__no_view(), &g->before, &g->after);
 }
 
 /* The new name of a node. */
@@ -18558,7 +18513,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
     epctx_str file = epctx_str_of("");
-    epctx__views views;
+    epctx__list views;
     size_t mains = 0;
     size_t i;
     memset(&views, 0, sizeof views);
@@ -18581,7 +18536,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     }
     /* With several binaries lint says what is wrong with the result. */
     for (i = 0; i < views.count && mains == 1; i++) {
-        epctx_view view = ((const epctx_view *)views.list)[i];
+        epctx_view view = epctx__view_at(&views, i);
         node = epctx_node_of(view);
         if (!epctx__convert_int(&g->c, view, "main_context", 1) ||
             !epctx__convert_int(&g->c, view, "embed_mode", 0) ||
@@ -18610,55 +18565,46 @@ static bool epctx__guest_prepare(epctx__guest *g)
 static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx_str now,
                              epctx_view value, bool input)
 {
-    epctx__end *end;
-    if (!epctx__list_room(w->m.c.arena, &w->ends, w->end_count, &w->end_room, sizeof *end)) {
-        return epctx__convert_nomem(&w->m.c);
+    uint32_t at = (uint32_t)w->ends.count;
+    epctx__end *end = (epctx__end *)epctx__convert_add(&w->m.c, &w->ends, sizeof *end);
+    if (end == NULL) {
+        return false;
     }
-    end = (epctx__end *)w->ends + w->end_count;
     end->part = part;
     end->name = name;
     end->now = now;
     end->value = value;
     end->input = input;
     end->before = epctx_map_get(&w->end_names, name);
-    return epctx__combine_put(&w->m, &w->end_names, name, (uint32_t)w->end_count++);
+    return epctx__combine_put(&w->m, &w->end_names, name, at);
 }
 
 /* The inputs and outputs of a model by the names they had; the views show the result. */
 static bool epctx__guest_ends(epctx__guest *g)
 {
     epctx_graph_view graph = epctx_model_graph(g->w->m.c.model);
-    const epctx_str *pairs = (const epctx_str *)g->pairs;
     epctx_map before;
+    bool ok = true;
     size_t i;
     int k;
     epctx_map_init(&before, g->c.arena);
-    for (i = 0; i < g->pair_count; i++) {
-        if (!epctx__has(&g->joined, pairs[2 * i]) &&
-            !epctx__combine_put(&g->w->m, &before, pairs[2 * i + 1], (uint32_t)i)) {
-            return false;
-        }
+    for (i = 0; ok && i < g->before.count; i++) {
+        ok = epctx__has(&g->joined, epctx__name_at(&g->before, i)) ||
+             epctx__convert_put(&g->c, &before, epctx__name_at(&g->after, i), (uint32_t)i);
     }
     for (k = 0; k < 2; k++) {
         epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
         epctx_value_view value;
-        while (epctx_next_value(&values, &value)) {
+        while (ok && epctx_next_value(&values, &value)) {
             uint32_t at = epctx_map_get(&before, value.name);
             epctx_str name;
-            if (at == EPCTX_MAP_NONE) {
-                continue;
-            }
-            name.size = pairs[2 * at].size;
-            name.data = epctx_arena_copy(g->w->m.c.arena, pairs[2 * at]);
-            if (name.data == NULL) {
-                return epctx__convert_nomem(&g->c);
-            }
-            if (!epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0)) {
-                return false;
-            }
+            ok = at == EPCTX_MAP_NONE ||
+                 (epctx__combine_join(&g->w->m, epctx__name_at(&g->before, at), epctx_str_of(""),
+                                      &name) &&
+                  epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0));
         }
     }
-    return true;
+    return ok;
 }
 
 /* -- merge: copying -- */
@@ -18675,18 +18621,11 @@ static bool epctx__guest_copies(const epctx__guest *g, const epctx_field *field,
     case 15:
         return true;
     case 5:
-        name = epctx_tensor_of(field->body).name;
-        return !epctx__has(fed, name);
+        return !epctx__has(fed, epctx_tensor_of(field->body).name);
+    case 11:
     case 13:
         name = epctx_value_of(field->body).name;
-        return !epctx__has(fed, name);
-    case 11:
-        name = epctx_value_of(field->body).name;
-        /* Before IR version 4 initializers had to be listed as inputs; now that would make them
-         * replaceable. */
-        return !epctx__has(fed, name) &&
-               !(g->w->ir_version >= 4 && epctx_model_read(g->c.model).ir_version < 4 &&
-                 epctx__has(&g->inits, name));
+        return !epctx__has(fed, name) && !(field->number == 11 && epctx__has(&g->inits, name));
     default:
         return false;
     }
@@ -18731,29 +18670,24 @@ static bool epctx__guest_bridges(epctx__guest *g, epctx_map *fed, epctx_view *la
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
     epctx_map now;
     epctx_value_view input;
-    const epctx_str *pairs = (const epctx_str *)g->pairs;
+    bool ok = true;
     size_t i;
     epctx_map_init(&now, g->c.arena);
-    for (i = 0; i < g->pair_count; i++) {
-        uint32_t at = epctx_map_get(&g->joined, pairs[2 * i]);
-        if (at != EPCTX_MAP_NONE && (!epctx__combine_put(&g->w->m, &now, pairs[2 * i + 1], at) ||
-                                     !epctx__combine_put(&g->w->m, fed, pairs[2 * i + 1], 1))) {
-            return false;
-        }
+    for (i = 0; ok && i < g->before.count; i++) {
+        uint32_t at = epctx_map_get(&g->joined, epctx__name_at(&g->before, i));
+        ok = at == EPCTX_MAP_NONE ||
+             (epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), at) &&
+              epctx__convert_put(&g->c, fed, epctx__name_at(&g->after, i), 1));
     }
-    while (epctx_next_value(&inputs, &input)) {
+    while (ok && epctx_next_value(&inputs, &input)) {
         uint32_t at = epctx_map_get(&now, input.name);
-        const epctx__end *end;
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        end = (const epctx__end *)g->w->ends + at;
-        if (!epctx_str_eq(end->now, input.name) &&
-            !epctx__guest_bridge(g, &input, end->now, last)) {
-            return false;
+        if (at != EPCTX_MAP_NONE) {
+            epctx_str source = epctx__end_at(g->w, at)->now;
+            ok = epctx_str_eq(source, input.name) ||
+                 epctx__guest_bridge(g, &input, source, last);
         }
     }
-    return true;
+    return ok;
 }
 
 static bool epctx__guest_copy(epctx__guest *g)
@@ -18874,23 +18808,20 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx_view owner, epctx_o
 /* The result is not what the source of one of its parts would give. */
 static bool epctx__drop_builds(epctx__combine *m)
 {
-    epctx_view model = epctx_model_read(m->c.model).view;
-    for (;;) {
-        epctx_cursor it = epctx_metadata(model, EPCTX_OF_MODEL);
-        epctx_pair pair;
-        bool found = false;
-        while (!found && epctx_next_pair(&it, &pair)) {
-            found = epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX);
-        }
-        if (!found) {
-            return true;
-        }
-        if (!epctx__combine_say(m, 0, pair.key, "metadata '%S' goes: it is about another model",
-                                &pair.key) ||
-            epctx_unset_metadata(m->c.model, pair.key, m->c.error) != EPCTX_OK) {
-            return false;
-        }
+    epctx_cursor it = epctx_metadata(epctx_model_read(m->c.model).view, EPCTX_OF_MODEL);
+    epctx__list gone;
+    epctx_view view;
+    bool ok = true;
+    memset(&gone, 0, sizeof gone);
+    while (ok && epctx__next_body(&it, &view)) {
+        epctx_str key, value;
+        epctx__pair(view, &key, &value);
+        ok = !epctx__starts_with(key, EPCTX_BUILD_PREFIX) ||
+             (epctx__combine_say(m, 0, key, "metadata '%S' goes: it is about another model",
+                                 &key) &&
+              epctx__views_add(&m->c, &gone, view));
     }
+    return ok && epctx__views_remove(&m->c, &gone);
 }
 
 static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
@@ -18943,22 +18874,18 @@ static bool epctx__guest_functions(epctx__guest *g)
         }
         at = epctx_map_get(&w->functions, key);
         if (at != EPCTX_MAP_NONE) {
-            epctx_cursor ours = epctx_model_functions(w->m.c.model);
-            epctx_function_view other;
-            while (epctx_next_function(&ours, &other) && at > 0) {
-                at--;
-            }
-            if (!epctx__same_bytes(other.view, function.view)) {
+            if (!epctx__same_bytes(epctx__view_at(&w->function_views, at), function.view)) {
                 epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
                            "function '%S' of domain '%S' is another one in an earlier model: "
                            "rename one of them",
                            &function.name, &function.domain);
                 return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
             }
-            w->function_count += g->number == 0;
             continue;
         }
-        if (!epctx__combine_put(&w->m, &w->functions, key, w->function_count++) ||
+        at = (uint32_t)w->function_views.count;
+        if (!epctx__combine_put(&w->m, &w->functions, key, at) ||
+            !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
             (g->number > 0 &&
              epctx_put_copy(w->m.c.model, epctx_model_read(w->m.c.model).view, 25, function.view,
                             epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
@@ -18976,29 +18903,28 @@ static bool epctx__guest_settle(epctx__guest *g)
     epctx__merge *w = g->w;
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
+    bool ok;
     size_t i;
-    for (i = 0; i < g->body_count; i++) {
-        epctx__definitions d = epctx__definitions_of(((const epctx_view *)g->bodies)[i]);
-        epctx_str name;
-        while (epctx__next_definition(&d, &name)) {
-            if (!epctx__combine_put(&w->m, i == 0 ? &w->outer : &w->inner, name, 1)) {
-                return false;
-            }
-        }
+    g->bodies.count = 0; /* renaming has made other messages of them */
+    ok = epctx__every_graph(&g->c, epctx__guest_body);
+    for (i = 0; ok && i < g->bodies.count; i++) {
+        ok = epctx__put_definitions(&w->m.c, i == 0 ? &w->outer : &w->inner,
+                                    epctx__definitions_of(epctx__view_at(&g->bodies, i)));
     }
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__combine_put(&w->m, &w->nodes, node.name, 1)) {
-            return false;
-        }
+    while (ok && epctx_next_node(&nodes, &node)) {
+        ok = epctx__combine_put(&w->m, &w->nodes, node.name, 1);
     }
-    return true;
+    return ok;
 }
 
-/* Bodies again: renaming has made other messages of them. */
-static bool epctx__guest_look_again(epctx__guest *g)
+/* Before IR version 4 initializers had to be listed as inputs; now that would make them
+ * replaceable: `inits` becomes the names of those that may not be, as they are now. */
+static bool epctx__guest_listed(epctx__guest *g)
 {
-    g->body_count = 0;
-    return epctx__every_graph(&g->c, epctx__guest_body);
+    epctx_map_init(&g->inits, g->c.arena);
+    return g->w->ir_version < 4 || epctx_model_read(g->c.model).ir_version >= 4 ||
+           epctx__put_definitions(&g->c, &g->inits,
+                                  epctx__initializers_of(epctx_model_graph(g->c.model).view));
 }
 
 static bool epctx__merge_first(epctx__merge *w)
@@ -19007,40 +18933,21 @@ static bool epctx__merge_first(epctx__merge *w)
     epctx_model *model = w->m.c.model;
     epctx_cursor inputs;
     epctx_value_view input;
-    void *views = NULL;
-    size_t count = 0;
-    size_t room = 0;
-    bool old = epctx_model_read(model).ir_version < 4;
+    epctx__list gone;
+    bool ok;
+    memset(&gone, 0, sizeof gone);
     epctx__guest_begin(&g, w, 0);
-    if (!epctx__guest_prepare(&g) || !epctx__guest_look_again(&g) || !epctx__guest_settle(&g) ||
-        !epctx__guest_ends(&g) || !epctx__guest_functions(&g) ||
-        !epctx__merge_domains(w, model, &w->domains)) {
-        return false;
-    }
+    ok = epctx__guest_prepare(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
+         epctx__guest_functions(&g) && epctx__merge_domains(w, model, &w->domains) &&
+         epctx__guest_listed(&g);
     inputs = epctx_graph_inputs(epctx_model_graph(model));
-    while (old && w->ir_version >= 4 && epctx_next_value(&inputs, &input)) {
-        epctx_str now = input.name;
-        epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
-        epctx_tensor_view tensor;
-        bool found = false;
-        while (!found && epctx_next_tensor(&tensors, &tensor)) {
-            found = epctx_str_eq(tensor.name, now);
-        }
-        if (found) {
-            if (!epctx__list_room(w->m.c.arena, &views, count, &room, sizeof input.view)) {
-                return epctx__convert_nomem(&w->m.c);
-            }
-            ((epctx_view *)views)[count++] = input.view;
-        }
+    while (ok && epctx_next_value(&inputs, &input)) {
+        ok = !epctx__has(&g.inits, input.name) || epctx__views_add(&w->m.c, &gone, input.view);
     }
-    while (count > 0) {
-        if (epctx_remove(model, ((const epctx_view *)views)[--count], w->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx_model_read(model).ir_version == w->ir_version ||
-           epctx_set_int(model, epctx_model_read(model).view, 1, w->ir_version, w->m.c.error) ==
-               EPCTX_OK;
+    return ok && epctx__views_remove(&w->m.c, &gone) &&
+           (epctx_model_read(model).ir_version == w->ir_version ||
+            epctx_set_int(model, epctx_model_read(model).view, 1, w->ir_version,
+                          w->m.c.error) == EPCTX_OK);
 }
 
 static bool epctx__merge_next(epctx__merge *w, size_t number)
@@ -19050,13 +18957,14 @@ static bool epctx__merge_next(epctx__merge *w, size_t number)
     size_t mark = epctx_edit_mark(w->parts[number].model);
     bool ok;
     epctx__guest_begin(&g, w, number);
-    ok = epctx__guest_prepare(&g) && epctx__guest_copy(&g) && epctx__guest_opsets(&g) &&
+    ok = epctx__guest_prepare(&g) && epctx__guest_listed(&g) && epctx__guest_copy(&g) &&
+         epctx__guest_opsets(&g) &&
          epctx__guest_functions(&g) &&
          epctx__guest_metadata(&g, epctx_model_read(g.c.model).view, epctx_model_read(model).view,
                                EPCTX_OF_MODEL) &&
          epctx__guest_metadata(&g, epctx_model_graph(g.c.model).view,
                                epctx_model_graph(model).view, EPCTX_OF_GRAPH) &&
-         epctx__guest_look_again(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
+         epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
          epctx__merge_domains(w, g.c.model, &w->domains);
     epctx_undo(g.c.model, mark);
     return ok;
@@ -19071,46 +18979,37 @@ static bool epctx__merge_outputs(epctx__merge *w)
     epctx_cursor values = epctx_graph_values(graph);
     epctx_map typed;
     epctx_value_view value;
-    void *views = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx__list gone;
+    bool ok = true;
     size_t i;
     if (w->opts.keep_outputs || w->fed.count == 0) {
         return true;
     }
+    memset(&gone, 0, sizeof gone);
     epctx_map_init(&typed, w->m.c.arena);
-    while (epctx_next_value(&values, &value)) {
-        if (!epctx__combine_put(&w->m, &typed, value.name, 1)) {
-            return false;
-        }
+    while (ok && epctx_next_value(&values, &value)) {
+        ok = epctx__combine_put(&w->m, &typed, value.name, 1);
     }
-    while (epctx_next_value(&outputs, &value)) {
-        if (epctx__has(&w->fed, value.name)) {
-            if (!epctx__list_room(w->m.c.arena, &views, count, &room, sizeof value.view)) {
-                return epctx__convert_nomem(&w->m.c);
-            }
-            ((epctx_view *)views)[count++] = value.view;
-        }
+    while (ok && epctx_next_value(&outputs, &value)) {
+        ok = !epctx__has(&w->fed, value.name) || epctx__views_add(&w->m.c, &gone, value.view);
     }
-    for (i = 0; i < count; i++) {
-        epctx_view view = ((const epctx_view *)views)[i];
+    for (i = 0; ok && i < gone.count; i++) {
+        epctx_view view = epctx__view_at(&gone, i);
         value = epctx_value_of(view);
-        if (value.has_type && !epctx__has(&typed, value.name) &&
-            epctx_put_copy(model, epctx_model_graph(model).view, 13, view, epctx__no_view(), NULL,
-                           w->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-        if (epctx_remove(model, view, w->m.c.error) != EPCTX_OK) {
-            return false;
-        }
+        ok = !value.has_type || epctx__has(&typed, value.name) ||
+             epctx_put_copy(model, epctx_model_graph(model).view, 13, view, epctx__no_view(), NULL,
+                            w->m.c.error) == EPCTX_OK;
     }
-    outputs = epctx_graph_outputs(epctx_model_graph(model));
-    if (!epctx_next_value(&outputs, &value)) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
-                   "every output feeds an input: keep the outputs, or connect less");
+    if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
         return false;
     }
-    return true;
+    outputs = epctx_graph_outputs(epctx_model_graph(model));
+    ok = epctx_next_value(&outputs, &value);
+    if (!ok) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
+                   "every output feeds an input: keep the outputs, or connect less");
+    }
+    return ok;
 }
 
 /* What must hold of every model before anything is edited. */
@@ -19144,9 +19043,60 @@ static bool epctx__merge_check(epctx__merge *w)
     return true;
 }
 
+static bool epctx__merge_has(epctx_cursor values, epctx_str name)
+{
+    epctx_value_view value;
+    bool found = false;
+    while (!found && epctx_next_value(&values, &value)) {
+        found = epctx_str_eq(value.name, name);
+    }
+    return found;
+}
+
+/* Whether the ends of a connection exist, before a name that clashes for want of it is refused. */
+static bool epctx__merge_link(epctx__merge *w, const epctx_connection *link)
+{
+    size_t first = SIZE_MAX; /* model with the output */
+    size_t last = 0;         /* model with the input */
+    size_t i;
+    epctx_value_view value;
+    epctx_cursor outputs;
+    for (i = 0; i < w->count; i++) {
+        epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
+        if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
+            epctx__merge_has(epctx_graph_outputs(graph), link->output)) {
+            first = i;
+        }
+        if ((link->to == EPCTX_ANY_PART || link->to == i) &&
+            epctx__merge_has(epctx_graph_inputs(graph), link->input)) {
+            last = i;
+        }
+    }
+    if (first < last) {
+        return true;
+    }
+    outputs = epctx_graph_outputs(
+        epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
+    if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                   "connection '%S' to '%S': no such output, but for example '%S'", &link->output,
+                   &link->input, &value.name);
+    } else {
+        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                   "connection '%S' to '%S': no model behind that with the output has the input",
+                   &link->output, &link->input);
+    }
+    return false;
+}
+
 static bool epctx__merge_run(epctx__merge *w)
 {
     size_t i;
+    for (i = 0; i < w->opts.connection_count; i++) {
+        if (!epctx__merge_link(w, &w->opts.connections[i])) {
+            return false;
+        }
+    }
     if (!epctx__merge_check(w) || !epctx__merge_first(w)) {
         return false;
     }
@@ -19227,8 +19177,7 @@ typedef struct epctx__split {
     epctx_map seen;      /* names that the outputs need */
     epctx_map ends;      /* names of inputs and outputs of the result */
     uint8_t *reached;    /* per cut */
-    void *stack;
-    size_t stack_count, stack_room;
+    epctx__list stack; /* of these, those that are still to be followed */
 } epctx__split;
 
 static bool epctx__split_index(epctx__split *s)
@@ -19236,38 +19185,27 @@ static bool epctx__split_index(epctx__split *s)
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_cursor inputs = epctx_graph_inputs(graph);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_cursor sparses = epctx_graph_sparse(graph);
     epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
+    epctx_node_view node;
     size_t count = epctx__count(nodes);
-    bool ok = count < UINT32_MAX;
+    bool ok;
     s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
     s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
-    if (!ok || s->nodes == NULL || s->needed == NULL) {
-        return false;
-    }
-    while (ok && epctx_next_node(&nodes, &s->nodes[s->node_count])) {
-        epctx_cursor outputs = epctx_node_outputs(&s->nodes[s->node_count]);
+    ok = s->nodes != NULL && s->needed != NULL;
+    while (ok && epctx_next_node(&nodes, &node)) {
+        epctx_cursor outputs = epctx_node_outputs(&node);
         epctx_str name;
+        s->nodes[s->node_count] = node;
         while (ok && epctx_next_str(&outputs, &name)) {
             ok = epctx__combine_put(&s->m, &s->producers, name, (uint32_t)s->node_count);
         }
-        if (++s->node_count == count) {
-            break;
-        }
+        s->node_count++;
     }
     while (ok && epctx_next_value(&inputs, &value)) {
         ok = epctx__combine_put(&s->m, &s->inputs, value.name, 1);
     }
-    while (ok && epctx_next_tensor(&tensors, &tensor)) {
-        ok = epctx__combine_put(&s->m, &s->inits, tensor.name, 1);
-    }
-    while (ok && epctx_next_sparse(&sparses, &sparse)) {
-        ok = epctx__combine_put(&s->m, &s->inits, sparse.values.name, 1);
-    }
-    return ok;
+    return ok &&
+           epctx__put_definitions(&s->m.c, &s->inits, epctx__initializers_of(graph.view));
 }
 
 /* Without a wish the inputs and outputs of the model. */
@@ -19351,49 +19289,25 @@ static bool epctx__split_push(epctx__split *s, epctx_str name)
     if (name.size == 0 || epctx__has(&s->seen, name)) {
         return true;
     }
-    if (!epctx__list_room(s->m.c.arena, &s->stack, s->stack_count, &s->stack_room, sizeof name)) {
-        return epctx__convert_nomem(&s->m.c);
-    }
-    ((epctx_str *)s->stack)[s->stack_count++] = name;
-    return epctx__combine_put(&s->m, &s->seen, name, 1);
+    return epctx__names_add(&s->m.c, &s->stack, name) &&
+           epctx__combine_put(&s->m, &s->seen, name, 1);
 }
 
 /* What a node reads, its bodies included. */
 static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
 {
     epctx_cursor inputs = epctx_node_inputs(node);
-    epctx__loader loader;
-    epctx__captures captures = {NULL, 0};
+    epctx__captures captures;
     epctx_str name;
+    bool ok = epctx__convert_captures(&s->m.c, node->view, &captures);
     size_t i;
-    while (epctx_next_str(&inputs, &name)) {
-        if (!epctx__split_push(s, name)) {
-            return false;
-        }
+    while (ok && epctx_next_str(&inputs, &name)) {
+        ok = epctx__split_push(s, name);
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = s->m.c.model;
-    loader.arena = s->m.c.arena;
-    loader.error = s->m.c.error;
-    if (!epctx__capture_node(&loader, node->view, NULL, &captures)) {
-        return false;
+    for (i = 0; ok && i < captures.count; i++) {
+        ok = epctx__split_push(s, captures.out[i]);
     }
-    if (captures.count == 0) {
-        return true;
-    }
-    captures.out =
-        (epctx_str *)epctx__convert_array(&s->m.c, captures.count, sizeof *captures.out);
-    captures.count = 0;
-    if (captures.out == NULL ||
-        !epctx__capture_node(&loader, node->view, NULL, &captures)) {
-        return false;
-    }
-    for (i = 0; i < captures.count; i++) {
-        if (!epctx__split_push(s, captures.out[i])) {
-            return false;
-        }
-    }
-    return true;
+    return ok;
 }
 
 static bool epctx__split_walk(epctx__split *s)
@@ -19404,8 +19318,8 @@ static bool epctx__split_walk(epctx__split *s)
             return false;
         }
     }
-    while (s->stack_count > 0) {
-        epctx_str name = ((const epctx_str *)s->stack)[--s->stack_count];
+    while (s->stack.count > 0) {
+        epctx_str name = epctx__name_at(&s->stack, --s->stack.count);
         uint32_t cut = epctx_map_get(&s->cuts, name);
         uint32_t node = epctx_map_get(&s->producers, name);
         if (cut != EPCTX_MAP_NONE) {
@@ -19542,7 +19456,7 @@ static bool epctx__split_lives(const epctx__split *s, epctx_str name)
 }
 
 /* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__views *values)
+static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__list *values)
 {
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     int k;
@@ -19576,7 +19490,7 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
             continue;
         }
         list = (int64_t *)epctx__convert_array(&s->m.c, tensor.rank, sizeof *list);
-        if (list == NULL || tensor.rank > INT32_MAX) {
+        if (list == NULL) {
             return false;
         }
         out->name = name;
@@ -19591,7 +19505,7 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
 }
 
 static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx__views *values, epctx_view *last)
+                             const epctx_map *types, const epctx__list *values, epctx_view *last)
 {
     epctx_model *model = s->m.c.model;
     epctx_view none = epctx__no_view();
@@ -19599,7 +19513,7 @@ static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool inpu
     epctx_value value;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
         return epctx_put_copy(model, epctx_model_graph(model).view, input ? 11 : 12,
-                              ((const epctx_view *)values->list)[at], *last, last,
+                              epctx__view_at(values, at), *last, last,
                               s->m.c.error) == EPCTX_OK;
     }
     memset(&value, 0, sizeof value);
@@ -19636,7 +19550,7 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
     epctx_cursor it = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_map types;
-    epctx__views values, gone;
+    epctx__list values, gone;
     epctx_view last = epctx__no_view();
     size_t i;
     memset(&values, 0, sizeof values);
@@ -19684,7 +19598,7 @@ static bool epctx__split_graph(epctx__split *s)
     epctx_sparse_view sparse;
     epctx_value_view value;
     epctx_annotation_view annotation;
-    epctx__views gone;
+    epctx__list gone;
     size_t i;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
@@ -19780,7 +19694,7 @@ static bool epctx__split_functions(epctx__split *s)
     epctx_cursor it = epctx_model_functions(s->m.c.model);
     size_t count = epctx__count(it);
     epctx__calls calls;
-    epctx__views gone;
+    epctx__list gone;
     size_t i;
     memset(&gone, 0, sizeof gone);
     memset(&calls, 0, sizeof calls);
@@ -19830,7 +19744,7 @@ static bool epctx__split_training(epctx__split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
     epctx_training_view training;
-    epctx__views gone;
+    epctx__list gone;
     memset(&gone, 0, sizeof gone);
     while (epctx_next_training(&trainings, &training)) {
         if (!epctx__views_add(&s->m.c, &gone, training.view)) {
@@ -20102,23 +20016,18 @@ static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
     return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
-                          w->m.c.error) == EPCTX_OK;
+                          w->m.c.error) == EPCTX_OK &&
+           epctx__combine_say(&w->m, 0, node.name,
+                              "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
+                              &node.name, o->profile->name, (uint64_t)binary.size,
+                              (uint64_t)o->input_count, (uint64_t)o->output_count);
 }
 
 static bool epctx__wrap_file(epctx__wrap *w, epctx_span binary)
 {
     epctx_str name = epctx_str_of(w->opts->binary_name);
-    epctx_span *part;
-    if (w->opts->embed) {
-        return true;
-    }
-    part = (epctx_span *)epctx__convert_array(&w->m.c, 1, sizeof *part);
-    if (part == NULL) {
-        return false;
-    }
-    *part = binary;
-    return epctx__convert_name(&w->m.c, name, w->opts->profile) &&
-           epctx__convert_file(&w->m.c, name, part, 1, binary.size);
+    return w->opts->embed || (epctx__convert_name(&w->m.c, name, w->opts->profile) &&
+                              epctx__convert_whole(&w->m.c, name, binary));
 }
 
 static bool epctx__wrap_run(epctx__wrap *w, epctx_span binary)
@@ -20222,7 +20131,7 @@ typedef struct epctx__repair {
     bool wanted[EPCTX_RULE_COUNT];
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx__views views;
+    epctx__list views;
     size_t done, left;
 } epctx__repair;
 
@@ -20230,25 +20139,19 @@ static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name,
                               ...)
 {
     epctx_repair_note note;
-    epctx_str text;
     va_list args;
     va_start(args, format);
-    text = epctx__combine_text(&r->m, format, args);
+    note.text = epctx__combine_text(&r->m, format, args);
     va_end(args);
-    if (text.data == NULL) {
-        return false;
-    }
-    r->done++;
-    memset(&note, 0, sizeof note);
     note.rule = rule;
     note.info = epctx_rule_of(rule);
     note.done = true;
     note.name = name;
-    note.text = text.data;
-    if (r->note_fn != NULL) {
+    if (note.text != NULL && r->note_fn != NULL) {
         r->note_fn(r->user, &note);
     }
-    return true;
+    r->done++;
+    return note.text != NULL;
 }
 
 static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_str source)
@@ -20257,7 +20160,7 @@ static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_
 }
 
 /* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx__views *views)
+static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
 {
     epctx_walk walk;
     epctx_node_view node;
@@ -20271,9 +20174,9 @@ static bool epctx__repair_nodes(epctx__repair *r, epctx__views *views)
     return true;
 }
 
-static epctx_node_view epctx__node_at(const epctx__views *views, size_t i)
+static epctx_node_view epctx__node_at(const epctx__list *views, size_t i)
 {
-    return epctx_node_of(((const epctx_view *)views->list)[i]);
+    return epctx_node_of(epctx__view_at(views, i));
 }
 
 /* -- repair: fields that stand twice -- */
@@ -20372,15 +20275,18 @@ static bool epctx__repair_doubled(epctx__repair *r)
         model->duplicate = false;
         model->shown = model->root;
     }
-    return epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100) &&
-           (model->graph = model->shown_graph = epctx__find_graph(model->root), true);
+    if (!epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100)) {
+        return false;
+    }
+    model->graph = model->shown_graph = epctx__find_graph(model->root);
+    return true;
 }
 
 /* -- repair: EPContext nodes -- */
 
 static bool epctx__repair_domain(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20440,7 +20346,7 @@ static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_
 
 static bool epctx__repair_sources(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20486,7 +20392,7 @@ static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx
 /* Attributes whose schema default is what an absent one means. */
 static bool epctx__repair_attributes(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20524,51 +20430,10 @@ static bool epctx__repair_attributes(epctx__repair *r)
     return true;
 }
 
-static bool epctx__repair_doubled_attributes(epctx__repair *r)
-{
-    epctx__views views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        epctx_cursor attrs = epctx_node_attrs(&node);
-        epctx__views all, gone;
-        epctx_map names;
-        epctx_attr_view attr;
-        memset(&all, 0, sizeof all);
-        memset(&gone, 0, sizeof gone);
-        epctx_map_init(&names, r->m.c.arena);
-        while (epctx_next_attr(&attrs, &attr)) {
-            uint32_t at = epctx_map_get(&names, attr.name);
-            if (at != EPCTX_MAP_NONE &&
-                epctx__same_bytes(((const epctx_view *)all.list)[at], attr.view)) {
-                if (!epctx__views_add(&r->m.c, &gone, attr.view)) {
-                    return false;
-                }
-                if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.name,
-                                       "attribute '%S' stands once: the two were equal",
-                                       &attr.name)) {
-                    return false;
-                }
-            } else if (at == EPCTX_MAP_NONE &&
-                       (!epctx__combine_put(&r->m, &names, attr.name, (uint32_t)all.count) ||
-                        !epctx__views_add(&r->m.c, &all, attr.view))) {
-                return false;
-            }
-        }
-        if (!epctx__views_remove(&r->m.c, &gone)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
 static bool epctx__repair_like_path(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
     if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
@@ -20597,10 +20462,11 @@ static bool epctx__repair_like_path(epctx__repair *r)
 
 /* -- repair: names -- */
 
+/* `names` maps each name to the next number to try behind it. */
 static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_str name,
                                     epctx_str *out)
 {
-    uint64_t number = 2;
+    uint32_t number = epctx_map_get(names, name);
     *out = name;
     while (epctx__has(names, *out)) {
         char digits[24];
@@ -20612,15 +20478,16 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
             return false;
         }
     }
-    return epctx__combine_put(&r->m, names, *out, 1);
+    return epctx__combine_put(&r->m, names, name, number) &&
+           epctx__combine_put(&r->m, names, *out, 2);
 }
 
 /* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
- * binary stay. `number` goes on where the last one of that name stopped. */
+ * binary stay. */
 static bool epctx__repair_names(epctx__repair *r)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx__views views;
+    epctx__list views;
     epctx_map all, seen;
     epctx_node_view node;
     size_t i;
@@ -20629,7 +20496,7 @@ static bool epctx__repair_names(epctx__repair *r)
     epctx_map_init(&seen, r->m.c.arena);
     while (epctx_next_node(&nodes, &node)) {
         if (!epctx__views_add(&r->m.c, &views, node.view) ||
-            !epctx__combine_put(&r->m, &all, node.name, 1)) {
+            !epctx__combine_put(&r->m, &all, node.name, 2)) {
             return false;
         }
     }
@@ -20669,100 +20536,115 @@ static bool epctx__repair_names(epctx__repair *r)
 
 /* -- repair: entries that stand twice -- */
 
-typedef epctx_str (*epctx__name_fn)(epctx_view view);
-
-static epctx_str epctx__name_of_value(epctx_view view)
-{
-    return epctx_value_of(view).name;
-}
-
-static epctx_str epctx__name_of_tensor(epctx_view view)
-{
-    return epctx_tensor_of(view).name;
-}
-
-static epctx_str epctx__name_of_pair(epctx_view view)
-{
-    epctx_str key, value;
-    epctx__pair(view, &key, &value);
-    return key;
-}
-
-static epctx_str epctx__name_of_opset(epctx_view view)
-{
-    epctx_cursor names = epctx_fields(view, 1);
-    epctx_str domain = epctx_str_of("");
-    while (epctx_next_str(&names, &domain)) {
-    }
-    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
-}
-
-/* Entries of a list that say the same as an earlier one go; others are not ours to choose. */
+/* Entries of a list that say the same as an earlier one go; others are not ours to choose. `field`
+ * has their names; `node` has the list, and `what` they are called. */
 static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view owner,
-                                uint32_t number, epctx__name_fn name_fn)
+                                uint32_t number, uint32_t field, const char *what, epctx_str node)
 {
     epctx_cursor it = epctx_fields(owner, number);
-    epctx__views all, gone;
+    epctx__list all, gone;
     epctx_map names;
     epctx_view view;
+    bool ok = true;
     memset(&all, 0, sizeof all);
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->m.c.arena);
-    while (epctx__next_body(&it, &view)) {
-        epctx_str name = name_fn(view);
-        uint32_t at = epctx_map_get(&names, name);
+    while (ok && epctx__next_body(&it, &view)) {
+        epctx_cursor strings = epctx_fields(view, field);
+        epctx_str name = epctx_str_of(NULL);
+        uint32_t at;
+        while (epctx_next_str(&strings, &name)) { /* the last one counts */
+        }
+        if (rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0) {
+            name = epctx_str_of("ai.onnx");
+        }
+        at = epctx_map_get(&names, name);
         if (at == EPCTX_MAP_NONE) {
-            if (!epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) ||
-                !epctx__views_add(&r->m.c, &all, view)) {
-                return false;
-            }
-        } else if (epctx__same_bytes(((const epctx_view *)all.list)[at], view)) {
-            if (!epctx__views_add(&r->m.c, &gone, view) ||
-                !epctx__repair_say(r, rule, name, "'%S' stands once: the two were equal", &name)) {
-                return false;
-            }
+            ok = epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) &&
+                 epctx__views_add(&r->m.c, &all, view);
+        } else if (epctx__same_bytes(epctx__view_at(&all, at), view)) {
+            ok = epctx__views_add(&r->m.c, &gone, view) &&
+                 epctx__repair_say(r, rule, node.size > 0 ? node : name,
+                                   "%s'%S' stands once: the two were equal", what, &name);
         }
     }
-    return epctx__views_remove(&r->m.c, &gone);
+    return ok && epctx__views_remove(&r->m.c, &gone);
+}
+
+static bool epctx__repair_entries(epctx__repair *r)
+{
+    static const struct {
+        epctx_rule rule;
+        uint32_t number, field;
+    } lists[] = {{EPCTX_RULE_DOUBLED_OPSET, 8, 1},
+                 {EPCTX_RULE_DOUBLED_METADATA, 14, 1},
+                 {EPCTX_RULE_DOUBLED_INFO, 13, 1},
+                 {EPCTX_RULE_DOUBLED_INITIALIZER, 5, 8}};
+    bool ok = true;
+    size_t i;
+    for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
+        epctx_view owner = i < 2 ? epctx_model_read(r->m.c.model).view
+                                 : epctx_model_graph(r->m.c.model).view;
+        ok = !r->wanted[lists[i].rule] || r->found[lists[i].rule] == 0 ||
+             epctx__repair_equal(r, lists[i].rule, owner, lists[i].number, lists[i].field, "",
+                                 epctx_str_of(NULL));
+    }
+    return ok;
+}
+
+static bool epctx__repair_doubled_attributes(epctx__repair *r)
+{
+    epctx__list views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        if (!epctx__repair_equal(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.view, 5, 1, "attribute ",
+                                 node.name)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* -- repair: files -- */
 
 /* Where a file is that a model names wrongly: the parts of the name behind each separator. */
-static bool epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file, epctx_str *out)
+static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file,
+                                         char text[EPCTX_PATH_MAX])
 {
-    char *text = epctx_arena_copy(r->m.c.arena, file->name);
     char path[EPCTX_PATH_MAX];
-    size_t i, start = 0;
-    if (text == NULL || memchr(text, '\0', file->name.size) != NULL) {
-        return false;
+    epctx_str name;
+    size_t i;
+    size_t start = 0;
+    size_t size = file->name.size < EPCTX_PATH_MAX ? file->name.size : 0;
+    for (i = 0; i < size; i++) {
+        text[i] = file->name.data[i] == '\\' ? '/' : file->name.data[i];
     }
-    for (i = 0; i < file->name.size; i++) {
-        text[i] = text[i] == '\\' ? '/' : text[i];
-    }
-    for (;;) {
-        out->data = text + start;
-        out->size = file->name.size - start;
-        if (!epctx_str_eq(*out, file->name) && epctx_path_check(*out, NULL) == EPCTX_OK &&
-            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), *out,
+    while (start < size) {
+        name.data = text + start;
+        name.size = size - start;
+        if (!epctx_str_eq(name, file->name) &&
+            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), name,
                             r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
-            return true;
+            return name;
         }
-        while (start < file->name.size && text[start] != '/') {
+        while (start < size && text[start] != '/') {
             start++;
         }
-        while (start < file->name.size && text[start] == '/') {
+        while (start < size && text[start] == '/') {
             start++;
-        }
-        if (start >= file->name.size) {
-            return false;
         }
     }
+    return epctx_str_of(NULL);
 }
 
 static bool epctx__repair_files(epctx__repair *r)
 {
     epctx_dependency *files;
+    epctx__relocation moved;
     size_t count, i;
     if (r->opts->check.no_files || r->m.c.model->io == NULL) {
         return true;
@@ -20771,13 +20653,18 @@ static bool epctx__repair_files(epctx__repair *r)
                           r->m.c.error) != EPCTX_OK) {
         return false;
     }
+    epctx__relocation_begin(&moved, &r->m.c);
     for (i = 0; i < count; i++) {
         const epctx_dependency *file = &files[i];
         epctx_rule rule = EPCTX_RULE_FILE_MISSING;
+        char text[EPCTX_PATH_MAX];
         epctx_str found;
         if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
-            file->status == EPCTX_OK || file->folder == NULL || file->name.size == 0 ||
-            !epctx__repair_candidate(r, file, &found)) {
+            file->status == EPCTX_OK || file->folder == NULL) {
+            continue;
+        }
+        found = epctx__repair_candidate(r, file, text);
+        if (found.size == 0) {
             continue;
         }
         if (memchr(file->name.data, '\\', file->name.size) != NULL) {
@@ -20786,18 +20673,19 @@ static bool epctx__repair_files(epctx__repair *r)
             rule = EPCTX_RULE_PATH_UNSAFE;
         }
         if (r->wanted[rule] &&
-            (!epctx__relocate(&r->m.c, file, found) ||
+            (!epctx__combine_join(&r->m, found, epctx_str_of(""), &found) ||
+             !epctx__relocate(&r->m.c, &moved, file, found) ||
              !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
                                 epctx_file_use_name(file->use), &file->name, &found))) {
             return false;
         }
     }
-    return true;
+    return epctx__relocation_end(&r->m.c, &moved);
 }
 
 static bool epctx__repair_build_path(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20859,7 +20747,7 @@ static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *o
     memset(&loader, 0, sizeof loader);
     loader.model = r->opts->source;
     loader.arena = &r->opts->source->arena;
-    return epctx__load_tensor(&loader, ((const epctx_view *)r->views.list)[at], out) &&
+    return epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out) &&
            out->data != NULL;
 }
 
@@ -20868,12 +20756,12 @@ static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external ||
            !epctx__starts_with(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx__views *)user, view);
+           epctx__views_add(c, (epctx__list *)user, view);
 }
 
 static bool epctx__repair_memory(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     memset(&views, 0, sizeof views);
     if (!epctx__repair_index(r) ||
@@ -20881,7 +20769,7 @@ static bool epctx__repair_memory(epctx__repair *r)
         return false;
     }
     for (i = 0; i < views.count; i++) {
-        epctx_view view = ((const epctx_view *)views.list)[i];
+        epctx_view view = epctx__view_at(&views, i);
         epctx_tensor_view tensor = epctx_tensor_of(view);
         epctx_cursor dims = epctx_tensor_dims(&tensor);
         epctx_tensor data;
@@ -20908,59 +20796,37 @@ static bool epctx__repair_memory(epctx__repair *r)
 static bool epctx__repair_dropped(epctx__repair *r)
 {
     epctx_model *model = r->m.c.model;
-    epctx__definitions d = epctx__definitions_of(epctx_model_graph(model).view);
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_map made, read;
+    epctx_map known;
     epctx_view node;
-    epctx_str name;
-    void *names = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx__list names;
+    bool ok;
     size_t i;
-    epctx_map_init(&made, r->m.c.arena);
-    epctx_map_init(&read, r->m.c.arena);
-    if (!epctx__repair_index(r)) {
-        return false;
-    }
-    while (epctx__next_definition(&d, &name)) {
-        if (!epctx__combine_put(&r->m, &made, name, 1)) {
-            return false;
+    memset(&names, 0, sizeof names);
+    epctx_map_init(&known, r->m.c.arena);
+    ok = epctx__repair_index(r) &&
+         epctx__put_definitions(&r->m.c, &known,
+                                epctx__definitions_of(epctx_model_graph(model).view));
+    while (ok && epctx__next_body(&nodes, &node)) {
+        epctx__captures read;
+        ok = epctx__convert_captures(&r->m.c, node, &read);
+        for (i = 0; ok && i < read.count; i++) {
+            ok = epctx__has(&known, read.out[i]) ||
+                 (epctx__names_add(&r->m.c, &names, read.out[i]) &&
+                  epctx__combine_put(&r->m, &known, read.out[i], 1));
         }
     }
-    while (epctx__next_body(&nodes, &node)) {
-        epctx_map one;
-        uint32_t k;
-        epctx_map_init(&one, r->m.c.arena);
-        if (!epctx__prune_captures(&r->m.c, &one, node)) {
-            return false;
-        }
-        for (k = 0; k < one.capacity; k++) {
-            name = one.slots[k].key;
-            if (name.size == 0 || epctx__has(&made, name) || epctx__has(&read, name)) {
-                continue;
-            }
-            if (!epctx__list_room(r->m.c.arena, &names, count, &room, sizeof name)) {
-                return epctx__convert_nomem(&r->m.c);
-            }
-            ((epctx_str *)names)[count++] = name;
-            if (!epctx__combine_put(&r->m, &read, name, 1)) {
-                return false;
-            }
-        }
-    }
-    for (i = 0; i < count; i++) {
+    for (i = 0; ok && i < names.count; i++) {
+        epctx_str name = epctx__name_at(&names, i);
         epctx_tensor data;
-        name = ((const epctx_str *)names)[i];
-        if (epctx__repair_data(r, name, &data) &&
-            (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
-                              r->m.c.error) != EPCTX_OK ||
-             !epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
+        ok = !epctx__repair_data(r, name, &data) ||
+             (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+                               r->m.c.error) == EPCTX_OK &&
+              epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                                 "the initializer comes from the source model, %u bytes",
-                                (uint64_t)data.size))) {
-            return false;
-        }
+                                (uint64_t)data.size));
     }
-    return true;
+    return ok;
 }
 
 /* -- repair: types -- */
@@ -20968,7 +20834,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
 typedef struct epctx__typing {
     epctx_map known;  /* value -> its element type */
     epctx_map source; /* value of the source model -> number in `views` */
-    epctx__views views;
+    epctx__list views;
 } epctx__typing;
 
 static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
@@ -21058,9 +20924,9 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     value.elem_type = (int32_t)elem;
     value.rank = -1;
     if (at != EPCTX_MAP_NONE) {
-        value.elem_type = epctx_value_of(((const epctx_view *)t->views.list)[at]).elem_type;
+        value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
         return epctx_put_copy(model, epctx_model_graph(model).view, 13,
-                              ((const epctx_view *)t->views.list)[at], epctx__no_view(), NULL,
+                              epctx__view_at(&t->views, at), epctx__no_view(), NULL,
                               r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                                  "'%S' has the type that it has in the source model", &name);
@@ -21082,7 +20948,7 @@ static bool epctx__repair_types(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx__typing t;
     epctx_map wanted; /* untyped output -> what its readers want */
-    epctx__views compiled;
+    epctx__list compiled;
     epctx_node_view node;
     epctx_str name;
     size_t i;
@@ -21141,8 +21007,7 @@ static bool epctx__repair_types(epctx__repair *r)
 
 typedef struct epctx__stale {
     epctx__combine *m;
-    void *names;
-    size_t count, room;
+    epctx__list names;
     bool failed;
 } epctx__stale;
 
@@ -21150,17 +21015,11 @@ static void epctx__stale_found(void *user, const epctx_finding *finding)
 {
     epctx__stale *s = (epctx__stale *)user;
     epctx_str name;
-    if (finding->rule != EPCTX_RULE_STALE_COMPAT) {
-        return;
-    }
-    name.size = finding->node.size;
-    name.data = epctx_arena_copy(s->m->c.arena, finding->node);
-    if (name.data == NULL ||
-        !epctx__list_room(s->m->c.arena, &s->names, s->count, &s->room, sizeof name)) {
+    if (finding->rule == EPCTX_RULE_STALE_COMPAT &&
+        (!epctx__combine_join(s->m, finding->node, epctx_str_of(""), &name) ||
+         !epctx__names_add(&s->m->c, &s->names, name))) {
         s->failed = true;
-        return;
     }
-    ((epctx_str *)s->names)[s->count++] = name;
 }
 
 /* Compatibility information of EPs without a node; when no node is compiled, of all. */
@@ -21192,7 +21051,7 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
             }
         }
     }
-    return !s->failed || epctx__convert_nomem(&m->c);
+    return !s->failed;
 }
 
 static bool epctx__drop_stale(epctx__combine *m)
@@ -21202,8 +21061,8 @@ static bool epctx__drop_stale(epctx__combine *m)
     if (!epctx__stale_keys(m, &s)) {
         return false;
     }
-    for (i = 0; i < s.count; i++) {
-        epctx_str name = ((const epctx_str *)s.names)[i];
+    for (i = 0; i < s.names.count; i++) {
+        epctx_str name = epctx__name_at(&s.names, i);
         if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
             !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
                                 &name)) {
@@ -21220,8 +21079,8 @@ static bool epctx__repair_stale(epctx__repair *r)
     if (!epctx__stale_keys(&r->m, &s)) {
         return false;
     }
-    for (i = 0; i < s.count; i++) {
-        epctx_str name = ((const epctx_str *)s.names)[i];
+    for (i = 0; i < s.names.count; i++) {
+        epctx_str name = epctx__name_at(&s.names, i);
         if (epctx_unset_metadata(r->m.c.model, name, r->m.c.error) != EPCTX_OK ||
             !epctx__repair_say(r, EPCTX_RULE_STALE_COMPAT, name,
                                "the entry goes: that EP has no node here")) {
@@ -21234,33 +21093,26 @@ static bool epctx__repair_stale(epctx__repair *r)
 static bool epctx__repair_annotations(epctx__repair *r)
 {
     epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx__definitions d = epctx__definitions_of(graph.view);
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
-    epctx__views gone;
+    epctx__list gone;
     epctx_map made;
-    epctx_str name;
+    bool ok;
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&made, r->m.c.arena);
-    while (epctx__next_definition(&d, &name)) {
-        if (!epctx__combine_put(&r->m, &made, name, 1)) {
-            return false;
-        }
-    }
-    while (epctx_next_annotation(&it, &annotation)) {
+    ok = epctx__put_definitions(&r->m.c, &made, epctx__definitions_of(graph.view));
+    while (ok && epctx_next_annotation(&it, &annotation)) {
         epctx_cursor pairs = epctx_annotation_pairs(&annotation);
         bool whole = epctx__has(&made, annotation.tensor_name);
         epctx_pair pair;
         while (whole && epctx_next_pair(&pairs, &pair)) {
             whole = epctx__has(&made, pair.value);
         }
-        if (!whole && (!epctx__views_add(&r->m.c, &gone, annotation.view) ||
-                       !epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
-                                          "the annotation goes: what it names is not there"))) {
-            return false;
-        }
+        ok = whole || (epctx__views_add(&r->m.c, &gone, annotation.view) &&
+                       epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
+                                         "the annotation goes: what it names is not there"));
     }
-    return epctx__views_remove(&r->m.c, &gone);
+    return ok && epctx__views_remove(&r->m.c, &gone);
 }
 
 static bool epctx__repair_unused(epctx__repair *r)
@@ -21280,43 +21132,19 @@ static bool epctx__repair_unused(epctx__repair *r)
     return true;
 }
 
-static bool epctx__repair_infos(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_INFO, epctx_model_graph(r->m.c.model).view,
-                               13, epctx__name_of_value);
-}
-
-static bool epctx__repair_tensors(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_INITIALIZER,
-                               epctx_model_graph(r->m.c.model).view, 5, epctx__name_of_tensor);
-}
-
-static bool epctx__repair_metadata(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_METADATA,
-                               epctx_model_read(r->m.c.model).view, 14, epctx__name_of_pair);
-}
-
-static bool epctx__repair_opsets(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_OPSET, epctx_model_read(r->m.c.model).view, 8,
-                               epctx__name_of_opset);
-}
-
 /* -- repair: which rule is for whom -- */
 
 /* In the order in which they must run: what later ones read, earlier ones have put right. */
 static const struct epctx__repairer {
     epctx_rule rule;
     bool (*repair_fn)(epctx__repair *r);
-    bool source; /* works with the source model only */
+    bool source; /* does more, or anything at all, with the source model */
 } epctx__repairers[] = {
     {EPCTX_RULE_DOUBLED_FIELD, epctx__repair_doubled, false},
-    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_opsets, false},
-    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_metadata, false},
-    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_infos, false},
-    {EPCTX_RULE_DOUBLED_INITIALIZER, epctx__repair_tensors, false},
+    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_entries, false},
+    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_entries, false},
+    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_entries, false},
+    {EPCTX_RULE_DOUBLED_INITIALIZER, epctx__repair_entries, false},
     {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
     {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
     {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
@@ -21336,7 +21164,7 @@ static const struct epctx__repairer {
     {EPCTX_RULE_PATH_UNSAFE, epctx__repair_files, false},
     {EPCTX_RULE_FILE_MISSING, epctx__repair_files, false},
     {EPCTX_RULE_BUILD_PATH, epctx__repair_build_path, false},
-    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, false},
+    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, true},
     {EPCTX_RULE_ANNOTATION, epctx__repair_annotations, false},
     {EPCTX_RULE_STALE_COMPAT, epctx__repair_stale, false},
     {EPCTX_RULE_UNUSED, epctx__repair_unused, false},
@@ -21364,7 +21192,7 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
 {
     epctx__repair *r = (epctx__repair *)user;
     char line[1024];
-    epctx_str parts[4];
+    epctx__text text = epctx__text_of(line, sizeof line);
     const char *why = finding->info.fix;
     epctx_repair_note note;
     size_t i;
@@ -21373,17 +21201,15 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
     }
     for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
         if (epctx__repairers[i].rule == finding->rule && r->opts->source == NULL &&
-            (epctx__repairers[i].source || finding->rule == EPCTX_RULE_NO_VALUE_TYPE)) {
+            epctx__repairers[i].source) {
             why = "only the model before compilation knows: give it as the source";
         }
     }
-    parts[0] = epctx_str_of(finding->message);
-    parts[1] = epctx_str_of(" (");
-    parts[2] = epctx_str_of(why);
-    parts[3] = epctx_str_of(")");
-    if (epctx__join(line, sizeof line, parts, 4, "a message", NULL) != EPCTX_OK) {
-        line[0] = '\0';
-    }
+    epctx__whole_name(&text, epctx_str_of(finding->message));
+    epctx__whole_name(&text, epctx_str_of(" ("));
+    epctx__whole_name(&text, epctx_str_of(why));
+    epctx__text_char(&text, ')');
+    line[text.size] = '\0';
     r->left++;
     memset(&note, 0, sizeof note);
     note.rule = finding->rule;
@@ -21451,7 +21277,11 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
         r.wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
     }
     for (i = 0; i < r.opts->rule_count; i++) {
-        r.wanted[r.opts->rules[i] < EPCTX_RULE_COUNT ? r.opts->rules[i] : 0] = true;
+        if ((unsigned)r.opts->rules[i] >= EPCTX_RULE_COUNT) {
+            return epctx_fail(use, EPCTX_ERR_ARG, "there is no rule of number %d",
+                              (int64_t)r.opts->rules[i]);
+        }
+        r.wanted[r.opts->rules[i]] = true;
     }
     if (!epctx__repair_run(&r)) {
         epctx_undo(model, mark);
@@ -21467,7 +21297,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
     return EPCTX_OK;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition
@@ -23119,7 +22949,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>gen
@@ -23976,8 +23806,9 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = (t.number >= 4 && t.number <= 7) || (t.number >= 9 && t.number <= 11) ||
-                       t.number == 13 || t.number == 14;
+        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
+                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
+                                         t.number == 14);
         if (after != NULL && !storage &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
@@ -24929,6 +24760,10 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     return verdict;
 }
 
+#endif /* EPCTX_NO_EDIT */
+
+#ifndef EPCTX_NO_WIRE
+
 /* ================================================================================================
  * >>load
  * ============================================================================================== */
@@ -25138,7 +24973,6 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
     wanted.hash = epctx_notes_hash(bound->node.notes);
     for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
-        epctx_error ignored;
         if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
             continue;
         }
@@ -25148,7 +24982,7 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
         status = epctx_path_check(wanted.name, error);
         /* It need not be there any more when the workspace has its graphs. */
         if (status == EPCTX_OK &&
-            epctx__load_locate(loaded, &wanted, path, sizeof path, &ignored) != EPCTX_OK) {
+            epctx__load_locate(loaded, &wanted, path, sizeof path, NULL) != EPCTX_OK) {
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
@@ -25590,6 +25424,8 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
     }
 }
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- the EPContext model as a cache -- */
 
 EPCTX_API void epctx_opened_close(epctx_opened *opened)
@@ -25758,6 +25594,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                ? epctx__cache_fallback(opened, model_path, &o, status, error)
                : status;
 }
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -26040,16 +25878,14 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
-    epctx_error ignored;
     epctx_status status = epctx_path_check(binary->name, error);
     place->path[0] = place->alias[0] = '\0';
     if (status != EPCTX_OK) {
         return status;
     }
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
-    if (epctx__path_join(folder, sizeof folder, parts, 1, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, sizeof place->path, &ignored) ==
-            EPCTX_OK) {
+    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, sizeof place->path, NULL) == EPCTX_OK) {
         parts[0] = epctx_str_of(place->path);
         parts[1] = epctx_str_of("/");
         parts[2] = binary->name;
@@ -26057,7 +25893,7 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     }
     if (status == EPCTX_OK &&
         epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        sizeof place->path, &ignored) != EPCTX_OK) {
+                        sizeof place->path, NULL) != EPCTX_OK) {
         place->path[0] = '\0';
     }
     return status;
@@ -26292,7 +26128,7 @@ typedef struct epctx__pending {
     const char *path; /* of its EPContext model */
     const char *initializers_path;
     bool hosted; /* somebody else writes the model */
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
     epctx_buffer model;
     epctx__output *initializers; /* a temporary file, or NULL */
 #endif
@@ -26319,7 +26155,7 @@ typedef struct epctx__group {
 
 static void epctx__pending_drop(epctx__pending *p)
 {
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
     epctx_buffer_free(&p->model);
     if (p->initializers != NULL) {
         epctx__output_abort(p->initializers);
@@ -26495,7 +26331,7 @@ static epctx__pending *epctx__pending_make(epctx_workspace *w, epctx__group *gro
         epctx__nomem(error, group->arena.missing);
         return NULL;
     }
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
     epctx_buffer_init(&p->model, &w->allocator);
 #else
     (void)w;
@@ -26527,7 +26363,7 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p)
     group->pending_count++;
 }
 
-#ifdef EPCTX_NO_WIRE
+#ifdef EPCTX_NO_EDIT
 
 static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
                                         const epctx_hooks *hooks, epctx_error *error)
@@ -26708,7 +26544,7 @@ static epctx_status epctx__group_resize(epctx_workspace *w, epctx__group *group,
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* The binary as the applications will meet it: every graph of the group is in it. */
 static epctx_status epctx__group_verify(const epctx__group *group, const epctx_buffer *binary,
@@ -26756,7 +26592,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     if (status == EPCTX_OK && group->verify && group->known.hashes.size > 0) {
         status = epctx__group_verify(group, &binary, error);
     }
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
     if (status == EPCTX_OK) {
         status = epctx__group_resize(w, group, error);
     }
@@ -26970,7 +26806,7 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
     return count;
 }
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* -- a session that has its model -- */
 
@@ -27083,7 +26919,7 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,

@@ -96,7 +96,7 @@
  *   compiler: no libm, one rounding per operation. -ffast-math stops the build. Results of a run
  *   are the same bits on one machine; between machines sums may be ordered and rounded otherwise.
  *
- * BLOB FORMAT 1 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
+ * BLOB FORMAT 2 (all numbers little-endian; u64 = two words, low first; [n] = bytes)
  *   header, 128 bytes                          | word section, graphs first, 20 words each
  *     0 magic "EPCTXNPU"                       |   0 name: offset, bytes (in the strings)
  *     8 u32 format version                     |   2 u64 graph hash
@@ -147,7 +147,7 @@ extern "C" {
  * >>blob: the context binary
  * ============================================================================================== */
 
-#define EPCTX_NPU_FORMAT      1
+#define EPCTX_NPU_FORMAT      2
 #define EPCTX_NPU_HEADER_SIZE 128
 
 /* What the header of a blob says. Strings are terminated. */
@@ -361,11 +361,12 @@ extern "C" {
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
-#ifdef __OPTIMIZE__
+#endif
+/* Into functions for another processor, too; without that they would be what they are here. */
+#if defined(EPCTX_NPU__AVX2) && defined(__OPTIMIZE__)
 #define EPCTX_NPU__INLINE inline __attribute__((always_inline))
 #else
 #define EPCTX_NPU__INLINE
-#endif
 #endif
 
 /* ================================================================================================
@@ -1489,6 +1490,72 @@ static epctx_status epctx_npu__run_pack(const void *params, const epctx_npu__arg
 #endif
 #define EPCTX_NPU__TILE (EPCTX_NPU__ROWS * EPCTX_NPU__COLUMNS)
 
+/* What becomes of sums on their way to the output: y = low..high of sum * scale + bias + add. */
+typedef struct epctx_npu__epilogue {
+    float *y;          /* rows every `row` elements */
+    const float *bias; /* a number for each row, or NULL */
+    const float *add;  /* laid out like y, rows every `add_row` elements, or NULL */
+    size_t row, add_row;
+    size_t rows, columns; /* those of the tile that exist */
+    float scale, low, high;
+} epctx_npu__epilogue;
+
+static void epctx_npu__epilogue_plain(epctx_npu__epilogue *f)
+{
+    memset(f, 0, sizeof *f);
+    f->scale = 1.0f;
+    f->low = epctx_npu__float_of(0xff800000u);
+    f->high = epctx_npu__float_of(0x7f800000u);
+}
+
+/* Limits that do the work of an activation; those up to EPCTX_NPU__ACT_CLIP need no more. */
+static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__act *act)
+{
+    if (act->kind == EPCTX_NPU__ACT_RELU) {
+        f->low = 0.0f;
+    } else if (act->kind == EPCTX_NPU__ACT_CLIP) {
+        f->low = act->a;
+        f->high = act->b;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f, const float *sums,
+                                                    size_t r, size_t columns)
+{
+    const float bias = f->bias != NULL ? f->bias[r] : 0.0f;
+    const float scale = f->scale, low = f->low, high = f->high;
+    float *y = f->y + r * f->row, t[EPCTX_NPU__COLUMNS];
+    size_t j;
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        t[j] = sums[j] * scale + bias;
+    }
+    if (f->add != NULL) {
+        const float *add = f->add + r * f->add_row;
+        for (j = 0; j < columns; j++) {
+            t[j] += add[j];
+        }
+    }
+    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
+        const float v = t[j];
+        t[j] = v < low ? low : (v > high ? high : v);
+    }
+    for (j = 0; j < columns; j++) {
+        y[j] = t[j];
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f, const float *tile)
+{
+    size_t r;
+    for (r = 0; r < f->rows; r++) {
+        if (f->columns == EPCTX_NPU__COLUMNS) {
+            epctx_npu__epilogue_row(f, tile + r * EPCTX_NPU__COLUMNS, r, EPCTX_NPU__COLUMNS);
+        } else {
+            epctx_npu__epilogue_row(f, tile + r * EPCTX_NPU__COLUMNS, r, f->columns);
+        }
+    }
+}
+
 /* tile[r][j] = sum over k of a[r][k * step] * b[k][j] for 4 rows and EPCTX_NPU__WIDTH columns; b
  * and the tile have rows of EPCTX_NPU__COLUMNS. */
 static void epctx_npu__tile_part(const float *const *a, size_t step, const float *b, size_t depth,
@@ -1525,9 +1592,11 @@ static void epctx_npu__tile_part(const float *const *a, size_t step, const float
 #ifdef EPCTX_NPU__AVX2
 
 EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t step,
-                                                   const float *b, size_t depth, float *tile)
+                                                   const float *b, size_t depth,
+                                                   const epctx_npu__epilogue *f)
 {
     const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
+    float tile[EPCTX_NPU__TILE];
     __m256 c0 = _mm256_setzero_ps(), c1 = c0, c2 = c0, c3 = c0, d0 = c0, d1 = c0, d2 = c0, d3 = c0;
     size_t k;
     for (k = 0; k < depth; k++) {
@@ -1558,12 +1627,14 @@ EPCTX_NPU__TARGET static void epctx_npu__tile_avx2(const float *const *a, size_t
     _mm256_storeu_ps(tile + 40, d2);
     _mm256_storeu_ps(tile + 48, c3);
     _mm256_storeu_ps(tile + 56, d3);
+    epctx_npu__epilogue_tile(f, tile);
 }
 
 /* Four sums of every other row: one row alone would wait for each addition. */
 EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, const float *b,
-                                                  size_t depth, float *tile)
+                                                  size_t depth, const epctx_npu__epilogue *f)
 {
+    float tile[EPCTX_NPU__COLUMNS];
     __m256 c[4], d[4], x;
     size_t k, j;
     for (j = 0; j < 4; j++) {
@@ -1585,15 +1656,32 @@ EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, c
     }
     _mm256_storeu_ps(tile, _mm256_add_ps(_mm256_add_ps(c[0], c[1]), _mm256_add_ps(c[2], c[3])));
     _mm256_storeu_ps(tile + 8, _mm256_add_ps(_mm256_add_ps(d[0], d[1]), _mm256_add_ps(d[2], d[3])));
+    epctx_npu__epilogue_tile(f, tile);
 }
 
-/* Eight rows, each every `step` elements, by one or two blocks of columns. */
+/* The finish of 16 columns of row `r`, of which `mask` exist. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const float *b1,
-                      size_t depth, float *tile0, float *tile1, bool two)
+epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __mmask16 mask, __m512 v)
+{
+    const __m512 bias = _mm512_set1_ps(f->bias != NULL ? f->bias[r] : 0.0f);
+    v = _mm512_fmadd_ps(v, _mm512_set1_ps(f->scale), bias);
+    if (f->add != NULL) {
+        v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(mask, f->add + r * f->add_row + column));
+    }
+    v = _mm512_max_ps(_mm512_set1_ps(f->low), _mm512_min_ps(_mm512_set1_ps(f->high), v));
+    _mm512_mask_storeu_ps(f->y + r * f->row + column, mask, v);
+}
+
+/* `rows` (4 or 8) rows, each every `step` elements, by one or two blocks of columns. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b, size_t depth,
+                      const epctx_npu__epilogue *f, size_t rows, bool two)
 {
     const float *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3];
-    const float *a4 = a[4], *a5 = a[5], *a6 = a[6], *a7 = a[7];
+    const float *a4 = a[rows - 4], *a5 = a[rows - 3], *a6 = a[rows - 2], *a7 = a[rows - 1];
+    const float *b1 = b + (two ? depth * EPCTX_NPU__COLUMNS : 0);
+    const size_t rest = f->columns - (two ? EPCTX_NPU__COLUMNS : 0); /* in the last block */
+    const __mmask16 last = (__mmask16)(0xffffu >> (EPCTX_NPU__COLUMNS - rest));
     __m512 c[8], d[8];
     size_t k, at = 0, r;
     EPCTX_NPU__UNROLL
@@ -1602,66 +1690,92 @@ epctx_npu__tiles_wide(const float *const *a, size_t step, const float *b0, const
     }
     for (k = 0; k < depth; k++, at += step) {
         const float row[8] = {a0[at], a1[at], a2[at], a3[at], a4[at], a5[at], a6[at], a7[at]};
-        const __m512 y = _mm512_loadu_ps(b0 + k * EPCTX_NPU__COLUMNS);
+        const __m512 y = _mm512_loadu_ps(b + k * EPCTX_NPU__COLUMNS);
         const __m512 z = two ? _mm512_loadu_ps(b1 + k * EPCTX_NPU__COLUMNS) : y;
         EPCTX_NPU__UNROLL
         for (r = 0; r < 8; r++) {
-            const __m512 x = _mm512_set1_ps(row[r]);
-            c[r] = _mm512_fmadd_ps(x, y, c[r]);
-            if (two) {
-                d[r] = _mm512_fmadd_ps(x, z, d[r]);
+            if (r < rows) {
+                const __m512 x = _mm512_set1_ps(row[r]);
+                c[r] = _mm512_fmadd_ps(x, y, c[r]);
+                if (two) {
+                    d[r] = _mm512_fmadd_ps(x, z, d[r]);
+                }
             }
         }
     }
     EPCTX_NPU__UNROLL
     for (r = 0; r < 8; r++) {
-        _mm512_storeu_ps(tile0 + r * EPCTX_NPU__COLUMNS, c[r]);
-        if (two) {
-            _mm512_storeu_ps(tile1 + r * EPCTX_NPU__COLUMNS, d[r]);
+        if (r < rows && r < f->rows) {
+            epctx_npu__epilogue_wide(f, r, 0, two ? (__mmask16)0xffffu : last, c[r]);
+            if (two) {
+                epctx_npu__epilogue_wide(f, r, EPCTX_NPU__COLUMNS, last, d[r]);
+            }
         }
     }
 }
 
+/* Rows: 8 when f->rows is more than 4, else 4. Columns: up to two blocks. */
 EPCTX_NPU__WIDE static void epctx_npu__tile_wide(const float *const *a, size_t step, const float *b,
-                                                 size_t depth, float *tile)
+                                                 size_t depth, const epctx_npu__epilogue *f)
 {
-    epctx_npu__tiles_wide(a, step, b, NULL, depth, tile, NULL, false);
-}
-
-EPCTX_NPU__WIDE static void epctx_npu__pair_wide(const float *const *a, size_t step, const float *b,
-                                                 size_t depth, float *tile0, float *tile1)
-{
-    epctx_npu__tiles_wide(a, step, b, b + depth * EPCTX_NPU__COLUMNS, depth, tile0, tile1, true);
+    if (f->rows > 4 && f->columns > EPCTX_NPU__COLUMNS) {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 8, true);
+    } else if (f->rows > 4) {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 8, false);
+    } else if (f->columns > EPCTX_NPU__COLUMNS) {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 4, true);
+    } else {
+        epctx_npu__tiles_wide(a, step, b, depth, f, 4, false);
+    }
 }
 
 #endif /* EPCTX_NPU__AVX2 */
 
-static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
-                            const float *b, size_t depth, float *tile)
+/* Rows and columns that epctx_npu__tile takes at once. */
+static size_t epctx_npu__most_rows(epctx_npu__level fast)
 {
+    return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__ROWS : EPCTX_NPU__ROWS;
+}
+
+static size_t epctx_npu__most_columns(epctx_npu__level fast)
+{
+    return fast == EPCTX_NPU__LEVEL_AVX512 ? 2 * EPCTX_NPU__COLUMNS : EPCTX_NPU__COLUMNS;
+}
+
+/* f of the products of f->rows rows (readable up to the next multiple of EPCTX_NPU__ROWS) by
+ * f->columns columns; blocks of columns follow each other. */
+static void epctx_npu__tile(epctx_npu__level fast, const float *const *a, size_t step,
+                            const float *b, size_t depth, const epctx_npu__epilogue *f)
+{
+    float tile[EPCTX_NPU__TILE];
     size_t c;
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
-    if (fast) {
-        epctx_npu__tile_avx2(a, step, b, depth, tile);
+    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        epctx_npu__tile_wide(a, step, b, depth, f);
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__tile_avx2(a, step, b, depth, f);
         return;
     }
 #endif
     for (c = 0; c < EPCTX_NPU__COLUMNS; c += EPCTX_NPU__WIDTH) {
         epctx_npu__tile_part(a, step, b + c, depth, tile + c);
     }
+    epctx_npu__epilogue_tile(f, tile);
 }
 
-/* One row of the same. */
+/* One row by one block of columns. */
 static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t step, const float *b,
-                                size_t depth, float *tile)
+                                size_t depth, const epctx_npu__epilogue *f)
 {
     float c[EPCTX_NPU__COLUMNS];
     size_t k, j;
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
-    if (fast) {
-        epctx_npu__row_avx2(a, step, b, depth, tile);
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__row_avx2(a, step, b, depth, f);
         return;
     }
 #endif
@@ -1677,10 +1791,7 @@ static void epctx_npu__tile_row(epctx_npu__level fast, const float *a, size_t st
         }
         b += EPCTX_NPU__COLUMNS;
     }
-    EPCTX_NPU__UNROLL
-    for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-        tile[j] = c[j];
-    }
+    epctx_npu__epilogue_tile(f, c);
 }
 
 /* -- Conv: 2-D convolution, NCHW -- */
@@ -1727,7 +1838,8 @@ static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_
 
 typedef struct epctx_npu__conv {
     uint32_t batch, groups, in_channels, out_channels; /* channels of one group */
-    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels that are gathered together */
+    uint32_t tiles; /* of EPCTX_NPU__COLUMNS pixels that are gathered together, */
+    uint32_t slice; /* of so many input channels: the sums are made slice by slice */
     epctx_npu__window window;
     epctx_npu__act act;
 } epctx_npu__conv;
@@ -1737,26 +1849,28 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     const epctx_npu__conv *p = (const epctx_npu__conv *)params;
     const epctx_npu__window *w = &p->window;
     uint64_t planes = epctx_npu__mul(p->batch, p->groups);
-    uint64_t depth = epctx_npu__mul3(p->in_channels, w->kernel_h, w->kernel_w);
+    uint64_t taps = epctx_npu__mul(w->kernel_h, w->kernel_w);
+    uint64_t depth = epctx_npu__mul(p->in_channels, taps);
     needs->in[0] = epctx_npu__floats(epctx_npu__mul4(planes, p->in_channels, w->in_h, w->in_w));
     needs->in[1] =
         epctx_npu__floats(epctx_npu__packed(p->groups, p->out_channels, depth, EPCTX_NPU__ROWS));
     needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->groups, p->out_channels));
-    needs->out[0] = epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
-    needs->out[1] = epctx_npu__floats(epctx_npu__mul3(p->tiles, depth, EPCTX_NPU__COLUMNS));
-    return p->tiles >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
+    needs->in[3] = needs->out[0] =
+        epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
+    needs->out[1] = epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
+    return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
 /* Copies what the kernel sees at `count` pixels of output row `oy` from column `ox` to the columns
  * of `patch` ([channel][ky][kx][EPCTX_NPU__COLUMNS]), zero where it is padding. */
-static void epctx_npu__gather_row(const epctx_npu__conv *p, const float *x, uint32_t oy,
-                                  uint32_t ox, uint32_t count, float *patch)
+static void epctx_npu__gather_row(const epctx_npu__window *w, const float *x, size_t channels,
+                                  uint32_t oy, uint32_t ox, uint32_t count, float *patch)
 {
-    const epctx_npu__window *w = &p->window;
     const size_t plane = (size_t)w->in_h * w->in_w;
     const size_t jump = (size_t)w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS;
     const int32_t step = (int32_t)w->stride_w;
-    uint32_t ky, kx, c;
+    uint32_t ky, kx;
+    size_t c;
     for (ky = 0; ky < w->kernel_h; ky++) {
         const int32_t iy = (int32_t)(oy * w->stride_h + ky * w->dilation_h) - (int32_t)w->top;
         for (kx = 0; kx < w->kernel_w; kx++) {
@@ -1768,18 +1882,16 @@ static void epctx_npu__gather_row(const epctx_npu__conv *p, const float *x, uint
                 epctx_npu__inside(ix, step, (int32_t)count, (int32_t)w->in_w, &low, &high);
                 from += (size_t)iy * w->in_w;
             }
-            for (c = 0; c < p->in_channels; c++) {
+            for (c = 0; c < channels; c++) {
                 for (i = 0; i < low; i++) {
                     to[i] = 0.0f;
                 }
-                if (step == 1) {
-                    for (; i < high; i++) {
-                        to[i] = from[ix + i];
-                    }
-                } else {
-                    for (; i < high; i++) {
-                        to[i] = from[ix + i * step];
-                    }
+                if (step == 1 && high - low == EPCTX_NPU__COLUMNS) {
+                    memcpy(to, from + ix, EPCTX_NPU__COLUMNS * sizeof *to);
+                    i = high;
+                }
+                for (; i < high; i++) {
+                    to[i] = from[ix + i * step];
                 }
                 for (; i < (int32_t)count; i++) {
                     to[i] = 0.0f;
@@ -1791,107 +1903,204 @@ static void epctx_npu__gather_row(const epctx_npu__conv *p, const float *x, uint
     }
 }
 
-/* Gathers the pixels first .. first+count-1 of the output plane; a tile may span several rows. */
-static void epctx_npu__gather(const epctx_npu__conv *p, const float *x, size_t first, size_t count,
-                              float *patch)
+#ifdef EPCTX_NPU__AVX2
+
+/* Bits low .. high - 1 of 32, cut to those that exist. */
+static EPCTX_NPU__INLINE uint32_t epctx_npu__bits(int32_t low, int32_t high)
 {
-    const uint32_t width = p->window.out_w;
+    low = low > 0 ? low : 0;
+    high = high < 32 ? high : 32;
+    return low < high ? (UINT32_MAX >> (32 - high)) & (UINT32_MAX << low) : 0;
+}
+
+/* x + n, also where that is outside of the array: such an address is only used with a mask. */
+static EPCTX_NPU__INLINE const float *epctx_npu__beside(const float *x, ptrdiff_t n)
+{
+    return (const float *)((uintptr_t)x + (uintptr_t)n * sizeof *x);
+}
+
+/* Elements x[0], x[stride] ... of which `mask` may be read (a bit for each element, also those in
+ * between); the others are `rest`. Stride 1 or 2. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x, uint32_t stride,
+                                                                     uint32_t mask, __m512 rest)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512 low = _mm512_mask_loadu_ps(rest, (__mmask16)(mask & 0xffffu), x);
+    if (stride == 1) {
+        return low;
+    }
+    return _mm512_permutex2var_ps(
+        low, even, _mm512_mask_loadu_ps(rest, (__mmask16)(mask >> 16), epctx_npu__beside(x, 16)));
+}
+
+/* Pixels of one output row among those of a tile. */
+typedef struct epctx_npu__segment {
+    int32_t y, x;        /* where the first tap of lane 0 is, were the row long enough */
+    int32_t first, last; /* lanes */
+} epctx_npu__segment;
+
+/* One tap of `channels` channels. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__gather_tap(const epctx_npu__window *w, const epctx_npu__segment *segments, size_t count,
+                      int32_t dy, int32_t dx, const float *x, size_t channels, float *to,
+                      uint32_t stride)
+{
+    const size_t plane = (size_t)w->in_h * w->in_w;
+    const size_t jump = (size_t)w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS;
+    const __m512 zero = _mm512_setzero_ps();
+    const float *from[EPCTX_NPU__COLUMNS];
+    uint32_t mask[EPCTX_NPU__COLUMNS];
+    size_t n = 0, s, c;
+    for (s = 0; s < count; s++) {
+        const epctx_npu__segment *g = &segments[s];
+        const int32_t iy = g->y + dy, ix = g->x + dx, in = (int32_t)w->in_w - ix;
+        const int32_t low = g->first * (int32_t)stride, high = g->last * (int32_t)stride;
+        if (iy >= 0 && iy < (int32_t)w->in_h) {
+            from[n] = epctx_npu__beside(x, (ptrdiff_t)iy * (ptrdiff_t)w->in_w + ix);
+            mask[n] = epctx_npu__bits(low > -ix ? low : -ix, high < in ? high : in);
+            n += mask[n] != 0;
+        }
+    }
+    if (n == 1) {
+        const float *one = from[0];
+        const uint32_t m = mask[0];
+        for (c = 0; c < channels; c++) {
+            _mm512_storeu_ps(to, epctx_npu__load_wide(one, stride, m, zero));
+            one = epctx_npu__beside(one, (ptrdiff_t)plane);
+            to += jump;
+        }
+        return;
+    }
+    for (c = 0; c < channels; c++) {
+        __m512i all = _mm512_setzero_si512();
+        for (s = 0; s < n; s++) { /* where one segment has a number the others have zero bits */
+            all = _mm512_or_si512(all, _mm512_castps_si512(epctx_npu__load_wide(
+                                           epctx_npu__beside(from[s], (ptrdiff_t)(c * plane)),
+                                           stride, mask[s], zero)));
+        }
+        _mm512_storeu_ps(to, _mm512_castsi512_ps(all));
+        to += jump;
+    }
+}
+
+/* A tile of `count` pixels; strides 1 and 2 along a row. */
+EPCTX_NPU__WIDE static void epctx_npu__gather_wide(const epctx_npu__window *w, const float *x,
+                                                   size_t channels, size_t first, size_t count,
+                                                   float *patch)
+{
+    epctx_npu__segment segments[EPCTX_NPU__COLUMNS];
+    int32_t oy = (int32_t)(first / w->out_w), ox = (int32_t)(first % w->out_w), lane = 0;
+    size_t n = 0;
+    uint32_t ky, kx;
+    while (lane < (int32_t)count) {
+        const int32_t part = (int32_t)w->out_w - ox, left = (int32_t)count - lane;
+        segments[n].first = lane;
+        segments[n].last = lane + (part < left ? part : left);
+        segments[n].y = oy * (int32_t)w->stride_h - (int32_t)w->top;
+        segments[n].x = (ox - lane) * (int32_t)w->stride_w - (int32_t)w->left;
+        lane = segments[n++].last;
+        ox = 0;
+        oy++;
+    }
+    for (ky = 0; ky < w->kernel_h; ky++) {
+        for (kx = 0; kx < w->kernel_w; kx++) {
+            const int32_t dy = (int32_t)(ky * w->dilation_h), dx = (int32_t)(kx * w->dilation_w);
+            if (w->stride_w == 1) {
+                epctx_npu__gather_tap(w, segments, n, dy, dx, x, channels, patch, 1);
+            } else {
+                epctx_npu__gather_tap(w, segments, n, dy, dx, x, channels, patch, 2);
+            }
+            patch += EPCTX_NPU__COLUMNS;
+        }
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* Gathers the pixels first .. first+count-1 of the output plane; a tile may span several rows. */
+static void epctx_npu__gather(epctx_npu__level fast, const epctx_npu__window *w, const float *x,
+                              size_t channels, size_t first, size_t count, float *patch)
+{
+    const uint32_t width = w->out_w;
     uint32_t oy = (uint32_t)(first / width), ox = (uint32_t)(first % width), done = 0;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512 && w->stride_w <= 2) {
+        epctx_npu__gather_wide(w, x, channels, first, count, patch);
+        return;
+    }
+#endif
     while (done < count) {
         uint32_t left = (uint32_t)count - done;
         uint32_t part = width - ox < left ? width - ox : left;
-        epctx_npu__gather_row(p, x, oy, ox, part, patch + done);
+        epctx_npu__gather_row(w, x, channels, oy, ox, part, patch + done);
         done += part;
         ox = 0;
         oy++;
     }
 }
 
-static void epctx_npu__conv_store(float *y, size_t plane, const float *bias, size_t rows,
-                                  size_t columns, float *tile, const epctx_npu__act *act)
+/* Output channels of one group for `count` gathered pixels; `f` is that of the first channel and
+ * pixel. `w` begins at the slice, of `depth` taps of `all`. */
+static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, const float *w,
+                                  size_t depth, size_t all, size_t channels, size_t count,
+                                  const epctx_npu__epilogue *whole)
 {
-    size_t r, j;
-    if (bias != NULL) {
-        for (r = 0; r < rows; r++) {
-            for (j = 0; j < EPCTX_NPU__COLUMNS; j++) {
-                tile[r * EPCTX_NPU__COLUMNS + j] += bias[r];
-            }
+    const size_t most_rows = epctx_npu__most_rows(fast);
+    const size_t most_columns = epctx_npu__most_columns(fast);
+    size_t oc, t, r;
+    for (oc = 0; oc < channels; oc += most_rows) {
+        const float *rows[2 * EPCTX_NPU__ROWS];
+        epctx_npu__epilogue f = *whole;
+        f.rows = channels - oc < most_rows ? channels - oc : most_rows;
+        f.bias += f.bias != NULL ? oc : 0;
+        for (r = 0; r < most_rows; r++) { /* the last block may be the only one there is */
+            const size_t row = oc + (r < f.rows ? r / EPCTX_NPU__ROWS : 0) * EPCTX_NPU__ROWS;
+            rows[r] = w + row * all + r % EPCTX_NPU__ROWS;
         }
-    }
-    epctx_npu__activate(tile, rows * EPCTX_NPU__COLUMNS, act);
-    for (r = 0; r < rows; r++) {
-        memcpy(y + r * plane, tile + r * EPCTX_NPU__COLUMNS, columns * sizeof(float));
+        for (t = 0; t < count; t += most_columns) {
+            f.columns = count - t < most_columns ? count - t : most_columns;
+            f.y = whole->y + oc * f.row + t;
+            f.add = whole->add != NULL ? whole->add + oc * f.row + t : NULL;
+            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, &f);
+        }
     }
 }
 
-/* As many output channels as can be taken eight at a time; returns their number. */
-static size_t epctx_npu__conv_wide(epctx_npu__level fast, const epctx_npu__conv *p,
-                                   const float *patch, const float *w, const float *bias, float *y,
-                                   size_t count)
+/* One group of one image: for every block of pixels, all slices of the input channels, each added
+ * to what the ones before it came to. */
+static void epctx_npu__conv_group(epctx_npu__level fast, const epctx_npu__conv *p, const float *x,
+                                  const float *weights, const float *bias, const float *add,
+                                  float *y, float *patch)
 {
-    size_t oc = 0;
-#ifdef EPCTX_NPU__AVX2
-    const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
-    const size_t plane = (size_t)p->window.out_h * p->window.out_w;
-    float tiles[4 * EPCTX_NPU__TILE], *second = tiles + 2 * EPCTX_NPU__TILE;
-    size_t t, r;
-    for (; fast == EPCTX_NPU__LEVEL_AVX512 && oc + 8 <= p->out_channels; oc += 8) {
-        const float *rows[8], *b = bias != NULL ? bias + oc : NULL;
-        for (r = 0; r < 8; r++) {
-            rows[r] = w + (oc + r / 4 * 4) * depth + r % 4;
-        }
-        for (t = 0; t < count; t += 2 * EPCTX_NPU__COLUMNS) {
-            const size_t left = count - t;
-            float *to = y + oc * plane + t;
-            if (left > EPCTX_NPU__COLUMNS) {
-                const size_t rest = left - EPCTX_NPU__COLUMNS;
-                epctx_npu__pair_wide(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tiles,
-                                     second);
-                epctx_npu__conv_store(to + EPCTX_NPU__COLUMNS, plane, b, 8,
-                                      rest < EPCTX_NPU__COLUMNS ? rest : EPCTX_NPU__COLUMNS, second,
-                                      &p->act);
-            } else {
-                epctx_npu__tile_wide(rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tiles);
+    const epctx_npu__window *w = &p->window;
+    const size_t taps = (size_t)w->kernel_h * w->kernel_w, all = p->in_channels * taps;
+    const size_t plane = (size_t)w->out_h * w->out_w, in_plane = (size_t)w->in_h * w->in_w;
+    const size_t step = (size_t)p->tiles * EPCTX_NPU__COLUMNS;
+    size_t first, t, c, r;
+    for (first = 0; first < plane; first += step) {
+        const size_t count = plane - first < step ? plane - first : step;
+        for (c = 0; c < p->in_channels; c += p->slice) {
+            const size_t channels = p->in_channels - c < p->slice ? p->in_channels - c : p->slice;
+            epctx_npu__epilogue f;
+            for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
+                epctx_npu__gather(fast, w, x + c * in_plane, channels, first + t,
+                                  count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS,
+                                  patch + t * channels * taps);
             }
-            epctx_npu__conv_store(to, plane, b, 8,
-                                  left < EPCTX_NPU__COLUMNS ? left : EPCTX_NPU__COLUMNS, tiles,
-                                  &p->act);
+            epctx_npu__epilogue_plain(&f);
+            f.y = y + first;
+            f.bias = c == 0 ? bias : NULL;
+            f.add = c > 0 ? f.y : (add != NULL ? add + first : NULL);
+            f.row = f.add_row = plane;
+            if (c + channels == p->in_channels) {
+                epctx_npu__epilogue_limits(&f, &p->act);
+            }
+            epctx_npu__conv_block(fast, patch, weights + c * taps * EPCTX_NPU__ROWS,
+                                  channels * taps, all, p->out_channels, count, &f);
         }
-    }
-#else
-    (void)fast;
-    (void)p;
-    (void)patch;
-    (void)w;
-    (void)bias;
-    (void)y;
-    (void)count;
-#endif
-    return oc;
-}
-
-/* All output channels of one group for `count` gathered pixels. */
-static void epctx_npu__conv_block(epctx_npu__level fast, const epctx_npu__conv *p,
-                                  const float *patch, const float *w, const float *bias, float *y,
-                                  size_t count)
-{
-    const size_t depth = (size_t)p->in_channels * p->window.kernel_h * p->window.kernel_w;
-    const size_t plane = (size_t)p->window.out_h * p->window.out_w;
-    float tile[EPCTX_NPU__TILE];
-    size_t oc = epctx_npu__conv_wide(fast, p, patch, w, bias, y, count), t;
-    for (; oc < p->out_channels; oc += EPCTX_NPU__ROWS) {
-        const float *rows[EPCTX_NPU__ROWS];
-        size_t left = p->out_channels - oc;
-        size_t valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
-        rows[0] = w + oc * depth;
-        rows[1] = rows[0] + 1;
-        rows[2] = rows[0] + 2;
-        rows[3] = rows[0] + 3;
-        for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
-            size_t columns = count - t < EPCTX_NPU__COLUMNS ? count - t : EPCTX_NPU__COLUMNS;
-            epctx_npu__tile(fast, rows, EPCTX_NPU__ROWS, patch + t * depth, depth, tile);
-            epctx_npu__conv_store(y + oc * plane + t, plane, bias != NULL ? bias + oc : NULL, valid,
-                                  columns, tile, &p->act);
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < p->out_channels; r++) {
+            epctx_npu__activate(y + r * plane + first, count, &p->act);
         }
     }
 }
@@ -1905,35 +2114,263 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
     const size_t in_size = (size_t)p->in_channels * w->in_h * w->in_w;
     const size_t plane = (size_t)w->out_h * w->out_w;
     const size_t blocks = (p->out_channels + EPCTX_NPU__ROWS - 1) / EPCTX_NPU__ROWS;
-    const size_t step = (size_t)p->tiles * EPCTX_NPU__COLUMNS;
     const float *x = (const float *)args->in[0], *bias = (const float *)args->in[2];
+    const float *add = (const float *)args->in[3];
     float *y = (float *)args->out[0], *patch = (float *)args->out[1];
-    size_t n, g, first, t;
+    size_t n, g;
     (void)error;
     if (plane % EPCTX_NPU__COLUMNS != 0) { /* columns beyond the plane are computed, not kept */
-        memset(patch, 0, (size_t)p->tiles * depth * EPCTX_NPU__COLUMNS * sizeof(float));
+        memset(patch, 0,
+               (size_t)p->tiles * p->slice * w->kernel_h * w->kernel_w * EPCTX_NPU__COLUMNS *
+                   sizeof(float));
     }
     for (n = 0; n < p->batch; n++) {
         for (g = 0; g < p->groups; g++) {
-            const float *weights =
-                (const float *)args->in[1] + g * blocks * EPCTX_NPU__ROWS * depth;
-            for (first = 0; first < plane; first += step) {
-                size_t count = plane - first < step ? plane - first : step;
-                for (t = 0; t < count; t += EPCTX_NPU__COLUMNS) {
-                    epctx_npu__gather(p, x, first + t,
-                                      count - t < EPCTX_NPU__COLUMNS ? count - t
-                                                                     : EPCTX_NPU__COLUMNS,
-                                      patch + t * depth);
-                }
-                epctx_npu__conv_block(args->fast, p, patch, weights,
-                                      bias != NULL ? bias + g * p->out_channels : NULL, y + first,
-                                      count);
-            }
+            epctx_npu__conv_group(args->fast, p, x,
+                                  (const float *)args->in[1] + g * blocks * EPCTX_NPU__ROWS * depth,
+                                  bias != NULL ? bias + g * p->out_channels : NULL, add, y, patch);
             x += in_size;
             y += (size_t)p->out_channels * plane;
+            add += add != NULL ? (size_t)p->out_channels * plane : 0;
         }
     }
     return EPCTX_OK;
+}
+
+/* -- a window that slides over one plane: Depthwise and Pool -- */
+
+typedef enum epctx_npu__slide_kind {
+    EPCTX_NPU__SLIDE_MAX = 0, /* NaN wins */
+    EPCTX_NPU__SLIDE_SUM,
+    EPCTX_NPU__SLIDE_PRODUCTS /* the sum of taps times weights */
+} epctx_npu__slide_kind;
+
+/* Where the taps of a pixel are: the first one, and those ky, kx that are inside the plane. */
+typedef struct epctx_npu__tap_range {
+    int32_t y, x;
+    int32_t ky_low, ky_high, kx_low, kx_high;
+} epctx_npu__tap_range;
+
+static void epctx_npu__tap_rows(const epctx_npu__window *w, uint32_t oy, epctx_npu__tap_range *t)
+{
+    t->y = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
+    epctx_npu__inside(t->y, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h,
+                      &t->ky_low, &t->ky_high);
+}
+
+static void epctx_npu__tap_columns(const epctx_npu__window *w, uint32_t ox, epctx_npu__tap_range *t)
+{
+    t->x = (int32_t)(ox * w->stride_w) - (int32_t)w->left;
+    epctx_npu__inside(t->x, (int32_t)w->dilation_w, (int32_t)w->kernel_w, (int32_t)w->in_w,
+                      &t->kx_low, &t->kx_high);
+}
+
+/* `count` (at most 16) pixels side by side that have the same taps. */
+static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w,
+                                                      epctx_npu__slide_kind kind, const float *x,
+                                                      const float *k, float first,
+                                                      const epctx_npu__tap_range *t, size_t count,
+                                                      size_t stride, float *y)
+{
+    float sum[16];
+    int32_t ky, kx;
+    size_t j;
+    for (j = 0; j < count; j++) {
+        sum[j] = first;
+    }
+    for (ky = t->ky_low; ky < t->ky_high; ky++) {
+        const float *row = x + (size_t)(t->y + ky * (int32_t)w->dilation_h) * w->in_w;
+        for (kx = t->kx_low; kx < t->kx_high; kx++) {
+            const float *from = row + (t->x + kx * (int32_t)w->dilation_w);
+            if (kind == EPCTX_NPU__SLIDE_MAX) {
+                for (j = 0; j < count; j++) {
+                    sum[j] = sum[j] >= from[j * stride] ? sum[j] : from[j * stride];
+                }
+            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
+                for (j = 0; j < count; j++) {
+                    sum[j] += from[j * stride];
+                }
+            } else {
+                const float tap = k[(size_t)ky * w->kernel_w + (size_t)kx];
+                for (j = 0; j < count; j++) {
+                    sum[j] += tap * from[j * stride];
+                }
+            }
+        }
+    }
+    for (j = 0; j < count; j++) {
+        y[j] = sum[j];
+    }
+}
+
+/* One output row. Pixels that see the whole width of the window go 16 or 4 at a time; the last of
+ * those runs may overlap the one before. */
+static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
+                                                   epctx_npu__slide_kind kind, const float *x,
+                                                   const float *k, float first, epctx_npu__tap_range *t,
+                                                   size_t stride, float *y)
+{
+    uint32_t ox = 0;
+    (void)stride;
+    while (ox < w->out_w) {
+        epctx_npu__tap_columns(w, ox, t);
+#ifndef __OPTIMIZE_SIZE__
+        if (t->kx_low == 0 && t->kx_high == (int32_t)w->kernel_w) {
+            const int32_t room =
+                (int32_t)w->in_w - 1 - t->x - (int32_t)((w->kernel_w - 1) * w->dilation_w);
+            const uint32_t inside = (uint32_t)room / w->stride_w + 1, left = w->out_w - ox;
+            const uint32_t whole = inside < left ? inside : left;
+            if (whole >= 16) {
+                epctx_npu__slide_pixels(w, kind, x, k, first, t, 16, stride, y + ox);
+                ox += whole == 16 || whole >= 32 ? 16 : whole - 16;
+                continue;
+            }
+            if (whole >= 4) {
+                epctx_npu__slide_pixels(w, kind, x, k, first, t, 4, stride, y + ox);
+                ox += whole == 4 || whole >= 8 ? 4 : whole - 4;
+                continue;
+            }
+        }
+#endif
+        epctx_npu__slide_pixels(w, kind, x, k, first, t, 1, 1, y + ox);
+        ox++;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__slide_plane(const epctx_npu__window *w,
+                                                     epctx_npu__slide_kind kind, const float *x,
+                                                     const float *k, float first, float *y)
+{
+    epctx_npu__tap_range t;
+    uint32_t oy;
+    for (oy = 0; oy < w->out_h; oy++) {
+        epctx_npu__tap_rows(w, oy, &t);
+        if (w->stride_w == 1) {
+            epctx_npu__slide_row(w, kind, x, k, first, &t, 1, y);
+        } else {
+            epctx_npu__slide_row(w, kind, x, k, first, &t, w->stride_w, y);
+        }
+        y += w->out_w;
+    }
+}
+
+static EPCTX_NPU__INLINE void epctx_npu__slide_kinds(const epctx_npu__window *w,
+                                                     epctx_npu__slide_kind kind, const float *x,
+                                                     const float *k, float first, float *y)
+{
+    if (kind == EPCTX_NPU__SLIDE_MAX) {
+        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_MAX, x, k, first, y);
+    } else if (kind == EPCTX_NPU__SLIDE_SUM) {
+        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_SUM, x, k, first, y);
+    } else {
+        epctx_npu__slide_plane(w, EPCTX_NPU__SLIDE_PRODUCTS, x, k, first, y);
+    }
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+EPCTX_NPU__TARGET static void epctx_npu__slide_avx2(const epctx_npu__window *w,
+                                                    epctx_npu__slide_kind kind, const float *x,
+                                                    const float *k, float first, float *y)
+{
+    epctx_npu__slide_kinds(w, kind, x, k, first, y);
+}
+
+/* Up to 4 rows of up to 16 columns, pixel `oy`, `ox` first. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, uint32_t stride,
+                      const float *x, const float *k, float first, uint32_t oy, uint32_t ox,
+                      float *y)
+{
+    const uint32_t rows = w->out_h - oy < 4 ? w->out_h - oy : 4;
+    const uint32_t columns = w->out_w - ox < 16 ? w->out_w - ox : 16;
+    const uint32_t in_h = w->in_h, stride_h = w->stride_h;
+    const ptrdiff_t next_row = (ptrdiff_t)stride_h * (ptrdiff_t)w->in_w;
+    const ptrdiff_t next_tap = (ptrdiff_t)w->dilation_h * (ptrdiff_t)w->in_w;
+    const ptrdiff_t width = (ptrdiff_t)w->kernel_w;
+    const __m512 rest = _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_MAX ? first : 0.0f);
+    epctx_npu__tap_range t, end; /* of the first and the last pixel */
+    __m512 sum[4];
+    int32_t ky, kx;
+    uint32_t r;
+    epctx_npu__tap_rows(w, oy + rows - 1, &end);
+    epctx_npu__tap_rows(w, oy, &t);
+    epctx_npu__tap_columns(w, ox + columns - 1, &end);
+    epctx_npu__tap_columns(w, ox, &t);
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 4; r++) {
+        sum[r] = _mm512_set1_ps(first);
+    }
+    for (kx = end.kx_low; kx < t.kx_high; kx++) {
+        const int32_t ix = t.x + kx * (int32_t)w->dilation_w;
+        const int32_t in = (int32_t)w->in_w - ix, all = (int32_t)(columns * stride);
+        const uint32_t mask = epctx_npu__bits(-ix, in < all ? in : all);
+        int32_t iy = t.y + end.ky_low * (int32_t)w->dilation_h;
+        const float *from = epctx_npu__beside(x, (ptrdiff_t)iy * (ptrdiff_t)w->in_w + ix);
+        for (ky = end.ky_low; ky < t.ky_high; ky++) {
+            const __m512 tap =
+                _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_PRODUCTS ? k[ky * width + kx] : 1.0f);
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 4; r++) {
+                if (r < rows && (uint32_t)iy + r * stride_h < in_h) { /* above zero wraps around */
+                    const __m512 v = epctx_npu__load_wide(
+                        epctx_npu__beside(from, (ptrdiff_t)r * next_row), stride, mask, rest);
+                    sum[r] = kind == EPCTX_NPU__SLIDE_MAX ? _mm512_max_ps(sum[r], v)
+                                                          : _mm512_fmadd_ps(tap, v, sum[r]);
+                }
+            }
+            iy += (int32_t)w->dilation_h;
+            from = epctx_npu__beside(from, next_tap);
+        }
+    }
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 4; r++) {
+        if (r < rows) {
+            _mm512_mask_storeu_ps(y + (size_t)(oy + r) * w->out_w + ox,
+                                  (__mmask16)(0xffffu >> (16 - columns)), sum[r]);
+        }
+    }
+}
+
+EPCTX_NPU__WIDE static void epctx_npu__slide_wide(const epctx_npu__window *w,
+                                                  epctx_npu__slide_kind kind, const float *x,
+                                                  const float *k, float first, float *y)
+{
+    uint32_t oy, ox;
+    for (oy = 0; oy < w->out_h; oy += 4) {
+        for (ox = 0; ox < w->out_w; ox += 16) {
+            if (kind == EPCTX_NPU__SLIDE_PRODUCTS && w->stride_w == 1) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
+            } else if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
+            } else if (kind == EPCTX_NPU__SLIDE_MAX) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_MAX, w->stride_w, x, k, first, oy, ox, y);
+            } else {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_SUM, w->stride_w, x, k, first, oy, ox, y);
+            }
+        }
+    }
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+/* The maximum of `first` and the taps, or `first` and their sum, for every pixel of the output. */
+static void epctx_npu__slide(epctx_npu__level fast, const epctx_npu__window *w,
+                             epctx_npu__slide_kind kind, const float *x, const float *k,
+                             float first, float *y)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512 && w->stride_w <= 2) {
+        epctx_npu__slide_wide(w, kind, x, k, first, y);
+        return;
+    }
+    if (fast != EPCTX_NPU__PORTABLE) {
+        epctx_npu__slide_avx2(w, kind, x, k, first, y);
+        return;
+    }
+#endif
+    epctx_npu__slide_kinds(w, kind, x, k, first, y);
 }
 
 /* -- Depthwise: a convolution whose output channels read one input channel each -- */
@@ -1956,48 +2393,6 @@ static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *nee
     return epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
-/* y[i] += k * x[start + i * step] wherever that is inside the row */
-static void epctx_npu__add_row(float *EPCTX_NPU__RESTRICT y, const float *EPCTX_NPU__RESTRICT x,
-                               float k, int32_t start, int32_t step, int32_t count, int32_t size)
-{
-    int32_t low, high;
-    size_t length;
-    epctx_npu__inside(start, step, count, size, &low, &high);
-    length = (size_t)(high - low);
-    y += low;
-    x += length > 0 ? start + low * step : 0;
-    if (step == 1) {
-        EPCTX_NPU__EACH(i, length, y[i] += k * x[i];);
-    } else if (step == 2) {
-        EPCTX_NPU__EACH(i, length, y[i] += k * x[2 * i];);
-    } else {
-        EPCTX_NPU__EACH(i, length, y[i] += k * x[i * (size_t)step];);
-    }
-}
-
-static void epctx_npu__depthwise_plane(const epctx_npu__window *w, const float *x, const float *k,
-                                       float bias, float *y)
-{
-    uint32_t oy, ky, kx, i;
-    for (oy = 0; oy < w->out_h; oy++) {
-        for (i = 0; i < w->out_w; i++) {
-            y[i] = bias;
-        }
-        for (ky = 0; ky < w->kernel_h; ky++) {
-            int32_t iy = (int32_t)(oy * w->stride_h + ky * w->dilation_h) - (int32_t)w->top;
-            if (iy < 0 || iy >= (int32_t)w->in_h) {
-                continue;
-            }
-            for (kx = 0; kx < w->kernel_w; kx++) {
-                epctx_npu__add_row(y, x + (size_t)iy * w->in_w, k[ky * w->kernel_w + kx],
-                                   (int32_t)(kx * w->dilation_w) - (int32_t)w->left,
-                                   (int32_t)w->stride_w, (int32_t)w->out_w, (int32_t)w->in_w);
-            }
-        }
-        y += w->out_w;
-    }
-}
-
 static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu__args *args,
                                              epctx_error *error)
 {
@@ -2012,8 +2407,8 @@ static epctx_status epctx_npu__run_depthwise(const void *params, const epctx_npu
         const float *k = (const float *)args->in[1];
         for (c = 0; c < p->channels; c++) {
             for (m = 0; m < p->multiplier; m++) {
-                epctx_npu__depthwise_plane(w, x, k,
-                                           bias != NULL ? bias[c * p->multiplier + m] : 0.0f, y);
+                epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_PRODUCTS, x, k,
+                                 bias != NULL ? bias[c * p->multiplier + m] : 0.0f, y);
                 epctx_npu__activate(y, out_plane, &p->act);
                 k += (size_t)w->kernel_h * w->kernel_w;
                 y += out_plane;
@@ -2046,61 +2441,41 @@ static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
     return p->b_shared <= 1 && epctx_npu__act_ok(&p->act);
 }
 
-static void epctx_npu__gemm_store(const epctx_npu__gemm *p, float *tile, const float *bias,
-                                  size_t rows, size_t columns, float *y)
-{
-    size_t r, j;
-    for (r = 0; r < rows; r++) {
-        float *t = tile + r * EPCTX_NPU__COLUMNS;
-        if (p->alpha != 1.0f) {
-            for (j = 0; j < columns; j++) {
-                t[j] *= p->alpha;
-            }
-        }
-        if (bias != NULL) {
-            for (j = 0; j < columns; j++) {
-                t[j] += bias[j];
-            }
-        }
-    }
-    epctx_npu__activate(tile, rows * EPCTX_NPU__COLUMNS, &p->act);
-    for (r = 0; r < rows; r++) {
-        memcpy(y + r * p->n, tile + r * EPCTX_NPU__COLUMNS, columns * sizeof(float));
-    }
-}
-
-/* One block of columns. */
+/* One block of columns, or several at once where the kernel can. */
 static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *p, const float *a,
                                   const float *b, const float *bias, float *y, size_t columns)
 {
-    float tile[2 * EPCTX_NPU__TILE];
-    size_t m = 0;
-#ifdef EPCTX_NPU__AVX2
-    for (; fast == EPCTX_NPU__LEVEL_AVX512 && m + 8 <= p->m; m += 8) {
-        const float *rows[8];
-        size_t r;
-        for (r = 0; r < 8; r++) {
-            rows[r] = a + (m + r) * p->a_row;
-        }
-        epctx_npu__tile_wide(rows, p->a_step, b, p->k, tile);
-        epctx_npu__gemm_store(p, tile, bias, 8, columns, y + m * p->n);
-    }
-#endif
-    while (m < p->m) {
+    const size_t most = epctx_npu__most_rows(fast);
+    epctx_npu__epilogue f;
+    size_t m, r, n;
+    epctx_npu__epilogue_plain(&f);
+    epctx_npu__epilogue_limits(&f, &p->act);
+    f.add = bias; /* the same for every row */
+    f.row = p->n;
+    f.scale = p->alpha;
+    for (m = 0; m < p->m; m += f.rows) {
         const float *row = a + m * p->a_row;
-        size_t left = p->m - m, valid = left < EPCTX_NPU__ROWS ? left : EPCTX_NPU__ROWS;
-        if (valid == 1) {
-            epctx_npu__tile_row(fast, row, p->a_step, b, p->k, tile);
+        f.rows = p->m - m < most ? p->m - m : most;
+        f.y = y + m * p->n;
+        f.columns = columns;
+        if (f.rows == 1) {
+            for (n = 0; n < columns; n += EPCTX_NPU__COLUMNS) {
+                f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
+                epctx_npu__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
+                f.y += EPCTX_NPU__COLUMNS;
+                f.add += f.add != NULL ? EPCTX_NPU__COLUMNS : 0;
+            }
+            f.add = bias;
         } else {
-            const float *rows[EPCTX_NPU__ROWS];
-            rows[0] = row;
-            rows[1] = row + p->a_row;
-            rows[2] = valid > 2 ? rows[1] + p->a_row : row;
-            rows[3] = valid > 3 ? rows[2] + p->a_row : row;
-            epctx_npu__tile(fast, rows, p->a_step, b, p->k, tile);
+            const float *rows[2 * EPCTX_NPU__ROWS];
+            for (r = 0; r < most; r++) {
+                rows[r] = row + (r < f.rows ? r : 0) * p->a_row;
+            }
+            epctx_npu__tile(fast, rows, p->a_step, b, p->k, &f);
         }
-        epctx_npu__gemm_store(p, tile, bias, valid, columns, y + m * p->n);
-        m += valid;
+        for (r = 0; p->act.kind > EPCTX_NPU__ACT_CLIP && r < f.rows; r++) {
+            epctx_npu__activate(y + (m + r) * p->n, columns, &p->act);
+        }
     }
 }
 
@@ -2108,6 +2483,7 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
                                         epctx_error *error)
 {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
+    const size_t most = epctx_npu__most_columns(args->fast);
     const float *a = (const float *)args->in[0], *b = (const float *)args->in[1];
     const float *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx_npu__packed(1, p->n, p->k, EPCTX_NPU__COLUMNS);
@@ -2115,8 +2491,8 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
     size_t g, n;
     (void)error;
     for (g = 0; g < p->batch; g++) {
-        for (n = 0; n < p->n; n += EPCTX_NPU__COLUMNS) {
-            size_t columns = p->n - n < EPCTX_NPU__COLUMNS ? p->n - n : EPCTX_NPU__COLUMNS;
+        for (n = 0; n < p->n; n += most) {
+            size_t columns = p->n - n < most ? p->n - n : most;
             epctx_npu__gemm_block(args->fast, p, a, b + n * p->k, bias != NULL ? bias + n : NULL,
                                   y + n, columns);
         }
@@ -2160,61 +2536,6 @@ static int32_t epctx_npu__counted(uint32_t out, uint32_t stride, uint32_t kernel
     return high - low;
 }
 
-/* y[i] = max(y[i], x[start + i * step]) wherever that is inside the row; NaN wins */
-static void epctx_npu__max_row(float *EPCTX_NPU__RESTRICT y, const float *EPCTX_NPU__RESTRICT x,
-                               int32_t start, int32_t step, int32_t count, int32_t size)
-{
-    int32_t low, high;
-    size_t length;
-    epctx_npu__inside(start, step, count, size, &low, &high);
-    length = (size_t)(high - low);
-    y += low;
-    x += length > 0 ? start + low * step : 0;
-    if (step == 1) {
-        EPCTX_NPU__EACH(i, length, y[i] = y[i] >= x[i] ? y[i] : x[i];);
-    } else if (step == 2) {
-        EPCTX_NPU__EACH(i, length, y[i] = y[i] >= x[2 * i] ? y[i] : x[2 * i];);
-    } else {
-        EPCTX_NPU__EACH(i, length, const float v = x[i * (size_t)step];
-                        y[i] = y[i] >= v ? y[i] : v;);
-    }
-}
-
-/* One output row: the window's rows and columns are laid over it one after the other. */
-static void epctx_npu__pool_row(const epctx_npu__pool *p, const float *x, uint32_t oy, float *y)
-{
-    const epctx_npu__window *w = &p->window;
-    const int32_t start = (int32_t)(oy * w->stride_h) - (int32_t)w->top;
-    const float first = p->average != 0 ? 0.0f : epctx_npu__float_of(0xff800000u);
-    int32_t low, high, first_kx, last_kx, ky;
-    uint32_t kx, i;
-    for (i = 0; i < w->out_w; i++) {
-        y[i] = first;
-    }
-    /* columns left of this one see only padding, even at the last output */
-    epctx_npu__inside((int32_t)((w->out_w - 1) * w->stride_w) - (int32_t)w->left,
-                      (int32_t)w->dilation_w, (int32_t)w->kernel_w, INT32_MAX / 2, &first_kx,
-                      &last_kx);
-    epctx_npu__inside(start, (int32_t)w->dilation_h, (int32_t)w->kernel_h, (int32_t)w->in_h, &low,
-                      &high);
-    for (ky = low; ky < high; ky++) {
-        const float *row = x + (size_t)(start + ky * (int32_t)w->dilation_h) * w->in_w;
-        for (kx = (uint32_t)first_kx; kx < w->kernel_w; kx++) {
-            const int32_t from = (int32_t)(kx * w->dilation_w) - (int32_t)w->left;
-            if (from >= (int32_t)w->in_w) {
-                break;
-            }
-            if (p->average != 0) {
-                epctx_npu__add_row(y, row, 1.0f, from, (int32_t)w->stride_w, (int32_t)w->out_w,
-                                   (int32_t)w->in_w);
-            } else {
-                epctx_npu__max_row(y, row, from, (int32_t)w->stride_w, (int32_t)w->out_w,
-                                   (int32_t)w->in_w);
-            }
-        }
-    }
-}
-
 static void epctx_npu__average_row(const epctx_npu__pool *p, uint32_t oy, float *y)
 {
     const epctx_npu__window *w = &p->window;
@@ -2240,8 +2561,13 @@ static epctx_status epctx_npu__run_pool(const void *params, const epctx_npu__arg
     uint32_t plane, oy;
     (void)error;
     for (plane = 0; plane < p->planes; plane++) {
+        if (p->average != 0) {
+            epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_SUM, x, NULL, 0.0f, y);
+        } else {
+            epctx_npu__slide(args->fast, w, EPCTX_NPU__SLIDE_MAX, x, NULL,
+                             epctx_npu__float_of(0xff800000u), y);
+        }
         for (oy = 0; oy < w->out_h; oy++) {
-            epctx_npu__pool_row(p, x, oy, y);
             if (p->average != 0) {
                 epctx_npu__average_row(p, oy, y);
             }
@@ -3241,10 +3567,15 @@ static void epctx_npu__gate(epctx_npu__level fast, const epctx_npu__recurrent *p
                             const float *weights, uint32_t gate, const float *x, float *y)
 {
     const size_t padded = (size_t)epctx_npu__padded(p->hidden);
+    epctx_npu__epilogue f;
     size_t n;
     weights += gate * padded * p->hidden;
+    epctx_npu__epilogue_plain(&f);
+    f.rows = 1;
+    f.columns = EPCTX_NPU__COLUMNS;
     for (n = 0; n < p->hidden; n += EPCTX_NPU__COLUMNS) {
-        epctx_npu__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, y + n);
+        f.y = y + n;
+        epctx_npu__tile_row(fast, x, 1, weights + n * p->hidden, p->hidden, &f);
     }
 }
 
@@ -3352,7 +3683,7 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
     X(BINARY, "Binary", 2, 1, 3, epctx_npu__binary, binary)                                        \
     X(AFFINE, "Affine", 3, 1, 7, epctx_npu__affine, affine)                                        \
     X(PACK, "Pack", 1, 1, 1, epctx_npu__pack, pack)                                                \
-    X(CONV, "Conv", 3, 2, 3, epctx_npu__conv, conv)                                                \
+    X(CONV, "Conv", 4, 2, 3, epctx_npu__conv, conv)                                                \
     X(DEPTHWISE, "Depthwise", 3, 1, 3, epctx_npu__depthwise, depthwise)                            \
     X(GEMM, "Gemm", 3, 1, 3, epctx_npu__gemm, gemm)                                                \
     X(POOL, "Pool", 1, 1, 1, epctx_npu__pool, pool)                                                \
@@ -4053,10 +4384,38 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
+/* The names of the graphs, as many as fit: "'a', 'b', ...", or "none". */
+static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
+{
+    size_t used = 0;
+    size_t i;
+    if (context->graph_count == 0) {
+        memcpy(text, "none", 5);
+        return;
+    }
+    for (i = 0; i < context->graph_count; i++) {
+        epctx_str name = context->graphs[i].info.name;
+        /* Quotes, comma and "..." take less than ten. */
+        if (name.size > room || name.size + 10 > room - used) {
+            memcpy(text + used, "...", 4);
+            return;
+        }
+        text[used++] = '\'';
+        if (name.size > 0) {
+            memcpy(text + used, name.data, name.size);
+        }
+        used += name.size;
+        memcpy(text + used, "', ", 4);
+        used += 3;
+    }
+    text[used - 2] = '\0';
+}
+
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
 {
+    char names[200]; /* epctx_fail prints no more of a text */
     size_t i;
     epctx_error_clear(error);
     *graph = NULL;
@@ -4074,8 +4433,9 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S' among its %u graphs",
-                      &name, (uint64_t)context->graph_count);
+    epctx_npu__names(context, names, sizeof names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
+                      names);
 }
 
 /* ================================================================================================
@@ -6736,8 +7096,8 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {1, {0}};
-    int64_t v[3], n, i;
-    float f[3];
+    int64_t v[3] = {0}, n, i;
+    float f[3] = {0};
     uint32_t ids[3], y, j;
     size_t count;
     void *data;
@@ -7217,14 +7577,26 @@ static epctx_status epctx_npu__emit_packed(epctx_npu__compiler *c, epctx_npu__st
     return epctx_npu__emit(c, s);
 }
 
-/* Pixels gathered at once: about 64 KiB of them, and more where a few pixels take that much, so
- * that large weights are read less often. */
-static uint32_t epctx_npu__conv_tiles(uint64_t depth, const epctx_npu__window *w)
+/* How much is gathered at once: as much as a quarter of input and output, but 4 to 64 KiB, and 256
+ * taps of a tile, which leave room for weights in a first-level cache. More pixels at once read the
+ * weights less often. */
+static void epctx_npu__conv_sizes(epctx_npu__conv *p)
 {
-    uint64_t all = ((uint64_t)w->out_h * w->out_w + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
-    uint64_t fit = (depth > 1024 ? 524288 : 65536) / epctx_npu__mul(depth, EPCTX_NPU__COLUMNS * 4);
-    fit = fit > 1 ? fit / 2 * 2 : 1;
-    return (uint32_t)(fit < all ? fit : all);
+    const epctx_npu__window *w = &p->window;
+    const uint64_t pixels = (uint64_t)w->out_h * w->out_w;
+    const uint64_t all = (pixels + EPCTX_NPU__COLUMNS - 1) / EPCTX_NPU__COLUMNS;
+    const uint64_t tap = (uint64_t)EPCTX_NPU__COLUMNS * 4;
+    const uint64_t one = epctx_npu__mul3(w->kernel_h, w->kernel_w, tap); /* tile of one channel */
+    uint64_t room = epctx_npu__mul3(p->in_channels, w->in_h, w->in_w) +
+                    epctx_npu__mul(p->out_channels, pixels); /* floats, so bytes / 4 */
+    uint64_t slice, tiles;
+    room = room < 4096 ? 4096 : (room > 65536 ? 65536 : room);
+    slice = (room < 16384 ? room : 16384) / one;
+    slice = slice < 1 ? 1 : (slice < p->in_channels ? slice : p->in_channels);
+    tiles = room / (slice * one);
+    tiles = tiles < 1 ? 1 : (tiles < 3 ? tiles : tiles / 2 * 2);
+    p->slice = (uint32_t)slice;
+    p->tiles = (uint32_t)(tiles < all ? tiles : all);
 }
 
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
@@ -7235,8 +7607,9 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     epctx_npu__pack pack;
     uint64_t temporary;
     p->window = *window;
-    p->tiles = epctx_npu__conv_tiles(depth, window);
-    temporary = epctx_npu__mul4(p->tiles, depth, EPCTX_NPU__COLUMNS, 4);
+    epctx_npu__conv_sizes(p);
+    temporary = epctx_npu__mul4(p->tiles, p->slice, window->kernel_h * window->kernel_w,
+                                EPCTX_NPU__COLUMNS * 4);
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a kernel of %u weights", depth);
     }
@@ -9373,21 +9746,40 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     return EPCTX_OK;
 }
 
+/* Attribute `axes`; without it all of them. */
+static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank, int64_t *axes,
+                                           size_t *count)
+{
+    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
+    uint32_t axis;
+    size_t i;
+    *count = attr != NULL ? attr->count : rank;
+    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank)) {
+        return epctx_npu__bad_attr(c, "axes", "axes of the input");
+    }
+    for (i = 0; i < *count; i++) {
+        axes[i] = (int64_t)i;
+        if (attr != NULL) {
+            EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], rank, 0, &axis));
+            axes[i] = (int64_t)axis;
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found = false, by_size;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count = 0, i;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size;
+    size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
-    uint32_t x, id, axis;
+    uint32_t x, id;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     EPCTX_NPU__TRY(epctx_npu__resize_attrs(c, &p));
-    for (i = 0; i < shape.rank; i++) {
-        axes[i] = (int64_t)i;
-    }
+    EPCTX_NPU__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
     } else {
@@ -9399,20 +9791,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(
                 epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
         }
-        if (c->node->version >= 18) {
-            const epctx_attr *attr = epctx_node_attr(c->node, "axes");
-            found = attr != NULL;
-            axes_count = found ? attr->count : 0;
-            if (found && (attr->type != EPCTX_ATTR_INTS || axes_count > shape.rank)) {
-                return epctx_npu__bad_attr(c, "axes", "axes of the input");
-            }
-            for (i = 0; i < axes_count; i++) {
-                EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], shape.rank, 0, &axis));
-                axes[i] = (int64_t)axis;
-            }
-        }
     }
-    axes_count = found ? axes_count : shape.rank;
     by_size = size_count > 0;
     EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||

@@ -202,9 +202,9 @@ TEST(foreign)
     CHECK_INT(status, EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "EPCTXNPU");
     CHECK_HAS(error.message, "GIF89a");
-    expect(&blob, 8, "\x02\0\0\0", 4, &error, &status);
+    expect(&blob, 8, "\x01\0\0\0", 4, &error, &status);
     CHECK_INT(status, EPCTX_ERR_VERSION);
-    CHECK_HAS(error.message, "expected format version 1, found 2");
+    CHECK_HAS(error.message, "expected format version 2, found 1");
     expect(&blob, 16, "9.8.7\0", 6, &error, &status);
     CHECK_INT(status, EPCTX_ERR_VERSION);
     CHECK_HAS(error.message, "9.8.7");

@@ -375,7 +375,7 @@ TEST(same_bytes_everywhere)
     CHECK(gb_compile(&b, NULL, &second, &error) == EPCTX_OK, "%s", error.message);
     CHECK_MEM(second.data, second.size, first.data, first.size);
     hash = epctx_hash(first.data, first.size, 0);
-    CHECK(hash == UINT64_C(0xd571d8db79031b01), "the blob's hash is %016llx",
+    CHECK(hash == UINT64_C(0x010064cc09695515), "the blob's hash is %016llx",
           (unsigned long long)hash);
     epctx_buffer_free(&first);
     epctx_buffer_free(&second);

@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/asan/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 plugin=$top/build/tests/test_plugin
 work=$top/build/package
 status=0
@@ -141,15 +141,15 @@ mv away plain_npu.bin
 same "nothing is left behind" "$before" "$(ls -a)"
 
 # Killed at any rename or write: no package, or all of it.
-if strace -f -o trace "$top/build/epctx" --version >/dev/null 2>&1; then
-    strace -o trace "$top/build/epctx" package -o traced plain_ctx.onnx >/dev/null 2>&1
+if strace -f -o trace "$top/${EPCTX_BUILD:-build}/epctx" --version >/dev/null 2>&1; then
+    strace -o trace "$top/${EPCTX_BUILD:-build}/epctx" package -o traced plain_ctx.onnx >/dev/null 2>&1
     bad= count=0
     for call in write rename mkdir fsync; do
         at=$(grep -c "^$call(" trace)
         while [ "$at" -gt 0 ]; do
             rm -rf killed killed.part-*
             strace -qq -o /dev/null -e "trace=$call" -e "inject=$call:signal=KILL:when=$at" \
-                "$top/build/epctx" package -o killed plain_ctx.onnx >/dev/null 2>&1
+                "$top/${EPCTX_BUILD:-build}/epctx" package -o killed plain_ctx.onnx >/dev/null 2>&1
             if [ -e killed ] && ! diff -r killed one >/dev/null; then bad="$bad $call:$at"; fi
             at=$((at - 1)) count=$((count + 1))
         done

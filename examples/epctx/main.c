@@ -15,7 +15,10 @@ static const cli_command *const commands[] = {
     &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
     &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless,
     &cli_merge,   &cli_split, &cli_wrap, &cli_repair, &cli_weights,
-    &cli_package};
+#ifndef EPCTX_CLI_NO_PACKAGE /* the one command that needs a library besides nanopb */
+    &cli_package,
+#endif
+};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void print_help(FILE *out)
