@@ -53,7 +53,7 @@
  *                                 writes model bytes, and nanopb with it    every file
  *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
  *                                 models: edit, convert, combine, gen, the
- *                                 cache of load, the generating of share    every file
+ *                                 cache of load, epctx_share_generate       every file
  *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
  *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
@@ -1740,13 +1740,17 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_EDIT
+#ifndef EPCTX_NO_WIRE
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
  * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
  * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- edits --
  *
@@ -2898,6 +2902,8 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
+#endif /* EPCTX_NO_WIRE */
+
 #ifndef EPCTX_NO_EDIT
 
 /* -- generating: a session of the group has its model -- */
@@ -2917,8 +2923,6 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
                                             epctx_gen_report *report, epctx_error *error);
 
 #endif /* EPCTX_NO_EDIT */
-
-#endif /* EPCTX_NO_WIRE */
 
 /* -- generating: somebody else has the model --
  *
@@ -7038,22 +7042,6 @@ static bool epctx__same_letters(epctx_str a, epctx_str b)
     return a.size == b.size;
 }
 
-#ifndef EPCTX_NO_WIRE
-
-/* Whether an EP refuses a name for its dots. */
-static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
-{
-    size_t i;
-    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
-        if (name.data[i - 1] == '.' && name.data[i] == '.') {
-            return true;
-        }
-    }
-    return false;
-}
-
-#endif /* EPCTX_NO_WIRE */
-
 static bool epctx__ends_with(epctx_str text, const char *end)
 {
     size_t size = strlen(end);
@@ -10759,6 +10747,18 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
     }
 }
 
+/* Whether an EP refuses a name for its dots. */
+static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
 {
     epctx_str model_file;
@@ -11624,10 +11624,6 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
     return epctx__scan_failed(scan, error);
 }
 
-#endif /* EPCTX_NO_WIRE */
-
-#ifndef EPCTX_NO_EDIT
-
 /* ================================================================================================
  * >>edit
  * ============================================================================================== */
@@ -12440,6 +12436,10 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     }
     return EPCTX_OK;
 }
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- edits: the journal -- */
 
