@@ -656,7 +656,11 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
-    input_count = without_constants(&bound->record.graph, inputs, input_count);
+    /* Only where there are weights: an input that the CPU computes from constants may have become
+     * one when ORT loaded the model, and is an input all the same. */
+    if (ep_weights_text(&bound->record.graph.nodes[0]).size > 0) {
+        input_count = without_constants(&bound->record.graph, inputs, input_count);
+    }
     EP_TRY(ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out));
     return ep_kernel_set_weights(*out, ep_weights_text(&bound->record.graph.nodes[0]),
