@@ -39,6 +39,7 @@ ep_context *ep_context_new(ep_session *session)
     if (!context) return NULL;
     context->session = session;
     context->references = 1;
+    epctx_arena_init(&context->arena, NULL);
     epctx_buffer_init(&context->bytes, &allocator);
     return context;
 }
@@ -53,6 +54,8 @@ void ep_context_drop(ep_context *context)
     if (context->mapped) epctx_io_files()->unmap_fn(epctx_io_files()->user, &context->mapping);
     ep_bytes_free(&context->given);
     epctx_buffer_free(&context->bytes);
+    epctx_ep_end(&context->made);
+    epctx_arena_free(&context->arena);
     free(context->path);
     free(context);
 }
@@ -63,8 +66,11 @@ static OrtStatus *context_load(ep_context *context)
     epctx_span binary;
     epctx_error error;
     epctx_status status;
-    binary.data = context->bytes.size ? context->bytes.data : context->mapping.data;
-    binary.size = context->bytes.size ? context->bytes.size : context->mapping.size;
+    binary = epctx_ep_binary(&context->made);
+    if (binary.size == 0) {
+        binary.data = context->bytes.size ? context->bytes.data : context->mapping.data;
+        binary.size = context->bytes.size ? context->bytes.size : context->mapping.size;
+    }
     epctx_error_clear(&error);
     status = backend->load_fn(backend->self, binary, &context->handle, &error);
     if (status != EPCTX_OK) {
@@ -92,17 +98,23 @@ static OrtStatus *make_attr(const ep_api *api, const epctx_attr *attr, OrtOpAttr
 }
 
 OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
-                                  epctx_arena *arena, OrtNode **out)
+                                  epctx_str weights, epctx_arena *arena, OrtNode **out)
 {
-    epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
-    OrtOpAttr *made[EPCTX_EP_ATTR_COUNT] = {NULL};
-    const size_t count = epctx_epnode_attrs(node, attrs);
+    epctx_attr attrs[EPCTX_EP_ATTR_COUNT + 1];
+    OrtOpAttr *made[EPCTX_EP_ATTR_COUNT + 1] = {NULL};
+    size_t count = epctx_epnode_attrs(node, attrs);
     const char **inputs, **outputs, *name = NULL;
     size_t input_count, output_count, i;
     OrtStatus *status = NULL;
     EP_TRY(api->ort->Node_GetName(fused, &name));
     EP_TRY(ep_node_names(api, fused, false, arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, fused, true, arena, &outputs, &output_count));
+    if (weights.size > 0) {
+        memset(&attrs[count], 0, sizeof attrs[count]);
+        attrs[count].name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attrs[count].type = EPCTX_ATTR_STRING;
+        attrs[count++].s = weights;
+    }
     for (i = 0; i < count && !status; i++)
         status = make_attr(api, &attrs[i], &made[i]);
     if (!status) {
@@ -214,49 +226,53 @@ static OrtStatus *binary_commit(const ep_api *api, binary_file *binary, epctx_sp
 /* One fused graph on its way into the context. */
 typedef struct piece {
     ep_record record;
-    const char *name; /* partition_name, and of the graph in the binary */
-    uint64_t hash;
+    epctx_epnode node; /* as epctx.h made it */
+    epctx_str weights; /* its EPCTX_WEIGHTS_ATTR */
 } piece;
 
-static OrtStatus *piece_read(const ep_session *session, const OrtGraph *graph, const OrtNode *fused,
-                             epctx_arena *arena, piece *out)
+uint64_t ep_model_hash(const ep_api *api, const OrtNode *fused)
 {
-    const ep_api *api = session->api;
     const char *name = NULL;
-    char *full;
-    size_t prefix = strlen(session->prefix), length;
-    EP_TRY(ep_record_read(&out->record, api, graph, fused));
-    EP_TRY(api->ort->Node_GetName(fused, &name));
-    if (!session->generate) prefix = 0;
-    length = strlen(name);
-    full = (char *)epctx_arena_alloc(arena, prefix + length + 1);
-    if (!full) return ep_no_memory(api);
-    memcpy(full, session->prefix, prefix);
-    memcpy(full + prefix, name, length);
-    out->name = full;
-    out->hash = epctx_graph_hash(&out->record.graph);
-    return NULL;
+    OrtStatus *status = api->ort->Node_GetName(fused, &name);
+    if (status) api->ort->ReleaseStatus(status);
+    /* ORT puts a hash of the model and a number into it. */
+    return name ? epctx_hash(name, strlen(name), 0) | 1 : 1;
 }
 
-static OrtStatus *compile_pieces(const ep_session *session, const piece *pieces, size_t count,
-                                 epctx_buffer *out)
+epctx_str ep_weights_text(const epctx_node *node)
 {
-    const epctx_backend *backend = &session->backend;
-    void *build = NULL;
+    const epctx_attr *attr = epctx_node_attr(node, EPCTX_WEIGHTS_ATTR);
+    return attr && attr->type == EPCTX_ATTR_STRING ? attr->s : epctx_str_of(NULL);
+}
+
+/* All pieces into one context, and the nodes that stand for them. */
+static OrtStatus *compile_pieces(ep_context *context, piece *pieces, size_t count,
+                                 const OrtNode **fused, const char *binary)
+{
+    const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
+    const ep_session *session = context->session;
+    const epctx_node *nodes;
+    epctx_ep_opts opts;
     epctx_error error;
     epctx_status status;
-    size_t i;
+    size_t i, made;
+    memset(&opts, 0, sizeof opts);
+    opts.name_prefix = session->generate ? session->prefix : "";
+    opts.model_hash = ep_model_hash(session->api, fused[0]);
+    opts.binary = binary;
+    opts.prepare_only = session->compile_only;
+    opts.weightless = session->weightless;
+    opts.allocator = &allocator;
     epctx_error_clear(&error);
-    status = backend->begin_fn(backend->self, &build, &error);
-    if (status != EPCTX_OK) return ep_status(session->api, status, &error);
+    status = epctx_ep_begin(&context->made, &session->backend, &opts, count, &context->arena,
+                            &error);
+    for (i = 0; i < count && status == EPCTX_OK; i++)
+        status = epctx_ep_compile(&context->made, &pieces[i].record.graph, &error);
+    if (status == EPCTX_OK) status = epctx_ep_finish(&context->made, &error);
+    nodes = epctx_ep_context_nodes(&context->made, &made);
     for (i = 0; i < count && status == EPCTX_OK; i++) {
-        status = backend->compile_fn(backend->self, build, &pieces[i].record.graph,
-                                     epctx_str_of(pieces[i].name), pieces[i].hash, &error);
-    }
-    if (status == EPCTX_OK) {
-        status = backend->finish_fn(backend->self, build, out, &error);
-    } else {
-        backend->discard_fn(backend->self, build);
+        status = epctx_epnode_from_record(&nodes[i], &pieces[i].node, &error);
+        pieces[i].weights = ep_weights_text(&nodes[i]);
     }
     return ep_status(session->api, status, &error);
 }
@@ -286,42 +302,31 @@ static OrtStatus *kernel_for_piece(ep_context *context, const piece *p, const Or
     epctx_error_clear(&error);
     EP_TRY(ep_status(session->api,
                      session->backend.find_fn(session->backend.self, context->handle,
-                                              epctx_str_of(p->name), p->hash, &handle, &error),
+                                              p->node.partition_name,
+                                              epctx_notes_hash(p->node.notes), &handle, &error),
                      &error));
     EP_TRY(names_of(session->api, graph->inputs, graph->input_count, arena, &inputs));
     EP_TRY(names_of(session->api, graph->outputs, graph->output_count, arena, &outputs));
-    return ep_kernel_create(context, handle, (const char *const *)inputs, graph->input_count,
-                            (const char *const *)outputs, graph->output_count, fused, out);
+    EP_TRY(ep_kernel_create(context, handle, (const char *const *)inputs, graph->input_count,
+                            (const char *const *)outputs, graph->output_count, fused, out));
+    return ep_kernel_set_weights(*out, p->weights, graph);
 }
 
-static OrtStatus *node_for_piece(const ep_session *session, const piece *p, bool first,
-                                 const binary_file *binary, epctx_span payload,
+static OrtStatus *node_for_piece(const ep_session *session, piece *p, epctx_span payload,
                                  const OrtNode *fused, epctx_arena *arena, OrtNode **out)
 {
-    const epctx_backend *backend = &session->backend;
-    epctx_epnode node = epctx_epnode_default();
-    char notes[40];
-    snprintf(notes, sizeof notes, "graph_hash=%016" PRIx64, p->hash);
-    node.main_context = first ? 1 : 0;
-    node.embed_mode = session->embed ? 1 : 0;
-    node.ep_cache_context = epctx_str_of(binary->name);
+    epctx_epnode *node = &p->node;
     if (session->embed) {
-        node.ep_cache_context.data = (const char *)payload.data;
-        node.ep_cache_context.size = payload.size;
+        node->embed_mode = 1;
+        node->ep_cache_context = epctx_str_of(NULL);
+        if (node->main_context) {
+            node->ep_cache_context.data = (const char *)payload.data;
+            node->ep_cache_context.size = payload.size;
+        }
     }
-    node.source = epctx_str_of(backend->source);
-    node.ep_sdk_version = epctx_str_of(backend->sdk_version);
-    node.hardware_architecture = epctx_str_of(backend->hardware_architecture);
-    node.onnx_model_filename = epctx_path_file(epctx_str_of(p->record.model_path));
-    node.partition_name = epctx_str_of(p->name);
-    node.notes = epctx_str_of(notes);
-    node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE | 1u << EPCTX_EP_SOURCE |
-                   1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_NOTES;
-    if (first) node.present |= 1u << EPCTX_EP_EP_CACHE_CONTEXT;
-    if (node.ep_sdk_version.size) node.present |= 1u << EPCTX_EP_EP_SDK_VERSION;
-    if (node.hardware_architecture.size) node.present |= 1u << EPCTX_EP_HARDWARE_ARCHITECTURE;
-    if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-    return ep_context_node_create(session->api, fused, &node, arena, out);
+    node->onnx_model_filename = epctx_path_file(epctx_str_of(p->record.model_path));
+    if (node->onnx_model_filename.size) node->present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
+    return ep_context_node_create(session->api, fused, node, p->weights, arena, out);
 }
 
 static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
@@ -332,12 +337,12 @@ static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
     epctx_span bytes;
     size_t i;
     for (i = 0; i < count; i++) {
-        EP_TRY(piece_read(session, graphs[i], fused[i], arena, &pieces[i]));
+        EP_TRY(ep_record_read(&pieces[i].record, session->api, graphs[i], fused[i]));
     }
     if (session->generate && !session->embed) {
         EP_TRY(binary_open(session, pieces[0].record.model_path, binary));
     }
-    EP_TRY(compile_pieces(session, pieces, count, &context->bytes));
+    EP_TRY(compile_pieces(context, pieces, count, fused, binary->name));
     /* What can be run is loaded before anything is written. */
     if (!session->compile_only) EP_TRY(context_load(context));
     for (i = 0; i < count; i++) {
@@ -346,11 +351,10 @@ static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
                    : kernel_for_piece(context, &pieces[i], fused[i], arena, &infos[i]));
     }
     if (!session->generate) return NULL;
-    bytes.data = context->bytes.data;
-    bytes.size = context->bytes.size;
+    bytes = epctx_ep_binary(&context->made);
     for (i = 0; i < count; i++) {
-        EP_TRY(node_for_piece(session, &pieces[i], i == 0, binary, bytes, fused[i], arena,
-                              &context_nodes[i]));
+        EP_TRY(
+            node_for_piece(session, &pieces[i], bytes, fused[i], arena, &context_nodes[i]));
     }
     if (session->buffers.write_fn && !session->embed) {
         return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
@@ -618,6 +622,20 @@ static OrtStatus *take_shared(loader *l, size_t count, bound_node *bound)
     return file_failed(l, bound, status, &error);
 }
 
+/* A weightless node has its weights as inputs; they are none of the graph's. */
+static size_t without_constants(const epctx_graph *graph, const char **names, size_t count)
+{
+    size_t i, k, kept = 0;
+    for (i = 0; i < count; i++) {
+        for (k = 0; k < graph->initializer_count &&
+                    !epctx_str_is(graph->initializers[k].name, names[i]);
+             k++) {
+        }
+        if (k == graph->initializer_count) names[kept++] = names[i];
+    }
+    return kept;
+}
+
 static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *fused,
                                   OrtNodeComputeInfo **out)
 {
@@ -638,8 +656,15 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
-    return ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
-                            (const char *const *)outputs, output_count, fused, out);
+    /* Only where there are weights: an input that the CPU computes from constants may have become
+     * one when ORT loaded the model, and is an input all the same. */
+    if (ep_weights_text(&bound->record.graph.nodes[0]).size > 0) {
+        input_count = without_constants(&bound->record.graph, inputs, input_count);
+    }
+    EP_TRY(ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
+                            (const char *const *)outputs, output_count, fused, out));
+    return ep_kernel_set_weights(*out, ep_weights_text(&bound->record.graph.nodes[0]),
+                                 &bound->record.graph);
 }
 
 static OrtStatus *load(loader *l, const OrtGraph **graphs, const OrtNode **fused, size_t count,

@@ -171,6 +171,7 @@ typedef struct ep_session {
     bool embed;               /* ep.context_embed_mode */
     bool compile_only;        /* session.compile_only: nobody will run this session, so its context
                                  may be for hardware that is elsewhere */
+    epctx_weightless_support weightless; /* ep.enable_weightless, as far as the backend can */
     bool share;               /* ep.share_ep_contexts */
     bool stop;                /* ep.stop_share_ep_contexts */
     char *joined; /* context model of this session in a group that is generated; NULL: none, or it
@@ -219,12 +220,14 @@ void ep_bytes_free(ep_bytes *bytes);
 typedef struct ep_context {
     ep_session *session;
     size_t references;
-    epctx_buffer bytes;    /* compiled or embedded; or */
+    epctx_buffer bytes;    /* embedded; or */
     epctx_mapping mapping; /* a file (mapped) or what the application's read callback gave */
     bool mapped;
     ep_bytes given;
     char *path;   /* of that file, canonical; of what was given, its name */
     void *handle; /* of the backend */
+    epctx_arena arena;   /* of `made` */
+    epctx_ep made;       /* what was compiled in this session */
     epctx_shared shared; /* instead of all these: one graph, from the factory's workspace */
 } ep_context;
 
@@ -236,9 +239,13 @@ void ep_context_drop(ep_context *context); /* NULL is fine */
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity);
 /* The node that ORT writes into the context model. Name, inputs and outputs are those of the fused
- * node: ORT replaces the one by the other by name. */
+ * node: ORT replaces the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, may be empty. */
 OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
-                                  epctx_arena *arena, OrtNode **out);
+                                  epctx_str weights, epctx_arena *arena, OrtNode **out);
+/* Of the model that a fused node is cut out of, for epctx_ep_opts. */
+uint64_t ep_model_hash(const ep_api *api, const OrtNode *fused);
+/* EPCTX_WEIGHTS_ATTR of a node; empty when its context is not weightless. */
+epctx_str ep_weights_text(const epctx_node *node);
 
 /* Ordinary graphs: compiles all of them into one context binary. */
 OrtStatus *ep_compile_graphs(ep_session *session, const OrtGraph **graphs, const OrtNode **fused,
@@ -279,6 +286,9 @@ OrtStatus *ep_kernel_create_idle(ep_context *context, OrtNodeComputeInfo **out);
 OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const *inputs,
                             size_t input_count, const char *const *outputs, size_t output_count,
                             const OrtNode *fused, OrtNodeComputeInfo **out);
+/* Gives the graph the weights that `text` (EPCTX_WEIGHTS_ATTR, may be empty) names, out of the
+ * initializers of `from`, verified. They are copied: ORT promises nothing beyond this call. */
+OrtStatus *ep_kernel_set_weights(OrtNodeComputeInfo *info, epctx_str text, const epctx_graph *from);
 void ep_kernel_release(OrtNodeComputeInfo *info);
 
 /* ------------------------------- rows that ORT calls if they are there, file by file */

@@ -351,9 +351,28 @@ static OrtStatus *remember(ep_record *record, epctx_map *map, epctx_str name, ui
     return ep_status(record->api, epctx_map_put(map, name, what), NULL);
 }
 
+/* Where constants are inputs of the fused node (weightless), its ends do not tell: the ends of the
+ * nodes inside do. */
+static OrtStatus *find_constants(ep_record *record, const OrtValueInfo ***node_inputs,
+                                 epctx_map *constants)
+{
+    const epctx_graph *graph = &record->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        for (k = 0; k < graph->nodes[i].input_count; k++) {
+            bool constant = false;
+            if (!node_inputs[i][k]) continue;
+            EP_TRY(record->api->ort->ValueInfo_IsConstantInitializer(node_inputs[i][k], &constant));
+            if (constant) EP_TRY(remember(record, constants, graph->nodes[i].inputs[k], 1));
+        }
+    }
+    return NULL;
+}
+
 /* The run-time inputs among `infos`: constants are left out, they come with their users. */
 static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, size_t count,
-                              size_t room, epctx_map *known, epctx_value **out)
+                              size_t room, const epctx_map *constants, epctx_map *known,
+                              epctx_value **out)
 {
     void *memory;
     size_t i;
@@ -367,11 +386,30 @@ static OrtStatus *read_inputs(ep_record *record, const OrtValueInfo **infos, siz
         EP_TRY(record->api->ort->ValueInfo_IsConstantInitializer(infos[i], &constant));
         if (constant) continue;
         EP_TRY(read_value(record, infos[i], value));
-        if (epctx_map_get(known, value->name) != EPCTX_MAP_NONE) continue;
+        if (epctx_map_get(known, value->name) != EPCTX_MAP_NONE ||
+            epctx_map_get(constants, value->name) != EPCTX_MAP_NONE) {
+            continue;
+        }
         EP_TRY(remember(record, known, value->name, FROM_INPUT));
         record->graph.input_count++;
     }
     return NULL;
+}
+
+/* Where an initializer is kept, if that is a file. */
+static OrtStatus *read_location(ep_record *record, const OrtValueInfo *info, epctx_tensor *tensor)
+{
+    const OrtApi *ort = record->api->ort;
+    OrtExternalInitializerInfo *external = NULL;
+    const char *path, *copy;
+    EP_TRY(ort->ValueInfo_GetExternalInitializerInfo(info, &external));
+    if (!external) return NULL;
+    path = ort->ExternalInitializerInfo_GetFilePath(external);
+    copy = epctx_arena_copy(&record->arena, epctx_str_of(path));
+    tensor->location = epctx_path_file(epctx_str_of(copy));
+    tensor->offset = (uint64_t)ort->ExternalInitializerInfo_GetFileOffset(external);
+    ort->ReleaseExternalInitializerInfo(external);
+    return copy ? NULL : ep_no_memory(record->api);
 }
 
 /* A name that no input and no node of this graph explains: a constant, or (in the body of a
@@ -391,6 +429,7 @@ static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epct
                            name.data);
         }
         EP_TRY(read_tensor(record, value, tensor));
+        EP_TRY(read_location(record, info, tensor));
         tensor->name = name;
         record->graph.initializer_count++;
         return remember(record, known, name, FROM_CONSTANT);
@@ -409,7 +448,7 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
     epctx_value *inputs, *values;
     epctx_node *nodes;
     epctx_tensor *tensors;
-    epctx_map known;
+    epctx_map known, constants;
     opset opsets = {NULL, NULL, 0};
     const char *text = NULL;
     void *memory;
@@ -462,7 +501,9 @@ static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const Ort
         ends = (const OrtValueInfo **)memory;
         if (end_count) EP_TRY(ort->Graph_GetInputs(graph, ends, end_count));
     }
-    EP_TRY(read_inputs(record, ends, end_count, end_count + slots, &known, &inputs));
+    epctx_map_init(&constants, &record->arena);
+    if (fused) EP_TRY(find_constants(record, node_inputs, &constants));
+    EP_TRY(read_inputs(record, ends, end_count, end_count + slots, &constants, &known, &inputs));
     if (fused) {
         EP_TRY(node_ends(api, fused, true, &record->arena, &outputs, &end_count));
     } else {

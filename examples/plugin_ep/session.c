@@ -171,7 +171,9 @@ static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const 
 
 /* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
  * are written twice, and a body cannot refer to an initializer of the main graph. Such a model
- * would not load again, so Compile refuses. True: found it. */
+ * would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
+ * may claim the whole node: then no body is left to write, and ORT hands the bodies over with their
+ * constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
                                      bool *found)
 {
@@ -316,7 +318,8 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     } while (changed);
     memset(&options, 0, sizeof options);
     options.ort_version_supported = api->version;
-    options.drop_constant_initializers = true; /* compile_fn copies them into the binary */
+    /* compile_fn copies them into the binary; a weightless node has them as inputs. */
+    options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
     for (p = 0; p < group_count; p++) {
         count = members(record, owner, p, nodes, positions);
         if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
@@ -476,16 +479,6 @@ static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
     return NULL;
 }
 
-static OrtStatus *compatibility(ep_session *session)
-{
-    epctx_error error;
-    epctx_error_clear(&error);
-    return ep_status(session->api,
-                     epctx_backend_compatibility(&session->backend, session->compatibility,
-                                                 sizeof session->compatibility, &error),
-                     &error);
-}
-
 /* ------------------------------------------------------------------ layout */
 
 static OrtStatus *ORT_API_CALL get_layout(OrtEp *self, OrtEpDataLayout *layout)
@@ -506,12 +499,43 @@ static OrtStatus *ORT_API_CALL should_convert(OrtEp *self, const char *domain, c
     return NULL;
 }
 
-/* compile_fn copies the weights into the binary. Without this row ORT assumes the same. */
+/* The same numbers in epctx.h and in ORT. */
 static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSupport *support)
 {
-    (void)self;
-    *support = OrtWeightlessSupport_NONE;
+    const ep_session *session = (const ep_session *)(const void *)self;
+    *support = (OrtWeightlessSupport)session->backend.weightless;
     return NULL;
+}
+
+/* What the options ask for, as far as the backend can. */
+static epctx_weightless_support weightless_wanted(const ep_session *session)
+{
+    epctx_weightless_support wanted = EPCTX_WEIGHTLESS_NONE;
+    if (epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
+        wanted = EPCTX_WEIGHTLESS_ALL;
+    } else if (session->generate &&
+               epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS_NODES)) {
+        wanted = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
+    }
+    return wanted < session->backend.weightless ? wanted : session->backend.weightless;
+}
+
+/* What is known once the backend is open. */
+static OrtStatus *session_ready(ep_session *session)
+{
+    epctx_error error;
+    session->weightless = weightless_wanted(session);
+    if (session->weightless == EPCTX_WEIGHTLESS_NONE &&
+        epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
+        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT asks only since 1.29 */
+                       "ep.enable_weightless is 1, but %s does not support weightless mode",
+                       session->factory->device->ep_name);
+    }
+    epctx_error_clear(&error);
+    return ep_status(session->api,
+                     epctx_backend_compatibility(&session->backend, session->compatibility,
+                                                 sizeof session->compatibility, &error),
+                     &error);
 }
 
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
@@ -524,11 +548,6 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
-    if (session->generate && session->share && session->buffers.write_fn) {
-        return ep_fail(api, EPCTX_ERR_UNSUPPORTED,
-                       "ep.share_ep_contexts is 1 and the application wants to write the context "
-                       "binary itself: a shared binary is a file, leave one of them out");
-    }
     ep_options_of(session, &ep);
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,
@@ -537,7 +556,7 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     }
     if (session->share) {
         EP_TRY(ep_sharing_backend(session->factory, &ep, &session->backend));
-        return compatibility(session);
+        return session_ready(session);
     }
     epctx_error_clear(&error);
     status = device->open_fn(&ep, &session->backend, &error);
@@ -547,7 +566,7 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
                             (uint64_t)session->backend.version, (uint64_t)EPCTX_BACKEND_VERSION);
     }
     EP_TRY(ep_status(api, status, &error));
-    return compatibility(session);
+    return session_ready(session);
 }
 
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,

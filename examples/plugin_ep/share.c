@@ -155,7 +155,8 @@ static OrtStatus *give_nodes(const ep_session *session, const ep_record *records
             ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
         node.onnx_model_filename = epctx_path_file(epctx_str_of(records[i].model_path));
         if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
-        EP_TRY(ep_context_node_create(session->api, fused[i], &node, arena, &out[i]));
+        EP_TRY(ep_context_node_create(session->api, fused[i], &node, ep_weights_text(&nodes[i]),
+                                      arena, &out[i]));
     }
     return NULL;
 }
@@ -181,6 +182,8 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
     memset(&opts, 0, sizeof opts);
     opts.context_path = path;
     opts.name_prefix = session->prefix;
+    opts.model_hash = ep_model_hash(api, fused[0]);
+    opts.weightless = session->weightless;
     opts.overwrite = true; /* ORT's rule for the model decides */
     opts.prepare_only = session->compile_only;
     opts.verify = !session->compile_only;

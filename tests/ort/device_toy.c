@@ -43,7 +43,8 @@ typedef struct toy {
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
     bool channels_last;  /* layout=nhwc */
     /* Dynamic options for tests: a run is held up between "1" and "0". */
-    atomic_bool fail, hold;
+    atomic_bool fail;
+    atomic_int hold; /* 2: only the first */
     atomic_uint held;
 } toy;
 
@@ -595,8 +596,11 @@ static void nap(void)
 static void wait_while_held(toy *self)
 {
     int i;
-    if (!atomic_load(&self->hold)) return;
-    atomic_fetch_add(&self->held, 1);
+    const int hold = atomic_load(&self->hold);
+    if (!hold || (atomic_fetch_add(&self->held, 1) > 0 && hold == 2)) {
+        if (hold) atomic_fetch_sub(&self->held, 1);
+        return;
+    }
     for (i = 0; i < 10000 && atomic_load(&self->hold); i++)
         nap();
     atomic_fetch_sub(&self->held, 1);
@@ -684,28 +688,31 @@ static void toy_close(epctx_backend *backend)
     memset(backend, 0, sizeof *backend);
 }
 
-/* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1: runs wait; "held": waits until one
- * does, "both": until two do. */
+/* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1|first: runs wait, or the first to come
+ * does; "held": returns when one waits. */
 static const char *const dynamic_keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.toy_hold", NULL};
 
 static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const char *value,
                                 epctx_error *error)
 {
     toy *self = (toy *)backend->self;
-    atomic_bool *flag = strcmp(key, dynamic_keys[0]) == 0 ? &self->fail : &self->hold;
-    const unsigned want = strcmp(value, "held") == 0 ? 1 : strcmp(value, "both") == 0 ? 2 : 0;
+    const bool hold = strcmp(key, dynamic_keys[1]) == 0;
     int i;
-    if (flag == &self->hold && want) {
-        for (i = 0; i < 10000 && atomic_load(&self->held) < want; i++)
+    if (hold && strcmp(value, "held") == 0) {
+        for (i = 0; i < 10000 && atomic_load(&self->held) == 0; i++)
             nap();
-        return atomic_load(&self->held) >= want
-                   ? EPCTX_OK
-                   : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
+        return atomic_load(&self->held) ? EPCTX_OK
+                                        : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
     }
-    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+    if (hold && strcmp(value, "first") == 0) {
+        atomic_store(&self->hold, 2);
+    } else if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
+    } else if (hold) {
+        atomic_store(&self->hold, *value == '1');
+    } else {
+        atomic_store(&self->fail, *value == '1');
     }
-    atomic_store(flag, *value == '1');
     return EPCTX_OK;
 }
 

@@ -1,0 +1,250 @@
+/*
+ * Weightless contexts in the unmodified ONNX Runtime (ep.enable_weightless=1): the binary holds no
+ * weights; they are initializers of the context model, and ORT hands them over as inputs of the
+ * EPContext node.
+ */
+#define _GNU_SOURCE 1
+#include "ort/ort_test.h"
+
+enum { SIDE = 64, COUNT = SIDE * SIDE, BYTES = COUNT * 4 };
+
+static const char *const weightless[] = {"ep.context_enable", "1", "ep.enable_weightless", "1",
+                                         NULL};
+static const char *const just_in_time[] = {"ep.enable_weightless", "1", NULL};
+static const char *const former[] = {"ep.context_enable", "1",
+                                     "ep.enable_weightless_ep_context_nodes", "1", NULL};
+
+static float numbers[2][COUNT];
+
+static void make_numbers(float start)
+{
+    int i;
+    for (i = 0; i < 2 * COUNT; i++)
+        numbers[i / COUNT][i % COUNT] = start + (float)(i * 7 % 1009) / 512;
+}
+
+/* y = relu(x * w + v), with v in external data when `external`. */
+static bool make_heavy(const char *name, bool external, float start)
+{
+    const int64_t dims[2] = {SIDE, SIDE};
+    onnx_model m;
+    bool ok;
+    make_numbers(start);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims);
+    onnx_floats(&m.graph, "w", 2, dims, numbers[0]);
+    if (external) {
+        onnx_external(&m.graph, "v", 2, dims, "weights.bin", 0);
+    } else {
+        onnx_floats(&m.graph, "v", 2, dims, numbers[1]);
+    }
+    onnx_node(&m.graph, "Mul", "", "mul", "x,w", "a", NULL);
+    onnx_node(&m.graph, "Add", "", "add", "a,v", "b", NULL);
+    onnx_node(&m.graph, "Relu", "", "relu", "b", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size) &&
+         (!external || save("weights.bin", numbers[1], BYTES));
+    onnx_free(&m);
+    return ok;
+}
+
+static size_t size_of(const char *name)
+{
+    struct stat st;
+    return stat(in_folder(name), &st) == 0 ? (size_t)st.st_size : SIZE_MAX;
+}
+
+/* The weights that a node names, and how many inputs it has. */
+static bool read_weights(const char *name, size_t *weights_named, size_t *inputs)
+{
+    nodes n;
+    epctx_cursor it;
+    epctx_attr_view attr;
+    epctx_str text;
+    *weights_named = *inputs = 0;
+    if (!read_nodes(name, &n)) return false;
+    it = epctx_node_inputs(&n.views[0]);
+    while (epctx_next_str(&it, &text))
+        ++*inputs;
+    it = epctx_node_attrs(&n.views[0]);
+    while (epctx_next_attr(&it, &attr)) {
+        epctx_weight_ref ref;
+        epctx_str rest = attr.s;
+        if (!epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) continue;
+        while (epctx_next_weight(&rest, &ref))
+            ++*weights_named;
+    }
+    epctx_model_close(&n.model);
+    return true;
+}
+
+TEST(generate_and_load)
+{
+    int external, embed;
+    for (external = 0; external < 2; external++) {
+        for (embed = 0; embed < 2; embed++) {
+            const char *const config[] = {"ep.context_enable", "1", "ep.enable_weightless", "1",
+                                          "ep.context_embed_mode", embed ? "1" : "0", NULL};
+            ort_spec spec = spec_of(in_folder("m.onnx"));
+            size_t named, inputs;
+            clear_folder();
+            CHECK_TRUE(make_heavy("m.onnx", external, 1));
+            spec.config = config;
+            /* The session that generates is also good for running. */
+            CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
+            CHECK(embed || size_of(binary_name("m")) < BYTES / 8, "the binary has %zu bytes",
+                  size_of(binary_name("m")));
+            CHECK(read_weights("m_ctx.onnx", &named, &inputs), "%s", ort_text);
+            CHECK_INT(named, 2);
+            CHECK_INT(inputs, 3); /* ORT's way: the weights are inputs of the node */
+            spec.path = in_folder("m_ctx.onnx");
+            spec.config = NULL;
+            CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+            spec.config = just_in_time;
+            CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+        }
+    }
+}
+
+/* Without a context model. */
+TEST(compiled_now)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_heavy("m.onnx", false, 1));
+    spec.config = just_in_time;
+    CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
+}
+
+/* The option's former name: only external weights stay outside. */
+TEST(former_option)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    size_t named, inputs;
+    CHECK_TRUE(make_heavy("m.onnx", true, 1));
+    spec.config = former;
+    CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
+    CHECK(size_of(binary_name("m")) > BYTES && size_of(binary_name("m")) < BYTES * 5 / 4,
+          "the binary has %zu bytes", size_of(binary_name("m")));
+    CHECK(read_weights("m_ctx.onnx", &named, &inputs), "%s", ort_text);
+    CHECK_INT(named, 1);
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = NULL;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+}
+
+/* A weight in the context model is not the one that was compiled. */
+TEST(changed_weight)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    uint8_t *model, *at;
+    size_t size;
+    CHECK_TRUE(make_heavy("m.onnx", false, 1));
+    spec.config = weightless;
+    CHECK_ORT(make_session(&spec));
+    model = (uint8_t *)slurp("m_ctx.onnx", &size);
+    CHECK_TRUE(model);
+    at = (uint8_t *)memmem(model, size, numbers[1], 400);
+    if (at) at[100] ^= 1;
+    CHECK_TRUE(save("m_ctx.onnx", model, size));
+    free(model);
+    CHECK(at, "the weights are not in the context model");
+    spec.path = in_folder("m_ctx.onnx");
+    spec.config = NULL;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "it has changed, compile again");
+}
+
+/* Another context that names its weights, but does not get them as inputs: epctx.h writes such
+ * models. This plugin reads no models, so it says what it misses. */
+TEST(weights_elsewhere)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    char partition[200];
+    context_spec c;
+    onnx_model m;
+    onnx_bytes attrs = {0};
+    const int64_t dims[2] = {SIDE, SIDE};
+    nodes n;
+    CHECK_TRUE(make_heavy("m.onnx", false, 1));
+    spec.config = weightless;
+    CHECK_ORT(make_session(&spec));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims);
+    onnx_attr_int(&attrs, "embed_mode", 0);
+    onnx_attr_text(&attrs, "ep_cache_context", c.path);
+    onnx_attr_text(&attrs, "source", c.source);
+    onnx_attr_text(&attrs, "partition_name", c.partition);
+    onnx_attr_text(&attrs, EPCTX_WEIGHTS_ATTR, "16384 0123456789abcdef 0 1 w 0 \n");
+    onnx_node(&m.graph, "EPContext", "com.microsoft", "ctx", "x", "y", &attrs);
+    onnx_output(&m.graph, "y", 2, dims);
+    onnx_finish(&m);
+    CHECK_TRUE(save("other_ctx.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    spec.path = in_folder("other_ctx.onnx");
+    spec.config = NULL;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "weight 'w' is no input");
+    CHECK_HAS(ort_text, "reads no source model");
+}
+
+/* Weightless and shared. */
+TEST(shared)
+{
+    static const char *const join[] = {"ep.context_enable",   "1", "ep.enable_weightless", "1",
+                                       "ep.share_ep_contexts", "1", NULL};
+    static const char *const finish[] = {"ep.context_enable",         "1",
+                                         "ep.enable_weightless",      "1",
+                                         "ep.share_ep_contexts",      "1",
+                                         "ep.stop_share_ep_contexts", "1",
+                                         NULL};
+    static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
+    static const char *const full[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1", NULL};
+    ort_spec spec = spec_of(in_folder("a.onnx"));
+    CHECK_TRUE(make_heavy("a.onnx", false, 1) && make_heavy("b.onnx", false, 2));
+    spec.config = join;
+    CHECK_ORT(make_session(&spec));
+    spec.path = in_folder("b.onnx");
+    spec.config = full;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "is weightless");
+    spec.config = finish;
+    CHECK_ORT(make_session(&spec));
+    CHECK_INT(count_files(), 5);
+    CHECK(size_of(binary_name("a")) < BYTES / 4, "the binary has %zu bytes",
+          size_of(binary_name("a")));
+    spec.config = share;
+    spec.path = in_folder("a_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("a.onnx")) == 1, "%s", ort_text);
+    spec.path = in_folder("b_ctx.onnx");
+    CHECK(check_run(&spec, in_folder("b.onnx")) == 1, "%s", ort_text);
+}
+
+/* A backend that cannot: ORT refuses, as it promises. */
+TEST(unsupported)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_heavy("m.onnx", false, 1));
+    spec.config = weightless;
+    CHECK(!make_session(&spec), "expected a refusal");
+    CHECK_HAS(ort_text, "does not support weightless mode");
+}
+
+static const ort_case cases[] = {
+    ORT_CASE_OF("npu", generate_and_load),
+    ORT_CASE_OF("npu", compiled_now),
+    ORT_CASE_OF("npu", former_option),
+    ORT_CASE_OF("npu", changed_weight),
+    ORT_CASE_OF("npu", weights_elsewhere),
+    ORT_CASE_OF("npu", shared),
+    ORT_CASE_OF("toy", unsupported),
+};
+
+int main(int argc, char **argv)
+{
+    if (!ort_test_begin(argv[0])) return ort_test_end();
+    ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
+    return ort_test_end();
+}
