@@ -230,7 +230,8 @@ typedef struct piece {
     epctx_str weights; /* its EPCTX_WEIGHTS_ATTR */
 } piece;
 
-uint64_t ep_model_hash(const ep_api *api, const OrtNode *fused)
+/* Of the model that a fused node is cut out of. */
+static uint64_t model_hash(const ep_api *api, const OrtNode *fused)
 {
     const char *name = NULL;
     OrtStatus *status = api->ort->Node_GetName(fused, &name);
@@ -258,7 +259,7 @@ static OrtStatus *compile_pieces(ep_context *context, piece *pieces, size_t coun
     size_t i, made;
     memset(&opts, 0, sizeof opts);
     opts.name_prefix = session->generate ? session->prefix : "";
-    opts.model_hash = ep_model_hash(session->api, fused[0]);
+    opts.model_hash = model_hash(session->api, fused[0]);
     opts.binary = binary;
     opts.prepare_only = session->compile_only;
     opts.weightless = session->weightless;
