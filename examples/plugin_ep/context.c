@@ -623,18 +623,18 @@ static OrtStatus *take_shared(loader *l, size_t count, bound_node *bound)
     return file_failed(l, bound, status, &error);
 }
 
-/* A weightless node has its weights as inputs; they are none of the graph's. Other constants are:
- * what ORT computes beforehand now may have been a value when the graph was compiled. */
-static size_t without_weights(epctx_str text, const char **names, size_t count)
+/* A weightless node has all constants of its graph as inputs, which are none of the graph's. Of
+ * another node constants are: ORT may compute now what was a value when the graph was compiled. */
+static size_t without_weights(const epctx_graph *graph, const char **names, size_t count)
 {
-    size_t i, kept = 0;
+    size_t i, k, kept = 0;
+    if (ep_weights_text(&graph->nodes[0]).size == 0) return count;
     for (i = 0; i < count; i++) {
-        epctx_str rest = text;
-        epctx_weight_ref ref;
-        bool found = false;
-        while (!found && epctx_next_weight(&rest, &ref))
-            found = epctx_str_is(ref.name, names[i]);
-        if (!found) names[kept++] = names[i];
+        for (k = 0; k < graph->initializer_count &&
+                    !epctx_str_is(graph->initializers[k].name, names[i]);
+             k++) {
+        }
+        if (k == graph->initializer_count) names[kept++] = names[i];
     }
     return kept;
 }
@@ -659,8 +659,7 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
-    input_count = without_weights(ep_weights_text(&bound->record.graph.nodes[0]), inputs,
-                                  input_count);
+    input_count = without_weights(&bound->record.graph, inputs, input_count);
     EP_TRY(ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out));
     return ep_kernel_set_weights(*out, ep_weights_text(&bound->record.graph.nodes[0]),
