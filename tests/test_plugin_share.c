@@ -302,6 +302,29 @@ TEST(generating_session_fails)
     }
 }
 
+/* ORT fails after the EP has compiled: the session leaves the group, which is empty again. */
+TEST(model_not_written)
+{
+    static const char *const nowhere[] = {"ep.context_enable",
+                                          "1",
+                                          "ep.share_ep_contexts",
+                                          "1",
+                                          "ep.context_model_external_initializers_file_name",
+                                          "cpu.bin",
+                                          NULL};
+    ort_spec spec = spec_of(in_folder("b_ctx.onnx"));
+    CHECK_TRUE(make_sources());
+    mkdir(in_folder("cpu.bin"), 0777); /* no file can be made there */
+    CHECK(!generate_session("b.onnx", nowhere), "expected ORT to fail");
+    CHECK_HAS(ort_text, "cpu.bin");
+    remove(in_folder("b_ctx.onnx"));
+    CHECK_ORT(generate_session("c.onnx", join));
+    CHECK_ORT(generate_session("b.onnx", finish));
+    CHECK(exists(binary_name("c")) && !exists(binary_name("b")), "expected a group of its own");
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, in_folder("b.onnx")) == 3, "%s", ort_text);
+}
+
 static bool reregister(void)
 {
     return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)) &&
@@ -846,6 +869,7 @@ static const ort_case cases[] = {
     ORT_CASE(compiling_session_does_not_run),
     ORT_CASE(generate_by_compile_api),
     ORT_CASE(generating_session_fails),
+    ORT_CASE(model_not_written),
     ORT_CASE(no_last_session),
     ORT_CASE(groups_after_each_other),
     ORT_CASE(group_refuses),

@@ -230,7 +230,8 @@ typedef struct piece {
     epctx_str weights; /* its EPCTX_WEIGHTS_ATTR */
 } piece;
 
-uint64_t ep_model_hash(const ep_api *api, const OrtNode *fused)
+/* Of the model that a fused node is cut out of. */
+static uint64_t model_hash(const ep_api *api, const OrtNode *fused)
 {
     const char *name = NULL;
     OrtStatus *status = api->ort->Node_GetName(fused, &name);
@@ -258,7 +259,7 @@ static OrtStatus *compile_pieces(ep_context *context, piece *pieces, size_t coun
     size_t i, made;
     memset(&opts, 0, sizeof opts);
     opts.name_prefix = session->generate ? session->prefix : "";
-    opts.model_hash = ep_model_hash(session->api, fused[0]);
+    opts.model_hash = model_hash(session->api, fused[0]);
     opts.binary = binary;
     opts.prepare_only = session->compile_only;
     opts.weightless = session->weightless;
@@ -622,10 +623,12 @@ static OrtStatus *take_shared(loader *l, size_t count, bound_node *bound)
     return file_failed(l, bound, status, &error);
 }
 
-/* A weightless node has its weights as inputs; they are none of the graph's. */
-static size_t without_constants(const epctx_graph *graph, const char **names, size_t count)
+/* A weightless node has all constants of its graph as inputs, which are none of the graph's. Of
+ * another node constants are: ORT may compute now what was a value when the graph was compiled. */
+static size_t without_weights(const epctx_graph *graph, const char **names, size_t count)
 {
     size_t i, k, kept = 0;
+    if (ep_weights_text(&graph->nodes[0]).size == 0) return count;
     for (i = 0; i < count; i++) {
         for (k = 0; k < graph->initializer_count &&
                     !epctx_str_is(graph->initializers[k].name, names[i]);
@@ -656,11 +659,7 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
-    /* Only where there are weights: an input that the CPU computes from constants may have become
-     * one when ORT loaded the model, and is an input all the same. */
-    if (ep_weights_text(&bound->record.graph.nodes[0]).size > 0) {
-        input_count = without_constants(&bound->record.graph, inputs, input_count);
-    }
+    input_count = without_weights(&bound->record.graph, inputs, input_count);
     EP_TRY(ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out));
     return ep_kernel_set_weights(*out, ep_weights_text(&bound->record.graph.nodes[0]),

@@ -242,8 +242,6 @@ OrtStatus *ep_context_model_path(const ep_session *session, const char *model_pa
  * node: ORT replaces the one by the other by name. `weights`: EPCTX_WEIGHTS_ATTR, may be empty. */
 OrtStatus *ep_context_node_create(const ep_api *api, const OrtNode *fused, const epctx_epnode *node,
                                   epctx_str weights, epctx_arena *arena, OrtNode **out);
-/* Of the model that a fused node is cut out of, for epctx_ep_opts. */
-uint64_t ep_model_hash(const ep_api *api, const OrtNode *fused);
 /* EPCTX_WEIGHTS_ATTR of a node; empty when its context is not weightless. */
 epctx_str ep_weights_text(const epctx_node *node);
 

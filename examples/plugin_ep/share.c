@@ -182,7 +182,6 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
     memset(&opts, 0, sizeof opts);
     opts.context_path = path;
     opts.name_prefix = session->prefix;
-    opts.model_hash = ep_model_hash(api, fused[0]);
     opts.weightless = session->weightless;
     opts.overwrite = true; /* ORT's rule for the model decides */
     opts.prepare_only = session->compile_only;
