@@ -113,10 +113,11 @@ matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%)
 	    tests/windows.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
-## bench    models beside libprotobuf and cp; the weight table beside XXH3 and a read of the memory
-bench: deps-bench build/tests/bench_models build/tests/bench_weights
-	@build/tests/bench_models build/bench
+## bench    models beside libprotobuf and cp, the weight table beside XXH3, networks beside ORT
+bench: deps-bench build/epctx build/tests/bench_protobuf build/tests/bench_weights
+	@build/tests/bench_protobuf build/bench
 	@build/tests/bench_weights
+	@tests/bench_models.sh
 
 ## mutate   break rules one at a time: does a test notice?
 mutate: deps-test
@@ -235,7 +236,7 @@ build/tests/%: build/obj/tests/%.o build/libepctx.a
 	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
 
 # The peer is C++.
-build/tests/bench_models: tests/bench_models.cc build/libepctx.a epctx.h | deps-bench
+build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | deps-bench
 	@mkdir -p $(@D)
 	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
 	    $(LIBS) -lonnx_proto -lprotobuf -o $@

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Real models on the reference NPU and on ONNX Runtime's CPU provider, in one process, each on one
 # thread: time, speed, scratch memory, difference. bench_models.sh [NAME...]; without names those
-# that tests/test_models.sh runs whole. tests/ort/bench_models.c says what the columns are.
+# that tests/test_models.sh runs whole, without a folder of models the one of the demo.
+# tests/ort/bench_models.c says what the columns are.
 set -eu
 cd "$(dirname "$0")/.."
-models=${EPCTX_TEST_MODELS:?a folder of models}/onnx
 bench=build/bench_models
 headers=$(tests/deps.sh where ort-headers)
 if ! [ -e "$headers/onnxruntime_c_api.h" ]; then
@@ -14,13 +14,16 @@ fi
 objects=$(ls build/obj/examples/epctx/*.o | grep -v '/main\.o$')
 # shellcheck disable=SC2086
 ${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/ort/bench_models.c $objects \
-    build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lm -pthread -ldl -o $bench
+    build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lsodium -lm -pthread -ldl -o $bench
+if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
+    exec $bench "$(tests/deps.sh where blazeface)"/ONNX/*.onnx
+fi
 if [ $# -eq 0 ]; then
     # shellcheck disable=SC2046
     set -- $(sed -n '/^whole="/,/"$/p' tests/test_models.sh | tr -d '"' | sed 's/^whole=//')
 fi
 for name in "$@"; do
     shift
-    set -- "$@" "$models/$name.onnx"
+    set -- "$@" "$EPCTX_TEST_MODELS/onnx/$name.onnx"
 done
 $bench "$@"

@@ -364,7 +364,9 @@ matrix)
     if downloads_missing; then want_node; fi
     for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
 bench)
+    packages="ort ort-headers blazeface"
     want_build
+    if downloads_missing; then want_node; fi
     have "${CXX%% *}" || need "$(basename "${CXX%% *}")"
     [ -e /usr/include/onnx/onnx-ml.pb.h ] || need libonnx-dev
     [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev

@@ -1,7 +1,7 @@
 /* What the work on a model costs, beside the two things EP authors do today: libprotobuf's
  * generated classes (Debian's libonnx-dev), and cp with fsync for what cannot be less than a copy.
  *
- *     build/tests/bench_models FOLDER        FOLDER has room for 4 GB; emptied afterwards
+ *     build/tests/bench_protobuf FOLDER        FOLDER has room for 4 GB; emptied afterwards
  *
  * Every measurement is the best of several, each in a process of its own. "memory" is anonymous
  * memory while the model is open. */
@@ -57,7 +57,7 @@ double anonymous_kib()
 
 [[noreturn]] void die(const char *what)
 {
-    fprintf(stderr, "bench_models: %s\n", what);
+    fprintf(stderr, "bench_protobuf: %s\n", what);
     exit(1);
 }
 
