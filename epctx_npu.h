@@ -555,7 +555,7 @@ static float epctx_npu__pow2(int32_t n)
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
 
-static float epctx_npu__exp(float x)
+static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 {
     float r, y;
     float c = x > -104.0f ? x : -104.0f; /* also takes NaN out of the conversion below */
@@ -661,7 +661,7 @@ static float epctx_npu__sqrt(float x)
 
 /* erf: the power series below 1, Abramowitz and Stegun 7.1.26 above, where its error is small
  * against the result. */
-static float epctx_npu__erf(float x)
+static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
     const float a = x < 0.0f ? -x : x, z = x * x;
     float p, t, y;
@@ -1808,8 +1808,11 @@ static bool epctx_npu__window_ok(const epctx_npu__window *w)
 static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_t size,
                               int32_t *low, int32_t *high)
 {
-    int32_t first = start < 0 ? (-start + step - 1) / step : 0;
-    int32_t end = start < size ? (size - start + step - 1) / step : 0;
+    int32_t first = start < 0 ? -start : 0, end = start < size ? size - start : 0;
+    if (step != 1) { /* divisions are slow */
+        first = (first + step - 1) / step;
+        end = (end + step - 1) / step;
+    }
     *high = end < count ? end : count;
     *low = first < *high ? first : *high;
 }
@@ -2310,21 +2313,105 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
     }
 }
 
+/* The same for a square window of `size` (at most 5) without dilation, whose stride is the same both
+ * ways: a row that is read counts for every output row that sees it. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
+                        uint32_t stride, const float *x, const float *k, float first, float *y)
+{
+    const __m512 rest = _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_MAX ? first : 0.0f);
+    const int32_t in_h = (int32_t)w->in_h, in_w = (int32_t)w->in_w, step = (int32_t)stride;
+    const int32_t reach = 3 * step + size;
+    uint32_t oy, ox;
+    for (oy = 0; oy < w->out_h; oy += 4) {
+        const int32_t iy = (int32_t)(oy * stride) - (int32_t)w->top;
+        for (ox = 0; ox < w->out_w; ox += 16) {
+            const uint32_t columns = w->out_w - ox < 16 ? w->out_w - ox : 16;
+            const int32_t all = (int32_t)(columns * stride);
+            __m512 sum[4];
+            int32_t kx, i, r;
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 4; r++) {
+                sum[r] = _mm512_set1_ps(first);
+            }
+            for (kx = 0; kx < size; kx++) {
+                const int32_t ix = (int32_t)(ox * stride) - (int32_t)w->left + kx;
+                const uint32_t mask = epctx_npu__bits(-ix, in_w - ix < all ? in_w - ix : all);
+                const float *from = epctx_npu__beside(x, (ptrdiff_t)iy * in_w + ix);
+                EPCTX_NPU__UNROLL
+                for (i = 0; i < reach; i++) {
+                    if (iy + i >= 0 && iy + i < in_h) {
+                        const __m512 v = epctx_npu__load_wide(
+                            epctx_npu__beside(from, (ptrdiff_t)i * in_w), stride, mask, rest);
+                        EPCTX_NPU__UNROLL
+                        for (r = 0; r < 4; r++) {
+                            const int32_t ky = i - r * step;
+                            if (ky < 0 || ky >= size) {
+                                continue;
+                            }
+                            sum[r] = kind == EPCTX_NPU__SLIDE_MAX
+                                         ? _mm512_max_ps(sum[r], v)
+                                         : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), v,
+                                                           sum[r]);
+                        }
+                    }
+                }
+            }
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 4; r++) {
+                if (oy + (uint32_t)r < w->out_h) {
+                    _mm512_mask_storeu_ps(y + (size_t)(oy + (uint32_t)r) * w->out_w + ox,
+                                          (__mmask16)(0xffffu >> (16 - columns)), sum[r]);
+                }
+            }
+        }
+    }
+}
+
+/* Windows that networks have; false for others. */
+EPCTX_NPU__WIDE static bool epctx_npu__slide_common(const epctx_npu__window *w,
+                                                    epctx_npu__slide_kind kind, const float *x,
+                                                    const float *k, float first, float *y)
+{
+    const epctx_npu__slide_kind max = EPCTX_NPU__SLIDE_MAX, products = EPCTX_NPU__SLIDE_PRODUCTS;
+    if (w->kernel_h != w->kernel_w || w->stride_h != w->stride_w || w->dilation_h != 1 ||
+        w->dilation_w != 1) {
+        return false;
+    }
+    if (kind == products && w->kernel_h == 3 && w->stride_h == 1) {
+        epctx_npu__slide_square(w, products, 3, 1, x, k, first, y);
+    } else if (kind == products && w->kernel_h == 3 && w->stride_h == 2) {
+        epctx_npu__slide_square(w, products, 3, 2, x, k, first, y);
+    } else if (kind == products && w->kernel_h == 5 && w->stride_h == 1) {
+        epctx_npu__slide_square(w, products, 5, 1, x, k, first, y);
+    } else if (kind == max && w->kernel_h == 3 && w->stride_h == 2) {
+        epctx_npu__slide_square(w, max, 3, 2, x, k, first, y);
+    } else if (kind == max && w->kernel_h == 2 && w->stride_h == 2) {
+        epctx_npu__slide_square(w, max, 2, 2, x, k, first, y);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 EPCTX_NPU__WIDE static void epctx_npu__slide_wide(const epctx_npu__window *w,
                                                   epctx_npu__slide_kind kind, const float *x,
                                                   const float *k, float first, float *y)
 {
     uint32_t oy, ox;
+    if (epctx_npu__slide_common(w, kind, x, k, first, y)) {
+        return;
+    }
     for (oy = 0; oy < w->out_h; oy += 4) {
         for (ox = 0; ox < w->out_w; ox += 16) {
-            if (kind == EPCTX_NPU__SLIDE_PRODUCTS && w->stride_w == 1) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
-            } else if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
-            } else if (kind == EPCTX_NPU__SLIDE_MAX) {
+            if (kind == EPCTX_NPU__SLIDE_MAX) {
                 epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_MAX, w->stride_w, x, k, first, oy, ox, y);
-            } else {
+            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
                 epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_SUM, w->stride_w, x, k, first, oy, ox, y);
+            } else if (w->stride_w == 1) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
+            } else {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
             }
         }
     }
@@ -3361,6 +3448,21 @@ static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *need
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
 }
 
+/* v rounded to the nearest integer, halves to even, plus `zero`; least for NaN. The limits are
+ * integers, so that it does not matter that they come first. No branches: loops are vectorised. */
+static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float most, float zero)
+{
+    int32_t whole;
+    float rest;
+    v = v > least ? v : least;
+    v = v < most ? v : most;
+    whole = (int32_t)v;
+    rest = v - (float)whole;
+    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
+    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
+    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+}
+
 static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu__args *args,
                                             epctx_error *error)
 {
@@ -3369,18 +3471,14 @@ static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu_
     const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, c, i;
+    size_t o, c;
     (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
             const float zero = zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
-            for (i = 0; i < p->inner; i++) {
-                float v = epctx_npu__round(x[i] / scale) + zero;
-                v = v > low ? v : low; /* NaN, too */
-                v = v < high ? v : high;
-                y[i] = (uint8_t)((int32_t)v & 0xff);
-            }
+            const float most = high - zero, least = low - zero;
+            EPCTX_NPU__EACH(i, p->inner, y[i] = epctx_npu__step_of(x[i] / scale, least, most, zero););
             x += p->inner;
             y += p->inner;
         }
@@ -6043,22 +6141,54 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     return EPCTX_OK;
 }
 
+/* x + other behind a Conv whose result nobody else sees: the convolution adds it, when it is there
+ * before. */
+static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t other)
+{
+    epctx_npu__step *s = epctx_npu__producer(c, x);
+    const epctx_npu__tensor *t = &c->tensors[other];
+    if (s == NULL || s->op != EPCTX_NPU__OP_CONV || s->in[3] != EPCTX_NPU__NONE ||
+        s->params.conv.act.kind != EPCTX_NPU__ACT_NONE || x == other || t->constant ||
+        !epctx_npu__same_shape(&t->shape, &c->tensors[x].shape)) {
+        return false;
+    }
+    if (c->buffers[t->buffer].place != EPCTX_NPU__INPUT &&
+        (t->writer == EPCTX_NPU__NONE || t->writer >= c->tensors[x].writer)) {
+        return false;
+    }
+    s->in[3] = other;
+    c->stats.fused++;
+    return true;
+}
+
+/* a + b, by the step before where that can do it. */
+static epctx_status epctx_npu__emit_add(epctx_npu__compiler *c, uint32_t a, uint32_t b, uint32_t *y)
+{
+    bool done = false;
+    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
+        *y = a;
+        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
+        if (done || epctx_npu__fuse_add(c, a, b)) {
+            return EPCTX_OK;
+        }
+        *y = b;
+        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, b, a, &done));
+        if (done || epctx_npu__fuse_add(c, b, a)) {
+            return EPCTX_OK;
+        }
+    }
+    return epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, a, b, y);
+}
+
 static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c, epctx_npu__binary_kind kind)
 {
     uint32_t a, b, y;
-    bool done = false;
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
     EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
     EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
-    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && kind == EPCTX_NPU__BINARY_ADD) {
-        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
-        y = a;
-        if (!done) {
-            EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, b, a, &done));
-            y = b;
-        }
-    }
-    if (!done) {
+    if (kind == EPCTX_NPU__BINARY_ADD) {
+        EPCTX_NPU__TRY(epctx_npu__emit_add(c, a, b, &y));
+    } else {
         EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, a, b, &y));
     }
     return epctx_npu__output(c, 0, y);
@@ -6108,7 +6238,11 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c, epctx_npu__bin
     }
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__input(c, i, &b));
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
+        if (kind == EPCTX_NPU__BINARY_ADD) {
+            EPCTX_NPU__TRY(epctx_npu__emit_add(c, y, b, &y));
+        } else {
+            EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
+        }
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -7354,6 +7488,13 @@ static void epctx_npu__conv_sizes(epctx_npu__conv *p)
     p->tiles = (uint32_t)(tiles < all ? tiles : all);
 }
 
+static uint64_t epctx_npu__conv_temporary(const epctx_npu__conv *p)
+{
+    return epctx_npu__mul4(p->tiles, p->slice,
+                           epctx_npu__mul(p->window.kernel_h, p->window.kernel_w),
+                           EPCTX_NPU__COLUMNS * 4);
+}
+
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
                                          const epctx_npu__window *window)
 {
@@ -7363,8 +7504,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     uint64_t temporary;
     p->window = *window;
     epctx_npu__conv_sizes(p);
-    temporary = epctx_npu__mul4(p->tiles, p->slice, window->kernel_h * window->kernel_w,
-                                EPCTX_NPU__COLUMNS * 4);
+    temporary = epctx_npu__conv_temporary(p);
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a kernel of %u weights", depth);
     }
@@ -8248,7 +8388,7 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
     uint64_t i, k, depth;
     *done = false;
     if (s == NULL ||
-        !((s->op == EPCTX_NPU__OP_CONV && s->packs &&
+        !((s->op == EPCTX_NPU__OP_CONV && s->packs && s->in[3] == EPCTX_NPU__NONE &&
            s->params.conv.act.kind == EPCTX_NPU__ACT_NONE) ||
           (s->op == EPCTX_NPU__OP_DEPTHWISE &&
            s->params.depthwise.act.kind == EPCTX_NPU__ACT_NONE)) ||
@@ -10030,6 +10170,174 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
+/* A convolution with one output pixel that sees the whole image is a product of matrices. */
+static void epctx_npu__conv_to_gemm(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    const epctx_npu__conv p = s->params.conv;
+    const epctx_npu__window *w = &p.window;
+    epctx_npu__gemm *g = &s->params.gemm;
+    if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
+        s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
+        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
+        return;
+    }
+    s->op = EPCTX_NPU__OP_GEMM;
+    s->temporary = EPCTX_NPU__NONE;
+    memset(&s->params, 0, sizeof s->params);
+    g->batch = 1;
+    g->m = p.batch;
+    g->n = p.out_channels;
+    g->k = s->pack.depth;
+    g->a_row = g->k;
+    g->a_step = 1;
+    g->b_shared = 1;
+    g->alpha = 1.0f;
+    g->act = p.act;
+    s->pack.block = c->arch->columns;
+}
+
+/* A kernel of one pixel sees the image as one long row: nothing ends where a row does. */
+static void epctx_npu__conv_to_row(epctx_npu__step *s)
+{
+    epctx_npu__window *w = &s->params.conv.window;
+    const uint64_t pixels = (uint64_t)w->in_h * w->in_w;
+    if (s->op != EPCTX_NPU__OP_CONV || pixels > INT32_MAX / 4 || w->kernel_h != 1 ||
+        w->kernel_w != 1 || w->stride_h != 1 || w->stride_w != 1 ||
+        w->top + w->left + w->bottom + w->right != 0) {
+        return;
+    }
+    w->in_h = w->out_h = 1;
+    w->in_w = w->out_w = (uint32_t)pixels;
+}
+
+/* The pool behind step `at`, when that is a convolution whose result nobody else sees. */
+static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
+{
+    const epctx_npu__step *s = &c->steps[at];
+    const epctx_npu__conv *p = &s->params.conv;
+    const epctx_npu__buffer *b = &c->buffers[c->tensors[s->out].buffer];
+    size_t next = at + 1;
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || !s->packs || p->batch != 1 || p->groups != 1 ||
+        s->in[3] != EPCTX_NPU__NONE) {
+        return 0;
+    }
+    while (next < c->step_count && c->steps[next].dead) {
+        next++;
+    }
+    return next < c->step_count && c->steps[next].op == EPCTX_NPU__OP_POOL &&
+                   c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
+                   b->place == EPCTX_NPU__SCRATCH && b->first == at && b->last == next
+               ? next
+               : 0;
+}
+
+/* Into how many parts the output channels of a convolution are cut: parts of 16 or more, but two
+ * at least. */
+static uint32_t epctx_npu__pool_parts(uint32_t channels)
+{
+    uint32_t parts = 1;
+    while (channels % (2 * EPCTX_NPU__ROWS) == 0 && (parts == 1 || channels >= 32)) {
+        channels /= 2;
+        parts *= 2;
+    }
+    return parts;
+}
+
+/* Elements of part `at` of `parts` of a tensor. */
+static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, uint32_t at,
+                                       uint32_t *id)
+{
+    epctx_npu__shape shape = {1, {0}};
+    if (*id == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    shape.dims[0] = (int64_t)(c->tensors[*id].count / parts);
+    return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
+}
+
+/* Convolution and pool for one part of the channels after the other: only a part of the image in
+ * between is in memory. */
+static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
+                                     const epctx_npu__step *pool, uint32_t parts,
+                                     epctx_npu__step *to)
+{
+    epctx_npu__step one = *conv, two = *pool;
+    epctx_npu__conv *p = &one.params.conv;
+    uint32_t image = conv->out, i, buffer;
+    p->out_channels /= parts;
+    epctx_npu__conv_sizes(p);
+    one.pack.rows /= parts;
+    two.params.pool.planes /= parts;
+    EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, 0, &image));
+    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, c->tensors[image].count * 4, &buffer));
+    c->tensors[image].buffer = buffer;
+    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
+    one.out = two.in[0] = image;
+    for (i = 0; i < parts; i++) {
+        one.in[1] = conv->in[1];
+        one.in[2] = conv->in[2];
+        two.out = pool->out;
+        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &one.in[1]));
+        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &one.in[2]));
+        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &two.out));
+        to[2 * i] = one;
+        to[2 * i + 1] = two;
+    }
+    return EPCTX_OK;
+}
+
+/* Convolutions with a pool behind are split where most memory is needed. */
+static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
+{
+    epctx_npu__step *steps;
+    void *memory;
+    size_t i, next, count = 0, room = c->step_count;
+    for (i = 0; i < c->step_count; i++) {
+        room += epctx_npu__pool_behind(c, i) != 0 ? 2 * c->steps[i].params.conv.out_channels : 0;
+    }
+    if (room == c->step_count) {
+        return EPCTX_OK;
+    }
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
+    steps = (epctx_npu__step *)memory;
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        const uint32_t parts = (next = epctx_npu__pool_behind(c, i)) != 0 &&
+                                       c->buffers[c->tensors[s->out].buffer].crowd ==
+                                           c->stats.scratch_live
+                                   ? epctx_npu__pool_parts(s->params.conv.out_channels)
+                                   : 1;
+        if (parts == 1) {
+            steps[count++] = *s;
+            continue;
+        }
+        EPCTX_NPU__TRY(epctx_npu__split(c, s, &c->steps[next], parts, steps + count));
+        count += 2 * (size_t)parts;
+        i = next;
+    }
+    c->steps = steps;
+    c->step_count = c->step_room = count;
+    return EPCTX_OK;
+}
+
+/* What only shows when all steps are known. */
+static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
+{
+    size_t i;
+    for (i = 0; i < c->step_count; i++) {
+        epctx_npu__conv_to_gemm(c, &c->steps[i]);
+        epctx_npu__conv_to_row(&c->steps[i]);
+    }
+    epctx_npu__lifetimes(c);
+    EPCTX_NPU__TRY(epctx_npu__crowds(c));
+    EPCTX_NPU__TRY(epctx_npu__split_pools(c));
+    for (i = 0; i < c->buffer_count; i++) { /* the plan begins anew */
+        c->buffers[i].first = EPCTX_NPU__NONE;
+        c->buffers[i].crowd = 0;
+    }
+    return EPCTX_OK;
+}
+
 /* Larger key first, then larger size, then the older one: the order is total, so that every sort
  * gives the same plan. */
 static bool epctx_npu__before(const epctx_npu__compiler *c, uint32_t a, uint32_t b)
@@ -10196,6 +10504,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX_NPU__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
+    EPCTX_NPU__TRY(epctx_npu__refine(c));
     EPCTX_NPU__TRY(epctx_npu__pack_weights(c));
     return epctx_npu__plan(c);
 }
