@@ -43,6 +43,7 @@
  *                                 backend is EPCTX_ERR_UNSUPPORTED          implementation file
  *   EPCTX_NPU_NO_SIMD             portable kernels only; else x86-64 uses
  *                                 AVX2 or AVX-512 where it has them         implementation file
+ *   EPCTX_NPU_NO_AVX512           at most AVX2                              implementation file
  *   EPCTX_NPU_SELECT              the executor has only these kernels, e.g.
  *                                 EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(GEMM)   implementation file
  *   EPCTX_NPU_FEW_ACTIVATIONS     and of all functions of one value, alone
@@ -848,7 +849,7 @@ static float epctx_npu__softplus(float x)
     return x > 0.0f ? x + tail : tail;
 }
 
-static float epctx_npu__gelu(float x)
+static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
 {
     return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
 }
@@ -3463,6 +3464,78 @@ static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float 
     return (uint8_t)((whole + (int32_t)zero) & 0xff);
 }
 
+#ifdef EPCTX_NPU__AVX2
+
+EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t count, float scale,
+                                                     float least, float most, float zero,
+                                                     uint8_t *y)
+{
+    const __m512i shift = _mm512_set1_epi32((int32_t)zero);
+    size_t i;
+    for (i = 0; i < count; i += 16) {
+        const size_t left = count - i;
+        const __mmask16 mask = (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu);
+        __m512 v = _mm512_div_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_set1_ps(scale));
+        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* the second one for NaN */
+        v = _mm512_min_ps(v, _mm512_set1_ps(most));
+        _mm512_mask_cvtepi32_storeu_epi8(
+            y + i, mask,
+            _mm512_add_epi32(_mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT |
+                                                             _MM_FROUND_NO_EXC),
+                             shift));
+    }
+}
+
+/* 16 at a time; returns how many are done. */
+EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_t count, float scale,
+                                                         int32_t zero, bool is_signed, float *y)
+{
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__quantize_row(epctx_npu__level fast, const float *x, size_t count, float scale,
+                                    float least, float most, float zero, uint8_t *y)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        epctx_npu__quantize_wide(x, count, scale, least, most, zero, y);
+        return;
+    }
+#endif
+    EPCTX_NPU__EACH(i, count, y[i] = epctx_npu__step_of(x[i] / scale, least, most, zero););
+}
+
+/* Of int8 or uint8. */
+static void epctx_npu__dequantize_row(epctx_npu__level fast, const uint8_t *x, size_t count,
+                                      float scale, int32_t zero, bool is_signed, float *y)
+{
+    const int32_t flip = is_signed ? 128 : 0;
+    size_t done = 0;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        done = epctx_npu__dequantize_wide(x, count, scale, zero, is_signed, y);
+    }
+#endif
+    x += done;
+    y += done;
+    EPCTX_NPU__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                    y[i] = (float)v * scale;);
+}
+
 static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu__args *args,
                                             epctx_error *error)
 {
@@ -3477,8 +3550,7 @@ static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu_
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
             const float zero = zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
-            const float most = high - zero, least = low - zero;
-            EPCTX_NPU__EACH(i, p->inner, y[i] = epctx_npu__step_of(x[i] / scale, least, most, zero););
+            epctx_npu__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero, y);
             x += p->inner;
             y += p->inner;
         }
@@ -3512,13 +3584,9 @@ static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_np
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
             const int64_t zero = zeros != NULL ? epctx_npu__load_int(zeros, c, p->type) : 0;
-            if (p->type == EPCTX_ONNX_INT8) {
-                const int32_t z = (int32_t)zero;
-                EPCTX_NPU__EACH(j, p->inner, const int32_t v = ((int32_t)x[j] ^ 128) - 128 - z;
-                                y[j] = (float)v * scale;);
-            } else if (p->type == EPCTX_ONNX_UINT8) {
-                const int32_t z = (int32_t)zero;
-                EPCTX_NPU__EACH(j, p->inner, y[j] = (float)((int32_t)x[j] - z) * scale;);
+            if (p->type != EPCTX_ONNX_INT32) {
+                epctx_npu__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
+                                          p->type == EPCTX_ONNX_INT8, y);
             } else {
                 for (i = 0; i < p->inner; i++) {
                     y[i] = (float)(epctx_npu__load_int(x, i, p->type) - zero) * scale;
@@ -3809,7 +3877,12 @@ static epctx_npu__level epctx_npu__level_here(void)
 {
 #ifdef EPCTX_NPU__AVX2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return __builtin_cpu_supports("avx512f") ? EPCTX_NPU__LEVEL_AVX512 : EPCTX_NPU__LEVEL_AVX2;
+#ifndef EPCTX_NPU_NO_AVX512
+        if (__builtin_cpu_supports("avx512f")) {
+            return EPCTX_NPU__LEVEL_AVX512;
+        }
+#endif
+        return EPCTX_NPU__LEVEL_AVX2;
     }
 #endif
     return EPCTX_NPU__PORTABLE;
