@@ -35,13 +35,20 @@ endif
 WARNINGS = -std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual \
            -Wstrict-prototypes -Werror
 # -O1: at -O2 gcc removes some of the wrong accesses that are to be found.
-SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+# Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
+# allocation in turn meets them all.
+PIECES   = -DEPCTX_ARENA_BLOCK=0
+SANITIZE = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+           $(PIECES)
 COMPILE  = $(CC) $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) $(CFLAGS)
 LIBS     = $(NANOPB_LIBS) -lm -pthread
 
 CLI_SOURCES  := $(wildcard examples/epctx/*.c)
+CLI_LIBS     := -lsodium
+# Where there are no libraries but nanopb: without `epctx package`.
+BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
-ORT_TESTS    := tests/test_plugin.c
+ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
 # The fuzzers take longest, so they start first.
@@ -79,7 +86,7 @@ COVERAGE_PROGRAMS := build/coverage/epctx $(TEST_SOURCES:tests/%.c=build/coverag
 
 .DELETE_ON_ERROR:
 .PHONY: all test demo bench mutate size coverage analyze guards fuzz plugin matrix programs \
-        deps-build deps-demo deps-plugin deps-matrix deps-test clean help
+        deps-build deps-demo deps-bench deps-plugin deps-matrix deps-test clean help
 
 ## all      build/epctx and the test programs, plain and under ASan + UBSan (the default)
 all: programs
@@ -100,14 +107,15 @@ test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/
 plugin: $(filter build/libepctx_ep.so,$(PLUGINS:%=build/%))
 
 ## matrix   more processors, C libraries and Windows, and the plugin EP in older ONNX Runtimes
-matrix: deps-plugin deps-matrix build/epctx build/tests/test_plugin $(PLUGINS:%=build/%) \
-        $(call programs_of,$(MORE_PLATFORMS))
+matrix: deps-plugin deps-matrix build/epctx $(ORT_TESTS:tests/%.c=build/tests/%) \
+        $(PLUGINS:%=build/%) $(call programs_of,$(MORE_PLATFORMS))
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" tests/run tests/matrix.sh tests/test_platforms.sh \
 	    tests/windows.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
-## bench    the weight table beside XXH3 and a plain read of the memory
-bench: build/tests/bench_weights
+## bench    models beside libprotobuf and cp; the weight table beside XXH3 and a read of the memory
+bench: deps-bench build/tests/bench_models build/tests/bench_weights
+	@build/tests/bench_models build/bench
 	@build/tests/bench_weights
 
 ## mutate   break rules one at a time: does a test notice?
@@ -124,7 +132,7 @@ fuzz: deps-test $(FUZZERS)
 
 ## coverage line and branch coverage of the headers, by section; the rest is listed in a file
 coverage: deps-test $(COVERAGE_PROGRAMS)
-	@tests/coverage.sh
+	@sh tests/coverage.sh
 
 ## analyze  clang-tidy, gcc -fanalyzer, cppcheck, and stack use of the headers; takes minutes
 analyze: deps-build
@@ -140,6 +148,8 @@ deps-build:
 	@sh tests/deps.sh build
 deps-demo: deps-build
 	@sh tests/deps.sh demo
+deps-bench: deps-build
+	@sh tests/deps.sh bench
 deps-plugin: deps-build
 	@sh tests/deps.sh plugin
 deps-matrix: deps-build
@@ -209,10 +219,10 @@ $(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP -I. $(NANOPB_CFLAGS) -O1 -g
 build/fuzz/obj/%.o: | deps-test
 
 build/epctx: $(CLI_SOURCES:%.c=build/obj/%.o) build/libepctx.a
-	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+	$(CC) $(CFLAGS) $^ $(LIBS) $(CLI_LIBS) -o $@
 
 build/asan/epctx: $(CLI_SOURCES:%.c=build/asan/obj/%.o) build/asan/libepctx.a
-	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) $(CLI_LIBS) -o $@
 
 # An application with a crypto library.
 build/obj/examples/encrypted/%.o build/asan/obj/examples/encrypted/%.o: | deps-test
@@ -224,6 +234,12 @@ build/asan/encrypted: build/asan/obj/examples/encrypted/encrypted.o build/asan/l
 build/tests/%: build/obj/tests/%.o build/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $^ $(LIBS) -o $@
+
+# The peer is C++.
+build/tests/bench_models: tests/bench_models.cc build/libepctx.a epctx.h | deps-bench
+	@mkdir -p $(@D)
+	$(CXX) -std=c++17 -Wall -Wextra -Werror -I. $(NANOPB_CFLAGS) $(CFLAGS) $< build/libepctx.a \
+	    $(LIBS) -lonnx_proto -lprotobuf -o $@
 
 build/asan/tests/%: build/asan/obj/tests/%.o build/asan/libepctx.a
 	@mkdir -p $(@D)
@@ -245,10 +261,10 @@ build/fuzz/onnx.desc: tests/judge/onnx_schema.py | deps-test
 	@mkdir -p $(@D)
 	$(or $(PYTHON),/usr/bin/python3) -B $< >$@
 
-COVERAGE = --coverage -fprofile-update=prefer-atomic
+COVERAGE = --coverage -fprofile-update=prefer-atomic $(PIECES)
 $(eval $(call rules,coverage/,$(COMPILE) -O0 $(COVERAGE)))
 build/coverage/epctx: $(CLI_SOURCES:%.c=build/coverage/obj/%.o) build/coverage/libepctx.a
-	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
+	$(CC) $(COVERAGE) $^ $(LIBS) $(CLI_LIBS) -o $@
 build/coverage/tests/%: build/coverage/obj/tests/%.o build/coverage/libepctx.a
 	@mkdir -p $(@D)
 	$(CC) $(COVERAGE) $^ $(LIBS) -o $@
@@ -276,9 +292,10 @@ build/$(1)/libepctx.a: $(HEADERS:%.h=build/$(1)/obj/header/%.o) \
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libepctx.a
 	@mkdir -p $$(@D)
 	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/epctx: $(CLI_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
+build/$(1)/epctx: $(BARE_SOURCES:%.c=build/$(1)/obj/%.o) build/$(1)/libepctx.a
 	$$(CC_$(1)) -static $$^ -lm -o $$@
-build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64
+build/$(1)/%: CROSS = $$(CC_$(1)) $(WARNINGS) -MMD -MP -I. -I"$$(NANOPB_FOLDER)" -O2 -D_FILE_OFFSET_BITS=64 \
+                 -DEPCTX_CLI_NO_PACKAGE
 -include $(wildcard build/$(1)/obj/*/*.d build/$(1)/obj/*/*/*.d)
 endef
 NANOPB_FOLDER = $(shell sh tests/deps.sh where nanopb-source)

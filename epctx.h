@@ -51,6 +51,11 @@
  *                                 epctx_io; no operating-system call        implementation file
  *   EPCTX_NO_WIRE                 leaves out everything that reads or
  *                                 writes model bytes, and nanopb with it    every file
+ *   EPCTX_NO_EDIT                 leaves out what makes, changes or writes
+ *                                 models: edit, convert, combine, gen, the
+ *                                 cache of load, the generating of share    every file
+ *   EPCTX_ARENA_BLOCK 4096        bytes of an arena's first block; the next
+ *                                 ones double up to 256 times as much       implementation file
  *   EPCTX_SCAN_DEPTH 16           levels and bytes of text that a scan      every file, a
  *   EPCTX_SCAN_TEXT 96            has room for, here less than usual        plain number
  *   EPCTX_PTHREAD_LOCK or         epctx_lock_make gives a mutex for a
@@ -125,6 +130,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Without model bytes there is nothing to edit. */
+#if defined(EPCTX_NO_WIRE) && !defined(EPCTX_NO_EDIT)
+#define EPCTX_NO_EDIT
+#endif
 
 #ifndef EPCTX_NO_WIRE
 #include <pb_decode.h>
@@ -213,6 +223,7 @@ typedef struct epctx_str {
 EPCTX_API epctx_str epctx_str_of(const char *text); /* NULL gives the empty string */
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
+EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 
 /* XXH64 of the public specification (seed 0 unless given): the same value on every platform. Used
  * for graph hashes and checksums, not against deliberate collisions. */
@@ -307,7 +318,18 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_OTHER /* pipe, device, socket */
 } epctx_file_kind;
 
-/* A whole file in memory, read-only. `handle` belongs to the io. */
+/* A whole file in memory, read-only. `handle` belongs to the io.
+ *
+ * A mapping is the file itself: what another process writes into the file shows in it, and where it
+ * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
+ * mapped file). No check can prevent that, only memory of our own can. So:
+ * - Files are replaced, never written in place (create_fn, commit_fn): who replaces a file as this
+ *   library and every decent tool does disturbs no mapping.
+ * - Context binaries, which a backend checks once and then trusts, are read into memory: what was
+ *   checked is what runs. EPCTX_PATH_IN_PLACE leaves them mapped.
+ * - Models and external data are mapped. Bytes that change under an open model can change what is
+ *   read and written, but no access leaves the mapping.
+ * - Where others may cut files, use epctx_io_private(), which maps nothing. */
 typedef struct epctx_mapping {
     const uint8_t *data;
     size_t size;
@@ -370,12 +392,20 @@ typedef struct epctx_io {
      * `path` (a file that is made for it), and takes it. It ends with unlock_fn or the process. */
     epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
     void (*unlock_fn)(void *user, epctx_io_file *lock);
+    /* May be NULL: mapped files do not change. As map_inside_fn, but into memory that nobody else
+     * can change; unmap_fn gives it back. EPCTX_ERR_IO when the file changed meanwhile. */
+    epctx_status (*read_inside_fn)(void *user, const char *root, const char *name,
+                                   epctx_mapping *out, epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
  * names are UTF-8 all the same, canonical paths have "/", and a file that is mapped, such as the
  * source of an open model, cannot be replaced. */
 EPCTX_API const epctx_io *epctx_io_files(void);
+/* The same, but every file is read into memory instead of being mapped. What others do to it
+ * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
+ * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
+EPCTX_API const epctx_io *epctx_io_private(void);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
  * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
@@ -472,7 +502,8 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* session.model_external_initializers_file_folder_path: where
                                     external initializers are; default the model's folder; copied */
     epctx_limits limits;
-    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE, for every file the model names */
+    uint32_t path_flags; /* EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE, for every file the model
+                            names */
 } epctx_open_opts;
 
 /* An open model. Members are private; zero-initialised or closed is a legal state to close. */
@@ -777,6 +808,9 @@ EPCTX_API bool epctx_model_metadata(const epctx_model *model, epctx_str key, epc
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
 /* "float32", "int64" ...; "unknown" otherwise. */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
+/* AttributeProto.AttributeType as onnx.proto spells it: "FLOAT", "TENSORS" ...; "unknown"
+ * otherwise. */
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type);
 
 typedef struct epctx_value {
     epctx_str name;
@@ -792,6 +826,8 @@ typedef struct epctx_tensor {
     const int64_t *dims;
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
     size_t size;
+    epctx_str location; /* file of external data that has them; empty: the model itself */
+    uint64_t offset;    /* of the bytes there; 0 in the model: they do not stand there in one piece */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -868,6 +904,9 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
 
 #define EPCTX_OP_TYPE "EPContext"
 #define EPCTX_DOMAIN  "com.microsoft"
+/* An attribute of ours beside those of the schema: which weights a weightless context takes from
+ * the source model (>>ep). */
+#define EPCTX_WEIGHTS_ATTR "epctx_weights"
 
 /* The ten attributes of the schema: name, AttributeType, member of epctx_epnode. */
 #define EPCTX_EPNODE_ATTR_LIST(X)                                                                  \
@@ -1041,6 +1080,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
 /* A snapshot of the Hugging Face cache keeps its files as links into blobs/ beside snapshots/: such
  * links may leave the model's folder, for that folder only (as ORT allows, PR 28725). */
 #define EPCTX_PATH_HUGGING_FACE 1u
+/* A context binary that is loaded stays in the mapped file, or inside the mapped model, instead of
+ * being read: no time and no memory for a copy. Only for folders that nobody else writes to, and
+ * for a backend that copies what it checks (see epctx_mapping). */
+#define EPCTX_PATH_IN_PLACE 2u
 /* As epctx_path_resolve, with flags. */
 EPCTX_API epctx_status epctx_path_find(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
@@ -1214,8 +1257,10 @@ typedef struct epctx_preflight_in {
     size_t input_count;
     const char *const *eps;    /* short names of the EPs that write a binary */
     size_t ep_count;
-    const char *binary; /* file name that a group of sessions has chosen for the binary of the only
-                           EP; default [model]_[ep].bin */
+    const char *binary; /* the binary of the only EP, relative to the EPContext model, its folder
+                           must exist; default [model]_[ep].bin */
+    bool binary_joined; /* an earlier session of the group has named and checked the binary, it may
+                           stand there already: only clashes are looked for */
 } epctx_preflight_in;
 
 /* The files that will be written. Strings live in the arena. */
@@ -1363,7 +1408,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(TENSOR_SIZE, "E046", "tensor-size", "an initializer has not the bytes that its shape needs", \
       "take the model from its source again")                                                      \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
-      "add the import: ORT does without, the ONNX checker does not")                               \
+      "add the opset import com.microsoft, version 1")                               \
     X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
       "set source to the EP's name")                                                               \
     X(PAYLOAD_IGNORED, "W003", "payload-ignored", "a secondary node has a context that is unread", \
@@ -1386,7 +1431,8 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
     X(IR_VERSION, "W013", "ir-version", "an IR version that ORT 1.30 does not read",               \
       "expect that older tools refuse it")                                                         \
-    X(NOT_UTF8, "W014", "name-not-utf8", "a name is not UTF-8", "rename it")                       \
+    X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8",                                       \
+      "write it in UTF-8: readers in Python and Java fail at it")                                  \
     X(DOTS, "W015", "path-dots", "this EP refuses '..' anywhere in a path", "rename the file")     \
     X(DOUBLED_NODE, "W016", "node-name-doubled", "two nodes have the same name", "rename one")     \
     X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
@@ -1404,6 +1450,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "bind an initializer, once, to an output; rename both with their values")                    \
     X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
       "see the message; sessions do not read training graphs")                                     \
+    X(NO_GRAPH_NAME, "W024", "graph-name-missing", "a graph has no name", "give it a name")        \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -1473,7 +1520,6 @@ typedef struct epctx_walk {
     uint32_t depth;   /* of the node just given: 0 in the main graph or a function's body */
     bool in_function;
     bool in_training;
-    bool started;
     uint32_t count;   /* levels in use */
     epctx_walk_level levels[EPCTX_WALK_DEPTH];
 } epctx_walk;
@@ -1694,7 +1740,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
  * >>edit: change a model, write it
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
@@ -1881,7 +1927,7 @@ EPCTX_API epctx_status epctx_output_check(const epctx_io *io, const char *path,
 EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path, char *backup,
                                            size_t capacity, epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert: contexts and weights, in the model or in files
@@ -1893,7 +1939,7 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
  * conversion as any other edit; one that fails leaves the model as it was.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A file that is written together with a model. */
 typedef struct epctx_output_file {
@@ -1978,9 +2024,10 @@ EPCTX_API epctx_status epctx_init_prune(epctx_model *model, const epctx_convert_
 
 /* A weightless model has EPContext nodes that take their weights as inputs (ORT's
  * ep.enable_weightless). Its initializers are copies of those of the source model: this one makes
- * each of them a reference into the source model (or into its data file) where the bytes are equal,
- * and stores onnx_model_filename where it is missing. EPCTX_ERR_UNSUPPORTED when no EPContext node
- * takes weights: they are in its binary, out of reach for everyone but the EP. */
+ * each of them a reference into the source model (or into its data file), and stores
+ * onnx_model_filename where it is missing. EPCTX_ERR_VERSION where the source has another tensor of
+ * that name or none. EPCTX_ERR_UNSUPPORTED when no EPContext node takes weights: they are in its
+ * binary, out of reach for everyone but the EP, or were left out by it already. */
 EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_opts *opts,
                                         epctx_changes *changes, epctx_error *error);
 /* The way back: the weights that EPContext nodes take come into the model, and a node that took
@@ -2031,7 +2078,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
                                          void *user, epctx_move_report *report,
                                          epctx_error *error);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine: several models into one, a part of one, a binary into a model, repair
@@ -2041,7 +2088,7 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
  * model as it was, epctx_undo takes back one that succeeded.
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* One thing that was done, in words: "value 'x' is now 'm2_x'". */
 typedef struct epctx_step {
@@ -2191,7 +2238,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
 /* Whether epctx_repair knows a repair for a rule. */
 EPCTX_API bool epctx_can_repair(epctx_rule rule);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition: which nodes belong together
@@ -2306,7 +2353,7 @@ EPCTX_API void epctx_weights_free(epctx_weights *weights);
  * >>ep: what an EP implements
  * ============================================================================================== */
 
-#define EPCTX_BACKEND_VERSION 2
+#define EPCTX_BACKEND_VERSION 3
 
 typedef enum epctx_log {
     EPCTX_LOG_INFO = 0,
@@ -2343,11 +2390,24 @@ typedef struct epctx_graph_info {
     size_t scratch_size; /* bytes that run_fn needs, aligned to 64 */
 } epctx_graph_info;
 
+/* Which initializers a context binary can do without. ORT's OrtWeightlessSupport, the same numbers.
+ */
+typedef enum epctx_weightless_support {
+    EPCTX_WEIGHTLESS_NONE = 0,
+    EPCTX_WEIGHTLESS_EXTERNAL_ONLY = 1, /* those that the source model keeps in external data */
+    EPCTX_WEIGHTLESS_ALL = 2
+} epctx_weightless_support;
+
 /* How a context is to be built. */
 typedef struct epctx_build_opts {
     const epctx_hooks *hooks; /* may be NULL; valid until finish_fn or discard_fn returns */
     bool prepare_only; /* nothing of it will run in this process: what only running needs may be
                           left out (session.compile_only) */
+    /* Not NONE (only asked of a backend that says it can): the binary shall not hold the bytes of
+     * the graph's initializers, ALL of them or those with a `location`; weights_fn gets them.
+     * Numbers of a few bytes that were computed from them, and initializers that are smaller than
+     * a reference to them, may stay. */
+    epctx_weightless_support weightless;
 } epctx_build_opts;
 
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
@@ -2355,14 +2415,17 @@ typedef struct epctx_build_opts {
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
  *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish.
+ *             begin and one finish. Of a weightless context each graph gets its weights between
+ *             find and run, and loses them before unload.
  * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
  *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
  *             nothing behind. Graph handles belong to their context and end with it. Arguments are
- *             borrowed during the call; `binary` of load_fn until unload_fn.
+ *             borrowed during the call; `binary` of load_fn until unload_fn, `weights` of
+ *             weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM stays).
+ *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM
+ *             stays).
  * Threads     run_fn may be called from several threads at once, also on one graph, each call with
  *             its own scratch. Calls for one `build` or one context come one at a time, those for
  *             different ones possibly at once; load, find, info and unload of one context never
@@ -2390,7 +2453,8 @@ typedef struct epctx_backend {
     /* Appends the context binary to `out` and releases `build`, also on failure. */
     epctx_status (*finish_fn)(void *self, void *build, epctx_buffer *out, epctx_error *error);
     void (*discard_fn)(void *self, void *build);
-    /* `binary` stays valid and unchanged until unload_fn; it is hostile. */
+    /* `binary` stays valid and, without EPCTX_PATH_IN_PLACE, unchanged until unload_fn; it is
+     * hostile. */
     epctx_status (*load_fn)(void *self, epctx_span binary, void **context, epctx_error *error);
     void (*unload_fn)(void *self, void *context);
     /* The graph called `name`; EPCTX_ERR_CONTEXT when there is none. An empty name: the only graph.
@@ -2416,6 +2480,16 @@ typedef struct epctx_backend {
      * max_size. The largest of all graphs of a context goes into each of their nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
+    /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
+     * weights_fn are there. */
+    epctx_weightless_support weightless;
+    /* NULL without weightless support. The weights of one graph of a weightless context, every one
+     * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
+     * but mapped: it is copied by whom a later change of the file could hurt. Before info_fn's
+     * graph runs; again with `count` 0 when the weights go. Never while the graph runs. A failure
+     * leaves the graph without weights. */
+    epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                               epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
@@ -2430,6 +2504,27 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
 
+/* -- weightless contexts (ORT's ep.enable_weightless): the weights stay in the source model --
+ *
+ * An EPContext node names the weights that its graph takes in EPCTX_WEIGHTS_ATTR, and the source
+ * model in onnx_model_filename. A line for each weight:
+ *     <bytes> <XXH64, 16 hex digits> <offset> <bytes of name> <name> <bytes of location> <location>
+ * Location (of external data, empty: in the model) and offset tell where it was; it is looked up by
+ * name, because the source may have been stored again, and verified by size and hash. */
+
+typedef struct epctx_weight_ref {
+    uint64_t size, hash, offset;
+    epctx_str name, location;
+} epctx_weight_ref;
+
+/* Steps through the attribute's text: start with a copy of it; false at the end, and where it is no
+ * line of that form (then `rest` is not empty). */
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out);
+/* Is this what was compiled? EPCTX_ERR_CONTEXT names `file`, the initializer, expected and found.
+ * `tensor` NULL: `file` does not have it. */
+EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
+                                           const char *file, epctx_error *error);
+
 /* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
 
 typedef struct epctx_ep_opts {
@@ -2438,6 +2533,8 @@ typedef struct epctx_ep_opts {
     bool embed;              /* ep.context_embed_mode */
     const char *binary;      /* not embedded: path of the binary as the nodes record it */
     bool prepare_only;       /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* as in epctx_build_opts; at most what the backend can */
+    const char *source_model; /* weightless: onnx_model_filename of the nodes */
     const epctx_hooks *hooks;         /* may be NULL; valid until epctx_ep_finish */
     const epctx_allocator *allocator; /* for a binary that is not embedded; default malloc */
 } epctx_ep_opts;
@@ -2457,7 +2554,7 @@ typedef struct epctx_ep {
 } epctx_ep;
 
 /* Starts a context for at most `room` pieces. `arena` is borrowed and holds nodes and an embedded
- * binary. Errors: the backend's, NOMEM. */
+ * binary. Errors: the backend's, NOMEM, UNSUPPORTED when the EP cannot do without weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
@@ -2479,13 +2576,25 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * >>gen: ordinary model -> EPContext model
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
 typedef struct epctx_node_set {
     const uint32_t *nodes;
     size_t node_count;
 } epctx_node_set;
+
+/* The context binary to the application instead of into a file: ORT's named-buffer write callback,
+ * the counterpart of epctx_reader. Models stay files; where they, too, are the application's, open
+ * the source with epctx_io_buffers, and everything goes through its callbacks. */
+typedef struct epctx_writer {
+    void *user;
+    /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
+     * name in whole, or not at all when it fails; then there is no EPContext model either. Called
+     * when all else is ready: an old model is gone, the new one is durable but not yet visible. */
+    epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
+                             epctx_error *error);
+} epctx_writer;
 
 /* Strings are borrowed during the call. */
 typedef struct epctx_gen_opts {
@@ -2497,6 +2606,7 @@ typedef struct epctx_gen_opts {
     const epctx_allocator *allocator; /* for the binary; default malloc */
     const char *binary; /* the binary's path relative to the EPContext model, its folder must exist;
                            default [model]_[ep].bin */
+    const epctx_writer *writer; /* may be NULL; then `binary` is only a name. Not for groups */
     const char *initializers_file_name; /* ep.context_model_external_initializers_file_name: a file
                                            beside the EPContext model for what stays; default: all
                                            inside the model */
@@ -2506,6 +2616,9 @@ typedef struct epctx_gen_opts {
     size_t set_count;
     const char *build_options; /* anything else that the binary depends on, for the build stamp */
     bool prepare_only;         /* as in epctx_build_opts */
+    epctx_weightless_support weightless; /* ep.enable_weightless is ALL, its former name
+                                            EXTERNAL_ONLY: weights are left in the source model,
+                                            where loading needs them */
     bool verify; /* load the new binary and find every graph in it before anything is written */
     const epctx_hooks *hooks;
 } epctx_gen_opts;
@@ -2517,11 +2630,13 @@ typedef struct epctx_gen_report {
     size_t other_nodes;    /* EPContext nodes of other EPs, which stay, too */
     uint64_t binary_size;  /* 0 in a group, until its last session */
     uint64_t initializers_size;
+    size_t outside_count; /* weightless: weights that nodes take from the source model, */
+    uint64_t outside_size; /* their bytes */
     int64_t max_size;
     const epctx_node *nodes; /* the EPContext nodes made (GetEpContextNodes), one per partition;
                                 valid until the model is closed */
     char context_path[EPCTX_PATH_MAX];
-    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded */
+    char binary_path[EPCTX_PATH_MAX];       /* empty when embedded; a writer's: the name alone */
     char initializers_path[EPCTX_PATH_MAX]; /* empty when all are inside */
 } epctx_gen_report;
 
@@ -2532,7 +2647,7 @@ typedef struct epctx_gen_report {
  * functions, too: the result needs no file of the source. Compatibility info and build stamp of
  * this EP are written, those of EPs without a node here removed.
  *
- * Outputs are checked before anything is compiled (EXISTS, PATH, NOT_FOUND for a missing folder);
+ * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
  * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
  * a model. Node sets must be such that no set depends on itself, also when the others are taken as
  * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
@@ -2573,7 +2688,7 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>load: EPContext model -> contexts that run
@@ -2592,6 +2707,10 @@ typedef struct epctx_reader {
 
 typedef struct epctx_load_opts {
     const char *context_file_path;    /* ep.context_file_path: gives the folder of the binaries */
+    epctx_span source_model; /* bytes of the source model, for weightless contexts; borrowed until
+                                epctx_unload. Its external data: as epctx_open_opts.external_folder
+                                of the EPContext model says, else beside that */
+    const char *source_model_path; /* ep.context_source_model_path: the same as a file, anywhere */
     const epctx_allocator *allocator; /* for the loaded set; default malloc */
     const epctx_profile *profile; /* which nodes are ours and their key; default: `source` is the
                                      backend's, letter by letter, and the key is partition_name */
@@ -2606,6 +2725,7 @@ typedef struct epctx_bound {
     void *graph;
     epctx_graph_info info;
     struct epctx__entry *entry; /* private: where a shared graph came from */
+    bool weighted;              /* private: it was given weights */
 } epctx_bound;
 
 /* Everything that was loaded for one model. Members are private but for those up to `cpu_nodes`. */
@@ -2622,8 +2742,10 @@ typedef struct epctx_loaded {
     size_t context_count;
     const epctx_io *io;
     uint32_t path_flags;
+    bool embedded_changes; /* embedded contexts are in a mapped file */
     epctx_reader reader;
     const epctx_profile *profile;
+    struct epctx__weight_model *sources; /* models that weights come from */
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
 } epctx_loaded;
@@ -2632,6 +2754,9 @@ typedef struct epctx_loaded {
  * profile's key, secondary ones to the primary that has their graph (EP-context design, inference
  * workflow). A context comes from the node itself, from `reader`, or from a file beside the model
  * (beside ep.context_file_path when that is set). A model without nodes of ours loads as nothing.
+ * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
+ * onnx_model_filename beside the model: the first that is there counts, and every weight is
+ * compared with what was compiled.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -2639,6 +2764,8 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
                                   epctx_error *error);
 /* Legal on a zeroed set and twice. */
 EPCTX_API void epctx_unload(epctx_loaded *loaded);
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- the EPContext model as a cache -- */
 
@@ -2679,6 +2806,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                                              const epctx_cache_opts *opts, epctx_error *error);
 /* Legal on a zeroed object and twice. */
 EPCTX_API void epctx_opened_close(epctx_opened *opened);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2769,6 +2898,8 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
 
+#ifndef EPCTX_NO_EDIT
+
 /* -- generating -- */
 
 /* epctx_generate with ep.share_ep_contexts = 1, as a session of the group called `group` (NULL: the
@@ -2789,6 +2920,8 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
 EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char *group,
                                           const char *source, const epctx_hooks *hooks,
                                           uint64_t *binary_size, epctx_error *error);
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -2848,6 +2981,20 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #endif
 #if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
+#endif
+/* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
+#if defined(MAP_ANONYMOUS)
+#define EPCTX__MAP_ANONYMOUS MAP_ANONYMOUS
+#elif defined(MAP_ANON)
+#define EPCTX__MAP_ANONYMOUS MAP_ANON
+#elif defined(__linux__) && (defined(__mips__) || defined(__xtensa__))
+#define EPCTX__MAP_ANONYMOUS 0x800
+#elif defined(__linux__) && (defined(__alpha__) || defined(__hppa__))
+#define EPCTX__MAP_ANONYMOUS 0x10
+#elif defined(__linux__)
+#define EPCTX__MAP_ANONYMOUS 0x20
+#else
+#define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
 #endif
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
@@ -2923,6 +3070,41 @@ EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b)
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b)
 {
     return epctx_str_eq(a, epctx_str_of(b));
+}
+
+/* Bytes of the character that starts with `lead`; 0: none does. */
+static size_t epctx__utf8_size(unsigned lead)
+{
+    return lead < 0x80   ? 1
+           : lead < 0xc2 ? 0
+           : lead < 0xe0 ? 2
+           : lead < 0xf0 ? 3
+           : lead < 0xf5 ? 4
+                         : 0;
+}
+
+/* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
+EPCTX_API bool epctx_str_is_utf8(epctx_str text)
+{
+    const unsigned char *p = (const unsigned char *)text.data;
+    size_t i, k, n;
+    for (i = 0; i < text.size; i += n) {
+        unsigned lead = p[i];
+        unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+        unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+        n = epctx__utf8_size(lead);
+        if (n == 0 || n > text.size - i) {
+            return false;
+        }
+        for (k = 1; k < n; k++) {
+            if (p[i + k] < least || p[i + k] > most) {
+                return false;
+            }
+            least = 0x80;
+            most = 0xbf;
+        }
+    }
+    return true;
 }
 
 /* -- errors -- */
@@ -3202,9 +3384,13 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 
 #define EPCTX__ALIGN 16u
 
+#ifndef EPCTX_ARENA_BLOCK
+#define EPCTX_ARENA_BLOCK 4096
+#endif
+
 typedef struct epctx__block {
     struct epctx__block *next;
-    size_t size;
+    size_t doubled; /* how often the size of the next block doubles */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3223,20 +3409,19 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
-/* Adds a block with room for `size` bytes. Blocks double so that their number stays small. */
+/* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
+ * their number stays small; a large request does not make the blocks after it large. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
     const size_t head = (sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     epctx__block *last = (epctx__block *)arena->blocks;
     epctx__block *block;
-    size_t room = last == NULL ? 4096 : last->size;
-    if (last != NULL && last->size < ((size_t)1 << 20)) {
-        room *= 2;
-    }
+    size_t doubled = last == NULL ? 0 : last->doubled;
+    size_t room = (size_t)EPCTX_ARENA_BLOCK << doubled;
     if (room < size) {
         room = size;
     }
-    if (arena->allocator.alloc_fn == NULL || room > SIZE_MAX - head - EPCTX__ALIGN) {
+    if (arena->allocator.alloc_fn == NULL) {
         return false;
     }
     block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
@@ -3245,7 +3430,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
         return false;
     }
     block->next = last;
-    block->size = room;
+    block->doubled = doubled < 8 ? doubled + 1 : 8;
     arena->blocks = block;
     arena->next = (uint8_t *)block + head;
     arena->next += (size_t)(0 - (uintptr_t)arena->next) & (EPCTX__ALIGN - 1);
@@ -3460,6 +3645,11 @@ EPCTX_API const epctx_io *epctx_io_files(void)
     return NULL;
 }
 
+EPCTX_API const epctx_io *epctx_io_private(void)
+{
+    return NULL;
+}
+
 #elif defined(_WIN32)
 
 /* Names are UTF-8 outside and UTF-16 with the prefix that lifts the limit of 260 characters inside.
@@ -3562,7 +3752,44 @@ static epctx_status epctx__not_regular(epctx_file_kind kind, const char *path, e
     return EPCTX_ERR_IO;
 }
 
-static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mapping *out,
+/* Fills memory of the process's own, which is given back like a view of the file. */
+static epctx_status epctx__read_handle(HANDLE file, const char *path, uint64_t size,
+                                       epctx_mapping *out, epctx_error *error)
+{
+    HANDLE section = CreateFileMappingW(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE,
+                                        (DWORD)(size >> 32), (DWORD)(size & 0xffffffffu), NULL);
+    char *to = section == NULL ? NULL : (char *)MapViewOfFile(section, FILE_MAP_WRITE, 0, 0, 0);
+    epctx_status status = EPCTX_OK;
+    uint64_t at = 0;
+    if (to == NULL) {
+        status = epctx__io_error(error, "find memory for", path);
+    }
+    while (status == EPCTX_OK && at < size) {
+        DWORD part = size - at < 0x40000000 ? (DWORD)(size - at) : 0x40000000;
+        DWORD count = 0;
+        if (!ReadFile(file, to + at, part, &count, NULL)) {
+            status = epctx__io_error(error, "read", path);
+        } else if (count == 0) {
+            status = epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
+            epctx_blame(error, path, NULL, NULL);
+        }
+        at += count;
+    }
+    if (section != NULL) {
+        CloseHandle(section);
+    }
+    if (status == EPCTX_OK) {
+        out->handle = to;
+        out->data = (const uint8_t *)to;
+        out->size = (size_t)size;
+    } else if (to != NULL) {
+        UnmapViewOfFile(to);
+    }
+    return status;
+}
+
+/* The file, or what is in it now. */
+static epctx_status epctx__map_handle(HANDLE file, const char *path, bool copy, epctx_mapping *out,
                                       epctx_error *error)
 {
     epctx_file_kind kind;
@@ -3580,6 +3807,9 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mappi
         epctx_blame(error, path, NULL, NULL);
         return EPCTX_ERR_LIMIT;
     }
+    if (copy) {
+        return epctx__read_handle(file, path, size, out, error);
+    }
     section = CreateFileMappingW(file, NULL, PAGE_READONLY, 0, 0, NULL);
     if (section != NULL) {
         out->handle = MapViewOfFile(section, FILE_MAP_READ, 0, 0, (size_t)size);
@@ -3596,15 +3826,14 @@ static epctx_status epctx__map_handle(HANDLE file, const char *path, epctx_mappi
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
+                                     epctx_error *error)
 {
     HANDLE file;
     epctx_status status = epctx__open(path, GENERIC_READ, &file, error);
-    (void)user;
     memset(out, 0, sizeof *out);
     if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, out, error);
+        status = epctx__map_handle(file, path, copy, out, error);
         CloseHandle(file);
     }
     return status;
@@ -3624,8 +3853,10 @@ static epctx_status epctx__file_stat(void *user, const char *path, epctx_file_ki
 {
     epctx_error reason;
     HANDLE file;
-    epctx_status status = epctx__open(path, 0, &file, &reason);
+    epctx_status status;
     (void)user;
+    epctx_error_clear(&reason);
+    status = epctx__open(path, 0, &file, &reason);
     *kind = EPCTX_FILE_NONE;
     *size = 0;
     if (status == EPCTX_OK) {
@@ -3687,8 +3918,8 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
 }
 
 /* Opens, and looks afterwards where the file really is. */
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
+                                            epctx_mapping *out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
@@ -3697,7 +3928,6 @@ static epctx_status epctx__file_map_inside(void *user, const char *root, const c
     size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
     HANDLE file;
     epctx_status status;
-    (void)user;
     memset(out, 0, sizeof *out);
     if (root_size + slash + name_size >= sizeof path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
@@ -3715,7 +3945,7 @@ static epctx_status epctx__file_map_inside(void *user, const char *root, const c
         status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
     }
     if (status == EPCTX_OK) {
-        status = epctx__map_handle(file, path, out, error);
+        status = epctx__map_handle(file, path, copy, out, error);
     }
     CloseHandle(file);
     return status;
@@ -3982,8 +4212,53 @@ static epctx_status epctx__io_error(epctx_error *error, const char *what, const 
     return status;
 }
 
-/* Maps an open file and closes it. */
-static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mapping *out,
+static uint64_t epctx__nanoseconds(struct timespec time)
+{
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static uint64_t epctx__written(const struct stat *info)
+{
+#if defined(__APPLE__)
+    return epctx__nanoseconds(info->st_mtimespec);
+#else
+    return epctx__nanoseconds(info->st_mtim);
+#endif
+}
+
+/* The bytes of a file as it is now. */
+static epctx_status epctx__read_descriptor(int fd, const struct stat *before, void *out,
+                                           const char *path, epctx_error *error)
+{
+    uint64_t size = (uint64_t)before->st_size;
+    uint64_t at = 0;
+    struct stat after;
+    while (at < size) {
+        ssize_t n = pread(fd, (char *)out + at, size - at < 0x40000000 ? (size_t)(size - at)
+                                                                       : 0x40000000,
+                          (off_t)at);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return epctx__io_error(error, "read", path);
+        }
+        if (n == 0) {
+            break; /* shorter than it was */
+        }
+        at += (uint64_t)n;
+    }
+    if (at < size || fstat(fd, &after) != 0 || after.st_size != before->st_size ||
+        epctx__written(&after) != epctx__written(before)) {
+        epctx_fail(error, EPCTX_ERR_IO, "was changed while it was read");
+        epctx_blame(error, path, NULL, NULL);
+        return EPCTX_ERR_IO;
+    }
+    return EPCTX_OK;
+}
+
+/* Maps an open file, or reads it into memory of the same kind, and closes it. */
+static epctx_status epctx__map_descriptor(int fd, const char *path, bool copy, epctx_mapping *out,
                                           epctx_error *error)
 {
     struct stat info;
@@ -3999,28 +4274,34 @@ static epctx_status epctx__map_descriptor(int fd, const char *path, epctx_mappin
                             (uint64_t)info.st_size);
         epctx_blame(error, path, NULL, NULL);
     } else if (info.st_size > 0) {
-        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *data = copy ? mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | EPCTX__MAP_ANONYMOUS, -1, 0)
+                          : mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED) {
-            status = epctx__io_error(error, "map", path);
-        } else {
+            status = epctx__io_error(error, copy ? "find memory for" : "map", path);
+        } else if (copy) {
+            status = epctx__read_descriptor(fd, &info, data, path, error);
+        }
+        if (status == EPCTX_OK) {
             out->data = (const uint8_t *)data;
             out->size = (size_t)info.st_size;
             out->handle = data;
+        } else if (data != MAP_FAILED) {
+            munmap(data, (size_t)info.st_size);
         }
     }
     close(fd);
     return status;
 }
 
-static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
-                                    epctx_error *error)
+static epctx_status epctx__file_take(const char *path, bool copy, epctx_mapping *out,
+                                     epctx_error *error)
 {
     /* A pipe must not block us before we see that it is one. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    (void)user;
     memset(out, 0, sizeof *out);
     return fd < 0 ? epctx__io_error(error, "open", path)
-                  : epctx__map_descriptor(fd, path, out, error);
+                  : epctx__map_descriptor(fd, path, copy, out, error);
 }
 
 /* Opens `name` below the folder `fd`, one component at a time and through no link. Closes `fd`. */
@@ -4050,18 +4331,17 @@ static int epctx__open_below(int fd, const char *name)
     return -1;
 }
 
-static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
-                                           epctx_mapping *out, epctx_error *error)
+static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
+                                            epctx_mapping *out, epctx_error *error)
 {
     int fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-    (void)user;
     memset(out, 0, sizeof *out);
     fd = fd < 0 ? -1 : epctx__open_below(fd, name);
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
         return epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
     }
     return fd < 0 ? epctx__io_error(error, "open", name)
-                  : epctx__map_descriptor(fd, name, out, error);
+                  : epctx__map_descriptor(fd, name, copy, out, error);
 }
 
 static void epctx__file_unmap(void *user, epctx_mapping *mapping)
@@ -4171,14 +4451,16 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
     return epctx__io_error(error, "create a temporary file beside it", path);
 }
 
+#define EPCTX__PIECE ((size_t)1 << 20)
+
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
                                       size_t size, epctx_error *error)
 {
     const char *p = (const char *)data;
     (void)user;
     while (size > 0) {
-        /* Linux writes at most 0x7ffff000 bytes a call. */
-        ssize_t n = write((int)file->descriptor, p, size < 0x40000000 ? size : 0x40000000);
+        /* In pieces: the pages of a mapped payload are read ahead of the call that wants them. */
+        ssize_t n = write((int)file->descriptor, p, size < EPCTX__PIECE ? size : EPCTX__PIECE);
         if (n < 0 && errno == EINTR) {
             continue;
         }
@@ -4285,11 +4567,6 @@ static epctx_status epctx__file_list(void *user, const char *folder,
     return EPCTX_OK;
 }
 
-static uint64_t epctx__nanoseconds(struct timespec time)
-{
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 static epctx_status epctx__file_times(void *user, const char *path, uint64_t *written,
                                       uint64_t *changed, epctx_error *error)
 {
@@ -4298,11 +4575,10 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
     if (stat(path, &info) != 0) {
         return epctx__io_error(error, "examine", path);
     }
+    *written = epctx__written(&info);
 #if defined(__APPLE__)
-    *written = epctx__nanoseconds(info.st_mtimespec);
     *changed = epctx__nanoseconds(info.st_ctimespec);
 #else
-    *written = epctx__nanoseconds(info.st_mtim);
     *changed = epctx__nanoseconds(info.st_ctim);
 #endif
     return EPCTX_OK;
@@ -4352,30 +4628,70 @@ static void epctx__file_unlock(void *user, epctx_io_file *lock)
 
 #ifndef EPCTX_NO_STDIO
 
+static epctx_status epctx__file_map(void *user, const char *path, epctx_mapping *out,
+                                    epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take(path, false, out, error);
+}
+
+static epctx_status epctx__file_read(void *user, const char *path, epctx_mapping *out,
+                                     epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take(path, true, out, error);
+}
+
+static epctx_status epctx__file_map_inside(void *user, const char *root, const char *name,
+                                           epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take_inside(root, name, false, out, error);
+}
+
+static epctx_status epctx__file_read_inside(void *user, const char *root, const char *name,
+                                            epctx_mapping *out, epctx_error *error)
+{
+    (void)user;
+    return epctx__file_take_inside(root, name, true, out, error);
+}
+
+#define EPCTX__FILES(map_fn, map_inside_fn, read_inside_fn)                                        \
+    {NULL,                                                                                         \
+     map_fn,                                                                                       \
+     epctx__file_unmap,                                                                            \
+     epctx__file_stat,                                                                             \
+     epctx__file_canonical,                                                                        \
+     epctx__file_create,                                                                           \
+     epctx__file_write,                                                                            \
+     epctx__file_sync,                                                                             \
+     epctx__file_commit,                                                                           \
+     epctx__file_abort,                                                                            \
+     epctx__file_remove,                                                                           \
+     epctx__file_sync_folder,                                                                      \
+     map_inside_fn,                                                                                \
+     epctx__file_link,                                                                             \
+     epctx__file_list,                                                                             \
+     epctx__file_times,                                                                            \
+     epctx__file_lock,                                                                             \
+     epctx__file_unlock,                                                                           \
+     read_inside_fn}
+
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
-    static const epctx_io files = {
-        NULL,
-        epctx__file_map,
-        epctx__file_unmap,
-        epctx__file_stat,
-        epctx__file_canonical,
-        epctx__file_create,
-        epctx__file_write,
-        epctx__file_sync,
-        epctx__file_commit,
-        epctx__file_abort,
-        epctx__file_remove,
-        epctx__file_sync_folder,
-        epctx__file_map_inside,
-        epctx__file_link,
-        epctx__file_list,
-        epctx__file_times,
-        epctx__file_lock,
-        epctx__file_unlock,
-    };
+    static const epctx_io files =
+        EPCTX__FILES(epctx__file_map, epctx__file_map_inside, epctx__file_read_inside);
     return &files;
 }
+
+EPCTX_API const epctx_io *epctx_io_private(void)
+{
+    static const epctx_io files =
+        EPCTX__FILES(epctx__file_read, epctx__file_read_inside, NULL);
+    return &files;
+}
+
+#undef EPCTX__FILES
 
 #endif /* EPCTX_NO_STDIO */
 
@@ -4417,9 +4733,7 @@ static epctx_status epctx__buffers_canonical(void *user, const char *path, char 
             do {
                 used--;
             } while (used > least && out[used - 1] != '/');
-        } else if (up && out[0] == '/') {
-            stays = true; /* the root has nothing above it */
-        } else if (!stays) {
+        } else if (!stays && !(up && out[0] == '/')) { /* the root has nothing above it */
             if (up && least == 2) {
                 used = 0; /* "../" in place of "./" */
             }
@@ -4709,11 +5023,11 @@ static const uint8_t *epctx__varint(const uint8_t *p, const uint8_t *end, unsign
     return NULL;
 }
 
-/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. */
+/* A tag's bits beyond the 32nd are dropped, as libprotobuf drops them. There is a byte at `p`. */
 static const uint8_t *epctx__tag(const uint8_t *p, const uint8_t *end, uint32_t *tag)
 {
     uint64_t v;
-    if (p < end && *p < 0x80) {
+    if (*p < 0x80) {
         *tag = *p;
         return p + 1;
     }
@@ -4933,11 +5247,9 @@ typedef struct epctx__check {
 static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_t *at,
                           const char *reason)
 {
-    if (check->reason == NULL) {
-        check->status = status;
-        check->bad = at;
-        check->reason = reason;
-    }
+    check->status = status;
+    check->bad = at;
+    check->reason = reason;
     return false;
 }
 
@@ -4946,11 +5258,10 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
 {
     size_t width = kind == EPCTX__FIX32 ? 4 : 8;
     uint64_t value;
-    if (kind != EPCTX__VARINT) {
-        return (size_t)(end - p) % width == 0 ||
-               epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
+    if (kind != EPCTX__VARINT && (size_t)(end - p) % width != 0) {
+        return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (p < end) {
+    while (kind == EPCTX__VARINT && p < end) {
         const uint8_t *after = epctx__varint(p, end, 10, &value);
         if (after == NULL) {
             return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
@@ -5071,11 +5382,10 @@ static epctx_view epctx__bytes_view(const epctx_slot *owner, const uint8_t *data
     return view;
 }
 
-/* Whether a view is the payload of its slot, not something inside. */
+/* Whether a view is the payload of its slot, not something inside: that starts behind a tag. */
 static bool epctx__is_whole(epctx_view view)
 {
-    epctx_view whole = epctx__slot_view(view.slot);
-    return view.data == whole.data && view.size == whole.size;
+    return view.data == epctx__slot_view(view.slot).data;
 }
 
 static bool epctx__has_view(epctx_view view)
@@ -5108,17 +5418,20 @@ static void epctx__field_of(const epctx__token *t, const uint8_t *after, const e
                       : epctx__no_view();
 }
 
+/* Everything but the value is known from opening: in a file that somebody changes while it is mapped
+ * the bytes may be others by now. */
 static void epctx__slot_field(const epctx_slot *slot, epctx_field *field)
 {
     epctx__token t;
+    field->number = slot->number;
+    field->wire = (epctx_wire)slot->wire;
+    field->value = 0;
+    field->body = epctx__no_view();
     if (slot->wire == EPCTX_WIRE_LEN) {
-        field->number = slot->number;
-        field->wire = EPCTX_WIRE_LEN;
-        field->value = 0;
         field->body = epctx__slot_view(slot);
-        return;
+    } else if (epctx__next(slot->data, slot->data + slot->size, 100, &t) != NULL) {
+        field->value = t.value;
     }
-    epctx__field_of(&t, epctx__next(slot->data, slot->data + slot->size, 100, &t), slot, field);
 }
 
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field)
@@ -5256,27 +5569,26 @@ static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count
 {
     const uint8_t *p = (const uint8_t *)stream->state;
     ((epctx__probe *)(void *)stream)->called = true;
-    if (out != NULL) {
-        memcpy(out, p, count);
-    }
+    memcpy(out, p, count);
     stream->state = (void *)((uintptr_t)p + count);
     return true;
 }
 #endif
 
 /* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
- * own callback and then provoking an error shows both before a real stream is at stake. */
+ * own callback and then provoking an error shows both before a real stream is at stake. Where
+ * nanopb sees a message that we do not, it must see NULL: it keeps the first one. */
 static bool epctx__nanopb_matches(void)
 {
     static const uint8_t bytes[4] = {0x08, 0x96, 0x01, 0x0f};
+    static const uint8_t guard[sizeof((epctx__probe *)0)->guard] = {0};
     epctx__probe probe;
-    pb_wire_type_t wire;
+    pb_wire_type_t wire = PB_WT_STRING;
     uint32_t tag = 0;
     uint64_t value = 0;
     bool eof = false;
-    size_t i;
+    bool refused;
     memset(&probe, 0, sizeof probe);
-    memset(probe.guard, 0xa5, sizeof probe.guard);
 #ifdef PB_BUFFER_ONLY
     probe.stream = pb_istream_from_buffer(bytes, sizeof bytes);
     probe.called = true;
@@ -5285,22 +5597,15 @@ static bool epctx__nanopb_matches(void)
     probe.stream.state = (void *)(uintptr_t)bytes;
     probe.stream.bytes_left = sizeof bytes;
 #endif
-    if (!pb_decode_tag(&probe.stream, &wire, &tag, &eof) || wire != PB_WT_VARINT || tag != 1 ||
-        !pb_decode_varint(&probe.stream, &value) || value != 150 || !probe.called ||
-        pb_skip_field(&probe.stream, (pb_wire_type_t)7)) {
-        return false;
-    }
+    /* What a call that fails leaves unset fails below. */
+    (void)pb_decode_tag(&probe.stream, &wire, &tag, &eof);
+    (void)pb_decode_varint(&probe.stream, &value);
+    refused = !pb_skip_field(&probe.stream, (pb_wire_type_t)7);
 #ifndef PB_NO_ERRMSG
-    if (probe.stream.errmsg == NULL) {
-        return false;
-    }
+    refused = refused && probe.stream.errmsg != NULL;
 #endif
-    for (i = 0; i < sizeof probe.guard; i++) {
-        if (probe.guard[i] != 0xa5) {
-            return false;
-        }
-    }
-    return true;
+    return refused && probe.called && wire == PB_WT_VARINT && tag == 1 && value == 150 &&
+           memcmp(probe.guard, guard, sizeof guard) == 0;
 }
 
 /* ================================================================================================
@@ -5310,8 +5615,8 @@ static bool epctx__nanopb_matches(void)
 /* External data that was mapped for a graph record. */
 typedef struct epctx__file {
     struct epctx__file *next;
-    const char *path;
-    epctx_str name; /* as the model stores it */
+    const char *path; /* canonical */
+    epctx_str name;   /* as the model stores it */
     epctx_mapping mapping;
 } epctx__file;
 
@@ -5365,7 +5670,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
             return false;
         }
         if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
-            depth > 0 && (seen & 1u << 7) == 0) {
+            (seen & 1u << 7) == 0) {
             seen |= 1u << 7; /* a second one is noticed below */
             if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
                 return false;
@@ -5481,9 +5786,9 @@ static epctx_slot *epctx__new_root(epctx_model *model)
 
 /* libprotobuf merges a singular message that stands twice: the fields of the second follow those of
  * the first. In TypeProto, where the messages are a oneof, another member in between throws the
- * first away. Opens everything, which only models with such fields pay for. */
-static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type,
-                                 uint32_t depth)
+ * first away. Opens everything, which only models with such fields pay for. The nesting was checked
+ * when they were opened. */
+static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type)
 {
     epctx_slot *seen[24] = {NULL};
     epctx_slot *child;
@@ -5526,8 +5831,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
-            depth > 0 &&
-            !epctx__merge_doubled(arena, child, epctx__message_type(kind), depth - 1)) {
+            !epctx__merge_doubled(arena, child, epctx__message_type(kind))) {
             return false;
         }
     }
@@ -5560,7 +5864,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->duplicate) {
         model->shown = epctx__new_root(model);
         if (model->shown == NULL ||
-            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL, 100)) {
+            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL)) {
             return epctx__nomem(error, model->arena.missing);
         }
     }
@@ -6472,6 +6776,15 @@ EPCTX_API const char *epctx_elem_name(int32_t elem_type)
     return elem_type > 0 && elem_type < 27 ? names[elem_type] : names[0];
 }
 
+EPCTX_API const char *epctx_attr_type_name(int32_t attr_type)
+{
+    static const char *const names[15] = {
+        "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",
+        "INTS",      "STRINGS", "TENSORS", "GRAPHS",       "SPARSE_TENSOR",  "SPARSE_TENSORS",
+        "TYPE_PROTO", "TYPE_PROTOS"};
+    return attr_type >= 0 && attr_type < 15 ? names[attr_type] : "unknown";
+}
+
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name)
 {
     size_t i;
@@ -6524,22 +6837,20 @@ static const char *epctx__epnode_attr_name(epctx_epnode_attr id)
 static void epctx__epnode_member(epctx_epnode *node, epctx_epnode_attr id, int64_t **number,
                                  epctx_str **text)
 {
-    *number = NULL;
-    *text = NULL;
-    switch (id) {
-#define EPCTX__MEMBER_INT(member)    *number = &node->member
-#define EPCTX__MEMBER_STRING(member) *text = &node->member
-#define EPCTX__EPNODE_CASE(id, name, type, member)                                                 \
-    case EPCTX_EP_##id:                                                                            \
-        EPCTX__MEMBER_##type(member);                                                              \
-        break;
-        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_CASE)
-#undef EPCTX__EPNODE_CASE
-#undef EPCTX__MEMBER_INT
-#undef EPCTX__MEMBER_STRING
-    default:
-        break;
-    }
+    static const size_t places[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_PLACE(id, name, type, member) offsetof(epctx_epnode, member),
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_PLACE)
+#undef EPCTX__EPNODE_PLACE
+    };
+    static const char *const types[EPCTX_EP_ATTR_COUNT] = {
+#define EPCTX__EPNODE_TYPE(id, name, type, member) #type,
+        EPCTX_EPNODE_ATTR_LIST(EPCTX__EPNODE_TYPE)
+#undef EPCTX__EPNODE_TYPE
+    };
+    void *place = (char *)node + places[id];
+    bool is_int = types[id][0] == 'I';
+    *number = is_int ? (int64_t *)place : NULL;
+    *text = is_int ? NULL : (epctx_str *)place;
 }
 
 EPCTX_API epctx_epnode epctx_epnode_default(void)
@@ -6593,8 +6904,8 @@ static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32
         epctx__epnode_member(node, (epctx_epnode_attr)id, &number, &text);
         want = number != NULL ? EPCTX_ATTR_INT : EPCTX_ATTR_STRING;
         if (type != want) {
-            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d, expected %d (%s)",
-                       (int64_t)type, (int64_t)want, number != NULL ? "INT" : "STRING");
+            epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                       (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
             epctx_blame(error, NULL, &node->name, known);
             return EPCTX_ERR_GRAPH;
         }
@@ -6679,6 +6990,18 @@ static bool epctx__same_letters(epctx_str a, epctx_str b)
         }
     }
     return a.size == b.size;
+}
+
+/* Whether an EP refuses a name for its dots. */
+static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
+{
+    size_t i;
+    for (i = 1; i < name.size && (profile->traits & EPCTX_NO_DOTS) != 0; i++) {
+        if (name.data[i - 1] == '.' && name.data[i] == '.') {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool epctx__ends_with(epctx_str text, const char *end)
@@ -7019,10 +7342,10 @@ static epctx_status epctx__path_join(char *out, size_t capacity, const epctx_str
 static bool epctx__path_inside(const char *folder, const char *file)
 {
     size_t size = strlen(folder);
-    if (strncmp(folder, file, size) != 0) {
-        return false;
+    if (size > 0 && epctx__is_separator(folder[size - 1])) {
+        size--; /* the root of a file system */
     }
-    return (size > 0 && epctx__is_separator(folder[size - 1])) || epctx__is_separator(file[size]);
+    return strncmp(folder, file, size) == 0 && epctx__is_separator(file[size]);
 }
 
 static epctx_status epctx__path_usable(const epctx_io *io, const char *path, epctx_str name,
@@ -7056,9 +7379,7 @@ static bool epctx__path_blob(char *folder, const char *file)
     static const char blobs[] = "/blobs/";
     size_t root = strlen(folder);
     size_t size = strlen(file);
-    /* The last folder of that name which has something behind it. */
-    while (root > 0 && (strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0 ||
-                        folder[root + sizeof snapshots - 1] == '\0')) {
+    while (root > 0 && strncmp(folder + root, snapshots, sizeof snapshots - 1) != 0) {
         root--;
     }
     if (root == 0 || strncmp(folder, file, root) != 0 ||
@@ -7070,26 +7391,32 @@ static bool epctx__path_blob(char *folder, const char *file)
     return true;
 }
 
+/* `root` gets the folder with a separator at its end, `full` the file in it. */
+static epctx_status epctx__path_full(epctx_str folder, epctx_str name, char root[EPCTX_PATH_MAX],
+                                     char full[EPCTX_PATH_MAX], epctx_error *error)
+{
+    epctx_str parts[2];
+    epctx_status status;
+    parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
+    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
+    status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
+    parts[0] = epctx_str_of(root);
+    parts[1] = name;
+    return status == EPCTX_OK ? epctx__path_join(full, EPCTX_PATH_MAX, parts, 2, error) : status;
+}
+
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
 {
     char full[EPCTX_PATH_MAX];
-    epctx_str parts[2];
     epctx_status status = epctx_path_check(name, error);
     if (status == EPCTX_OK && io == NULL) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
-    parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
-    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
-    }
-    if (status == EPCTX_OK) {
-        parts[0] = epctx_str_of(root);
-        parts[1] = name;
-        status = epctx__path_join(full, sizeof full, parts, 2, error);
+        status = epctx__path_full(folder, name, root, full, error);
     }
     if (status == EPCTX_OK) {
         status = epctx__path_usable(io, full, name, error);
@@ -7124,9 +7451,10 @@ EPCTX_API epctx_status epctx_path_resolve(const epctx_io *io, epctx_str folder, 
     return epctx_path_find(io, folder, name, 0, out, capacity, error);
 }
 
-EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
-                                      uint32_t flags, epctx_mapping *out, char *path,
-                                      size_t capacity, epctx_error *error)
+/* Mapped, or read where mapped files may change. */
+static epctx_status epctx__path_take(const epctx_io *io, epctx_str folder, epctx_str name,
+                                     uint32_t flags, bool copy, epctx_mapping *out, char *path,
+                                     size_t capacity, epctx_error *error)
 {
     char root[EPCTX_PATH_MAX];
     char full[EPCTX_PATH_MAX];
@@ -7143,13 +7471,33 @@ EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epct
     }
     inside = full + strlen(root);
     inside += epctx__is_separator(*inside) ? 1 : 0;
-    status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
-                                       : io->map_fn(io->user, full, out, error);
+    if (copy && io->read_inside_fn != NULL) {
+        status = io->read_inside_fn(io->user, root, inside, out, error);
+    } else {
+        status = io->map_inside_fn != NULL ? io->map_inside_fn(io->user, root, inside, out, error)
+                                           : io->map_fn(io->user, full, out, error);
+    }
     if (status == EPCTX_OK && out->size == 0) {
         io->unmap_fn(io->user, out);
         status = epctx_fail(error, EPCTX_ERR_PATH, "file '%s' is empty (0 bytes)", full);
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_path_map(const epctx_io *io, epctx_str folder, epctx_str name,
+                                      uint32_t flags, epctx_mapping *out, char *path,
+                                      size_t capacity, epctx_error *error)
+{
+    return epctx__path_take(io, folder, name, flags, false, out, path, capacity, error);
+}
+
+/* A context binary for a backend. */
+static epctx_status epctx__path_binary_bytes(const epctx_io *io, epctx_str folder, epctx_str name,
+                                             uint32_t flags, epctx_mapping *out,
+                                             epctx_error *error)
+{
+    return epctx__path_take(io, folder, name, flags, (flags & EPCTX_PATH_IN_PLACE) == 0, out, NULL,
+                            0, error);
 }
 
 /* File name without the extension; a leading dot is part of the name. */
@@ -7692,8 +8040,10 @@ EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_
         status = epctx__options_share(options, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__options_file(epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
-                                     generates, error);
+        /* ORT's compile API hands over folder and name of the binary, which has no extension. */
+        status = epctx__options_file(
+            epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH),
+            generates && !epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY), error);
     }
     if (status == EPCTX_OK && generates) {
         status = epctx__options_generate(options, model_path != NULL ? model_path : "", error);
@@ -7898,7 +8248,6 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
         return status;
     }
     p.io = in->io != NULL ? in->io : epctx_io_files();
-    p.overwrite = epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
     p.arena = arena;
     p.error = error;
     if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
@@ -7914,11 +8263,13 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     }
     status = epctx__preflight_names(&p, options, in, out);
     for (i = 0; status == EPCTX_OK && i < p.count; i++) {
+        bool joined = in->binary_joined && i + out->binary_count >= p.count;
+        p.overwrite = joined || epctx_option_on(options, EPCTX_OPTION_OVERWRITE);
         status = epctx__preflight_place(&p, i);
         if (status == EPCTX_OK) {
             status = epctx__preflight_clash(&p, i, in);
         }
-        if (status == EPCTX_OK) {
+        if (status == EPCTX_OK && !joined) {
             status = epctx__preflight_write(&p, i, file);
         }
         if (status != EPCTX_OK) {
@@ -8265,7 +8616,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     if (count < *room) {
         return true;
     }
-    more = *room > SIZE_MAX / 2 ? NULL : epctx_arena_array(arena, want, size);
+    more = epctx_arena_array(arena, want, size);
     if (more == NULL) {
         return false;
     }
@@ -8277,7 +8628,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     return true;
 }
 
-/* "a\0b\0c" in the arena. */
+/* "a\0b\0c" in the arena; the parts are in memory side by side. */
 static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t count,
                             epctx_str *out)
 {
@@ -8285,9 +8636,6 @@ static bool epctx__join_key(epctx_arena *arena, const epctx_str *parts, size_t c
     size_t i;
     char *text;
     for (i = 0; i < count; i++) {
-        if (parts[i].size >= SIZE_MAX - size) {
-            return false;
-        }
         size += parts[i].size + 1;
     }
     text = (char *)epctx_arena_alloc(arena, size);
@@ -8558,7 +8906,7 @@ static epctx_dependency *epctx__file_add(epctx__files *f, epctx_file_use use, ep
     }
     file = (epctx_dependency *)f->list + at;
     file->users++;
-    file->required = file->required || required;
+    file->required = file->required || (required && !f->optional);
     return file;
 }
 
@@ -8594,7 +8942,8 @@ static epctx_str epctx__attr_str(const epctx_node_view *node, const char *name)
     return found;
 }
 
-/* A file name by a profile's pattern, beside the context model `file`. '*' matches anything. */
+/* A file name by a profile's pattern, beside the context model `file`. One '*' matches anything;
+ * what follows it is taken as it stands. */
 static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file)
 {
     epctx_str stem = epctx__path_stem(file);
@@ -8604,18 +8953,8 @@ static bool epctx__name_fits(const char *pattern, epctx_str name, epctx_str file
     }
     while (*pattern != '\0') {
         epctx_str part;
-        size_t i;
         if (*pattern == '*') {
-            for (i = 0; i <= name.size; i++) {
-                epctx_str rest;
-                rest.data = name.data + i;
-                rest.size = name.size - i;
-                if (epctx__ends_with(rest, pattern + 1) &&
-                    rest.size == strlen(pattern + 1)) {
-                    return true;
-                }
-            }
-            return false;
+            return epctx__ends_with(name, pattern + 1);
         }
         if (strncmp(pattern, "{stem}", 6) == 0) {
             part = stem;
@@ -8774,7 +9113,8 @@ static bool epctx__files_epnode(epctx__files *f, const epctx_node_view *view)
     if (node.onnx_model_filename.size > 0 &&
         epctx__file_add(f, EPCTX_USE_SOURCE_MODEL, node.onnx_model_filename, node.name,
                         "onnx_model_filename",
-                        epctx__ends_with(node.ep_cache_context, ".stripped.engine")) == NULL) {
+                        epctx__ends_with(node.ep_cache_context, ".stripped.engine") ||
+                            epctx__attr_str(view, EPCTX_WEIGHTS_ATTR).size > 0) == NULL) {
         return false;
     }
     return epctx__files_sidecars(f, profile);
@@ -8784,7 +9124,7 @@ static bool epctx__files_tensor(epctx__files *f, epctx_view view)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external || epctx__file_add(f, EPCTX_USE_INITIALIZERS, tensor.location,
-                                               tensor.name, "location", !f->optional) != NULL;
+                                               tensor.name, "location", true) != NULL;
 }
 
 /* A sparse tensor is two tensors. */
@@ -8801,9 +9141,10 @@ static bool epctx__files_sparse(epctx__files *f, epctx_view view)
     return true;
 }
 
-static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth);
+/* Graphs inside of graphs: opening the model bounded their nesting. */
+static bool epctx__files_graph(epctx__files *f, epctx_view graph);
 
-static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
+static bool epctx__files_attr(epctx__files *f, epctx_view attr)
 {
     epctx_cursor it = epctx_fields(attr, 0);
     epctx_field field;
@@ -8815,7 +9156,7 @@ static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
         if (field.number == 5 || field.number == 10) {
             good = epctx__files_tensor(f, field.body);
         } else if (field.number == 6 || field.number == 11) {
-            good = epctx__files_graph(f, field.body, depth - 1);
+            good = epctx__files_graph(f, field.body);
         } else if (field.number == 22 || field.number == 23) {
             good = epctx__files_sparse(f, field.body);
         }
@@ -8823,14 +9164,14 @@ static bool epctx__files_attr(epctx__files *f, epctx_view attr, uint32_t depth)
     return good;
 }
 
-static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes, uint32_t depth)
+static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes)
 {
     epctx_view node;
     epctx_view attr;
-    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+    while (epctx__next_body(&nodes, &node)) {
         epctx_cursor attrs = epctx_fields(node, 5);
         while (epctx__next_body(&attrs, &attr)) {
-            if (!epctx__files_attr(f, attr, depth)) {
+            if (!epctx__files_attr(f, attr)) {
                 return false;
             }
         }
@@ -8839,7 +9180,7 @@ static bool epctx__files_nodes(epctx__files *f, epctx_cursor nodes, uint32_t dep
 }
 
 /* Tensors with external data: initializers and attribute values of a graph and its bodies. */
-static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth)
+static bool epctx__files_graph(epctx__files *f, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
@@ -8854,7 +9195,7 @@ static bool epctx__files_graph(epctx__files *f, epctx_view graph, uint32_t depth
             return false;
         }
     }
-    return epctx__files_nodes(f, epctx_fields(graph, 1), depth);
+    return epctx__files_nodes(f, epctx_fields(graph, 1));
 }
 
 /* Sessions do not read training graphs, but who moves the model moves their files too. */
@@ -8865,8 +9206,8 @@ static bool epctx__files_trainings(epctx__files *f)
     bool good = true;
     f->optional = true;
     while (good && epctx_next_training(&it, &training)) {
-        good = epctx__files_graph(f, training.initialization.view, 100) &&
-               epctx__files_graph(f, training.algorithm.view, 100);
+        good = epctx__files_graph(f, training.initialization.view) &&
+               epctx__files_graph(f, training.algorithm.view);
     }
     f->optional = false;
     return good;
@@ -8880,15 +9221,17 @@ static bool epctx__files_model(epctx__files *f)
     epctx_view function;
     epctx_walk_begin(&walk, f->model);
     while (epctx_walk_epnode(&walk, &node)) {
+        f->optional = walk.in_training;
         if (epctx_is_epnode(&node) && !epctx__files_epnode(f, &node)) {
             return false;
         }
     }
-    if (!epctx__files_graph(f, epctx_model_graph(f->model).view, 100)) {
+    f->optional = false;
+    if (!epctx__files_graph(f, epctx_model_graph(f->model).view)) {
         return false;
     }
     while (epctx__next_body(&functions, &function)) {
-        if (!epctx__files_nodes(f, epctx_fields(function, 7), 100)) {
+        if (!epctx__files_nodes(f, epctx_fields(function, 7))) {
             return false;
         }
     }
@@ -8919,13 +9262,15 @@ typedef struct epctx__judged {
     epctx_str graph;
     bool context; /* it has one: a payload, a path or a DLC */
     bool ours;    /* judged by its profile; else it is for another EP */
+    size_t party; /* of those that are ours: position in lint's list */
+    size_t next;  /* 1 + position of the next one of the party; 0: the last */
 } epctx__judged;
 
 /* Nodes that share contexts: of one EP. */
 typedef struct epctx__party {
     const epctx_profile *profile;
     epctx_str source;
-    size_t first; /* a node of it */
+    size_t first, last; /* of its nodes, which are linked */
     uint64_t nodes, mains, embedded, files;
     epctx_map keys; /* partition_name -> node that has it */
 } epctx__party;
@@ -9041,9 +9386,29 @@ static const char *epctx__type_name(epctx__type type)
     return names[type];
 }
 
-/* `node` is the name of the innermost node. */
-static void epctx__lint_doubled(epctx__lint *l, epctx__type type, epctx_view message,
-                                epctx_str node, epctx_str attr, uint32_t depth)
+/* Strings among the fields of a message that are not bytes: singular ones, and the repeated ones
+ * of nodes and functions (inputs and outputs, a function's attributes) and of shardings. */
+static uint32_t epctx__string_fields(epctx__type type)
+{
+    switch (type) {
+    case EPCTX__T_NODE:
+        return epctx__singular[type].len | EPCTX__F(1) | EPCTX__F(2);
+    case EPCTX__T_ATTR:
+        return epctx__singular[type].len & ~EPCTX__F(4); /* s */
+    case EPCTX__T_TENSOR:
+        return epctx__singular[type].len & ~EPCTX__F(9); /* raw_data */
+    case EPCTX__T_FUNCTION:
+        return epctx__singular[type].len | EPCTX__F(4) | EPCTX__F(5) | EPCTX__F(6);
+    case EPCTX__T_DEVICES:
+        return epctx__singular[type].len | EPCTX__F(3);
+    default:
+        return epctx__singular[type].len;
+    }
+}
+
+/* Fields that stand twice and strings that are none. `node` is the name of the innermost node. */
+static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view message,
+                               epctx_str node, epctx_str attr)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
@@ -9074,47 +9439,19 @@ static void epctx__lint_doubled(epctx__lint *l, epctx__type type, epctx_view mes
                        (uint64_t)field.number, epctx__type_name(type));
         }
         seen |= one ? bit : 0;
-        if (epctx__is_message(kind) && depth > 0) {
-            epctx__lint_doubled(l, epctx__message_type(kind), field.body, node, attr, depth - 1);
+        if (epctx__is_message(kind)) {
+            epctx__lint_fields(l, epctx__message_type(kind), field.body, node, attr);
+        } else if (field.wire == EPCTX_WIRE_LEN && (epctx__string_fields(type) & bit) != 0 &&
+                   !epctx_str_is_utf8(epctx__view_str(field.body))) {
+            epctx_str text = epctx__view_str(field.body);
+            epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
+                       "field %u of a %s is '%S', which is not UTF-8", (uint64_t)field.number,
+                       epctx__type_name(type), &text);
         }
     }
 }
 
 /* -- lint: the model's own fields -- */
-
-static bool epctx__utf8(epctx_str text)
-{
-    const unsigned char *p = (const unsigned char *)text.data;
-    size_t i = 0;
-    while (i < text.size) {
-        size_t n = p[i] < 0x80   ? 1
-                   : p[i] < 0xc2 ? 0
-                   : p[i] < 0xe0 ? 2
-                   : p[i] < 0xf0 ? 3
-                   : p[i] < 0xf5 ? 4
-                                 : 0;
-        size_t k;
-        if (n == 0 || n > text.size - i || (p[i] == 0xe0 && p[i + 1] < 0xa0) ||
-            (p[i] == 0xed && p[i + 1] > 0x9f) || (p[i] == 0xf0 && p[i + 1] < 0x90) ||
-            (p[i] == 0xf4 && p[i + 1] > 0x8f)) {
-            return false;
-        }
-        for (k = 1; k < n; k++) {
-            if ((p[i + k] & 0xc0) != 0x80) {
-                return false;
-            }
-        }
-        i += n;
-    }
-    return true;
-}
-
-static void epctx__lint_name(epctx__lint *l, epctx_str name)
-{
-    if (!epctx__utf8(name)) {
-        epctx__say(l, EPCTX_RULE_NOT_UTF8, name, NULL, "the name '%S' is not UTF-8", &name);
-    }
-}
 
 static epctx_str epctx__canonical_domain(epctx_str domain)
 {
@@ -9665,7 +10002,6 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
     epctx_value_view value;
     epctx_view body;
     while (epctx_next_value(&it, &value)) {
-        epctx__lint_name(l, value.name);
         if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
                        "'%S' is a graph input twice", &value.name);
@@ -9713,7 +10049,6 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
     for (; epctx_next_node(&nodes, &node); at++) {
         epctx_cursor it = epctx_node_outputs(&node);
         epctx_str name;
-        epctx__lint_name(l, node.name);
         if (node.name.size > 0 && !epctx_str_is(node.op_type, EPCTX_OP_TYPE) &&
             epctx__remember(l, &names, node.name, 1) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
@@ -9730,24 +10065,21 @@ static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor
     }
 }
 
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer,
-                              uint32_t depth);
-static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph,
-                              uint32_t depth);
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer);
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph);
 
-static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope,
-                               uint32_t depth)
+static void epctx__lint_bodies(epctx__lint *l, const epctx_node_view *node, epctx__frame *scope)
 {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_view attr;
-    while (depth > 0 && epctx__next_body(&attrs, &attr)) {
+    while (epctx__next_body(&attrs, &attr)) {
         epctx_cursor parts = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&parts, &field)) {
             if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
                 epctx_str before = l->graph;
                 l->graph = epctx_graph_of(field.body).name;
-                epctx__lint_graph(l, field.body, scope, depth - 1);
+                epctx__lint_graph(l, field.body, scope);
                 l->graph = before;
             }
         }
@@ -9800,7 +10132,7 @@ static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
 }
 
 static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
-                              epctx_view graph, uint32_t depth)
+                              epctx_view graph)
 {
     epctx_node_view node;
     for (scope->at = 0; epctx_next_node(&nodes, &node) && !l->short_of_memory; scope->at++) {
@@ -9816,7 +10148,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
             epctx__lint_epnode(l, scope, &node, graph);
         }
         epctx__lint_devices(l, &node);
-        epctx__lint_bodies(l, &node, scope, depth);
+        epctx__lint_bodies(l, &node, scope);
     }
 }
 
@@ -9922,13 +10254,13 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
         epctx__frame alone;
         memset(&alone, 0, sizeof alone);
         l->graph = training->initialization.name;
-        epctx__lint_frame(l, &alone, training->initialization.view, 100);
+        epctx__lint_frame(l, &alone, training->initialization.view);
     }
     if (has) {
         algorithm.outer = graph;
         algorithm.joined = true;
         l->graph = training->algorithm.name;
-        epctx__lint_frame(l, &algorithm, training->algorithm.view, 100);
+        epctx__lint_frame(l, &algorithm, training->algorithm.view);
     }
     l->graph = epctx_str_of("");
     epctx_map_init(&outputs[0], &l->arena);
@@ -9970,23 +10302,28 @@ static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view g
 }
 
 /* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
-static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph, uint32_t depth)
+static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
+    if (epctx__has_view(graph) && epctx_graph_of(graph).name.size == 0) {
+        epctx__say(l, EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""), NULL,
+                   "%s has no name: ORT loads it, the ONNX checker does not",
+                   scope->outer == NULL ? "the graph" : "a graph inside of another");
+    }
     epctx_map_init(&scope->names, &l->arena);
     epctx_map_init(&scope->used, &l->arena);
     epctx__scope_values(l, scope, graph);
     epctx__scope_nodes(l, scope, epctx_fields(graph, 1));
-    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph, depth);
+    epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph);
     epctx__lint_outputs(l, scope, graph);
     epctx__lint_annotations(l, scope, graph);
 }
 
-static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer, uint32_t depth)
+static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *outer)
 {
     epctx__frame scope;
     memset(&scope, 0, sizeof scope);
     scope.outer = outer;
-    epctx__lint_frame(l, &scope, graph, depth);
+    epctx__lint_frame(l, &scope, graph);
     if (outer == NULL) {
         epctx__lint_trainings(l, &scope); /* they read values of the main graph */
     }
@@ -10012,7 +10349,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         epctx__remember(l, &scope.names, name, 0);
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
-    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view(), 100);
+    epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
     it = epctx_fields(function, 5);
     while (epctx_next_str(&it, &name)) {
         if (epctx_map_get(&scope.names, name) == EPCTX_MAP_NONE) {
@@ -10031,7 +10368,13 @@ static epctx__judged *epctx__judged_at(const epctx__lint *l, size_t i)
     return (epctx__judged *)l->nodes + i;
 }
 
-static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged, size_t at)
+static epctx__party *epctx__party_at(const epctx__lint *l, size_t i)
+{
+    return (epctx__party *)l->parties + i;
+}
+
+/* The party of a judged node, made when it is the first one; NULL when memory ran out. */
+static epctx__party *epctx__join_party(epctx__lint *l, epctx__judged *judged, size_t at)
 {
     bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
     epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
@@ -10045,7 +10388,7 @@ static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged
             l->short_of_memory = true;
             return NULL;
         }
-        party = (epctx__party *)l->parties + found;
+        party = epctx__party_at(l, found);
         memset(party, 0, sizeof *party);
         party->profile = judged->profile;
         party->source = judged->node.source;
@@ -10053,23 +10396,25 @@ static epctx__party *epctx__party_of(epctx__lint *l, const epctx__judged *judged
         epctx_map_init(&party->keys, &l->arena);
         l->party_count++;
     }
-    return (epctx__party *)l->parties + found;
+    party = epctx__party_at(l, found);
+    if (party->nodes++ > 0) {
+        epctx__judged_at(l, party->last)->next = at + 1;
+    }
+    party->last = at;
+    judged->party = found;
+    return party;
 }
 
 static void epctx__lint_count(epctx__lint *l)
 {
     size_t i;
-    for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
+    for (i = 0; i < l->node_count; i++) {
         epctx__judged *judged = epctx__judged_at(l, i);
-        epctx__party *party = judged->ours ? epctx__party_of(l, judged, i) : NULL;
+        epctx__party *party = judged->ours ? epctx__join_party(l, judged, i) : NULL;
         if (party != NULL) {
-            party->nodes++;
-            party->mains += judged->node.main_context == 1 || judged->context;
-            if (judged->context && judged->node.embed_mode == 1) {
-                party->embedded++;
-            } else if (judged->context) {
-                party->files++;
-            }
+            party->mains += judged->node.main_context == 1;
+            party->embedded += judged->context && judged->node.embed_mode == 1;
+            party->files += judged->context && judged->node.embed_mode == 0;
         }
     }
 }
@@ -10117,17 +10462,19 @@ static void epctx__lint_party_node(epctx__lint *l, epctx__party *party, size_t i
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = party->profile;
     epctx__lint_key(l, party, i);
-    if (node->main_context == 0 && profile->payload == EPCTX_PAYLOAD_SHARED && !judged->context) {
-        if (party->mains == 0) {
-            epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
-                       "is 0, but no node of source '%S' has main_context 1 and a context",
-                       &node->source);
-        } else if (node->embed_mode == 1 && (profile->traits & EPCTX_EMBED_ONE) != 0) {
-            epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
-                       "is missing: EP '%s' cannot load several embedded partitions and takes the "
-                       "missing context for an empty path (ORT issue 31977)",
-                       profile->name);
-        }
+    if (node->main_context == 1 || profile->payload != EPCTX_PAYLOAD_SHARED ||
+        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
+        return;
+    }
+    if (party->mains == 0) {
+        epctx__say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
+                   "is 0, but no node of source '%S' has main_context 1", &node->source);
+    } else if (!judged->context && node->embed_mode == 1 &&
+               (profile->traits & EPCTX_EMBED_ONE) != 0) {
+        epctx__say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
+                   "is missing: EP '%s' cannot load several embedded partitions and takes the "
+                   "missing context for an empty path (ORT issue 31977)",
+                   profile->name);
     }
 }
 
@@ -10173,7 +10520,7 @@ static void epctx__lint_profile(epctx__lint *l, const epctx__party *party)
     epctx__profile_call call;
     const epctx_epnode **nodes;
     size_t *index;
-    size_t count = 0;
+    size_t at = party->first;
     size_t i;
     if (party->profile->check_fn == NULL) {
         return;
@@ -10185,20 +10532,16 @@ static void epctx__lint_profile(epctx__lint *l, const epctx__party *party)
         l->short_of_memory = true;
         return;
     }
-    for (i = 0; i < l->node_count && count < party->nodes; i++) {
-        epctx__judged *judged = epctx__judged_at(l, i);
-        if (judged->ours && judged->profile == party->profile &&
-            ((party->profile->traits & EPCTX_OWN_SOURCE) == 0 ||
-             epctx_str_eq(judged->node.source, party->source))) {
-            nodes[count] = &judged->node;
-            index[count++] = i;
-        }
+    for (i = 0; i < party->nodes; i++) {
+        nodes[i] = &epctx__judged_at(l, at)->node;
+        index[i] = at;
+        at = epctx__judged_at(l, at)->next - 1;
     }
     call.lint = l;
     call.index = index;
     check.profile = party->profile;
     check.nodes = nodes;
-    check.node_count = count;
+    check.node_count = (size_t)party->nodes;
     check.state = &call;
     check.attr_fn = epctx__profile_attr;
     check.say_fn = epctx__profile_say;
@@ -10290,7 +10633,7 @@ static void epctx__lint_compat(epctx__lint *l)
     epctx_map_init(&sources, &l->arena);
     epctx_map_init(&told, &l->arena);
     for (i = 0; i < l->party_count; i++) {
-        const epctx__party *party = (const epctx__party *)l->parties + i;
+        const epctx__party *party = epctx__party_at(l, i);
         epctx__remember(l, &sources, epctx__lowered(l, party->source), 1);
     }
     while (epctx__next_body(&it, &body) && !l->short_of_memory) {
@@ -10302,7 +10645,7 @@ static void epctx__lint_compat(epctx__lint *l)
         }
     }
     for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
-        const epctx__party *party = (const epctx__party *)l->parties + i;
+        const epctx__party *party = epctx__party_at(l, i);
         bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;
         if (epctx_map_get(&told, epctx__lowered(l, party->source)) == EPCTX_MAP_NONE &&
             (own ||
@@ -10318,9 +10661,6 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
 {
     const epctx_io *io = l->model->io;
     epctx_str tag = epctx_str_of("*/");
-    if (file->name.size == 0) {
-        return file->use == EPCTX_USE_INITIALIZERS ? EPCTX_RULE_NO_LOCATION : EPCTX_RULE_PATH_EMPTY;
-    }
     if (file->name.size >= tag.size && memcmp(file->name.data, tag.data, tag.size) == 0) {
         return EPCTX_RULE_MEMORY_LOCATION;
     }
@@ -10333,19 +10673,13 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
     if (file->status == EPCTX_ERR_NOT_FOUND) {
         return EPCTX_RULE_FILE_MISSING;
     }
-    if (file->status == EPCTX_ERR_PATH && io != NULL) {
+    if (file->status == EPCTX_ERR_PATH) { /* no safe name gets it without an io */
         epctx_file_kind kind = EPCTX_FILE_NONE;
         uint64_t size = 0;
+        char root[EPCTX_PATH_MAX];
         char path[EPCTX_PATH_MAX];
-        epctx_str parts[3];
-        parts[0] = epctx_str_of(file->folder);
-        parts[1] = epctx_str_of(parts[0].size == 0 ||
-                                        epctx__is_separator(parts[0].data[parts[0].size - 1])
-                                    ? ""
-                                    : "/");
-        parts[2] = file->name;
-        if (epctx__path_join(path, sizeof path, parts, 3, NULL) == EPCTX_OK &&
-            io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
+        epctx__path_full(epctx_str_of(file->folder), file->name, root, path, NULL);
+        if (io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK &&
             kind == EPCTX_FILE_REGULAR) {
             return size == 0 ? EPCTX_RULE_FILE_EMPTY : EPCTX_RULE_PATH_LINK;
         }
@@ -10356,7 +10690,7 @@ static epctx_rule epctx__file_rule(const epctx__lint *l, const epctx_dependency 
 static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
 {
     epctx_str name = file->name;
-    if (file->use == EPCTX_USE_SOURCE_MODEL) {
+    if (file->use == EPCTX_USE_SOURCE_MODEL && !file->required) {
         if (memchr(name.data, '/', name.size) != NULL ||
             memchr(name.data, '\\', name.size) != NULL) {
             epctx__say(l, EPCTX_RULE_BUILD_PATH, file->node, file->attribute,
@@ -10367,10 +10701,9 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
         return; /* a sidecar, or a file of a training graph: no session misses it */
     }
     if (file->status != EPCTX_OK) {
-        epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s",
-                   file->problem != NULL ? file->problem : epctx_status_text(file->status));
+        epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s", file->problem);
     }
-    if (name.size > 0 && memchr(name.data, '\\', name.size) != NULL) {
+    if (memchr(name.data, '\\', name.size) != NULL) {
         epctx__say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,
                    "is '%S': a backslash separates folders on Windows only", &name);
     }
@@ -10395,20 +10728,15 @@ static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
         const epctx__judged *judged = epctx__judged_at(l, i);
         epctx_str name = judged->node.ep_cache_context;
         bool path = judged->ours && judged->node.embed_mode == 0 && name.size > 0;
-        size_t k;
         if (path && model_file.size > 0 &&
             !epctx__name_fits(judged->profile->binary, epctx_path_file(name), model_file)) {
             epctx__say(l, EPCTX_RULE_BINARY_NAME, judged->node.name, "ep_cache_context",
                        "is '%S', EP '%s' writes '%s'", &name, judged->profile->name,
                        judged->profile->binary);
         }
-        for (k = 1; path && k < name.size; k++) {
-            if ((judged->profile->traits & EPCTX_NO_DOTS) != 0 && name.data[k] == '.' &&
-                name.data[k - 1] == '.') {
-                epctx__say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
-                           "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
-                break;
-            }
+        if (path && epctx__dots_refused(judged->profile, name)) {
+            epctx__say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
+                       "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
         }
     }
     return true;
@@ -10435,17 +10763,15 @@ static void epctx__lint_ranges(epctx__lint *l, const epctx__files *files)
             return;
         }
         at = epctx_map_get(&files->seen, key);
-        file = at != EPCTX_MAP_NONE ? (const epctx_dependency *)files->list + at : NULL;
+        file = (const epctx_dependency *)files->list + at; /* all external tensors were listed */
         if (need == UINT64_MAX && !epctx__tensor_bytes(&tensor, &need)) {
             continue;
         }
-        if (file != NULL && file->path != NULL &&
+        if (file->path != NULL &&
             (tensor.offset > file->size || need > file->size - tensor.offset)) {
             epctx__say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor.name, "location",
-                       "initializer '%S' needs bytes %u to %u, the file has %u", &tensor.name,
-                       tensor.offset, tensor.offset > UINT64_MAX - need ? UINT64_MAX
-                                                                        : tensor.offset + need,
-                       file->size);
+                       "initializer '%S' needs %u bytes from byte %u on, the file has %u",
+                       &tensor.name, need, tensor.offset, file->size);
         }
     }
 }
@@ -10458,26 +10784,25 @@ static void epctx__lint_run(epctx__lint *l)
     epctx__files files;
     epctx_view body;
     size_t i;
-    epctx__lint_doubled(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
-                        epctx_str_of(""), 100);
+    epctx__lint_fields(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
+                       epctx_str_of(""));
     epctx__lint_model(l);
     l->main_nodes = epctx__count(epctx_graph_nodes(graph));
-    epctx__lint_graph(l, graph.view, NULL, 100);
+    epctx__lint_graph(l, graph.view, NULL);
     while (epctx__next_body(&functions, &body)) {
         epctx__lint_function(l, body);
     }
     epctx__lint_count(l);
     for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
         epctx__judged *judged = epctx__judged_at(l, i);
-        epctx__party *party = judged->ours ? epctx__party_of(l, judged, i) : NULL;
-        if (party != NULL) {
+        if (judged->ours) {
             l->graph = judged->graph;
-            epctx__lint_party_node(l, party, i);
+            epctx__lint_party_node(l, epctx__party_at(l, judged->party), i);
         }
     }
     l->graph = epctx_str_of("");
     for (i = 0; i < l->party_count && !l->short_of_memory; i++) {
-        epctx__lint_party(l, (const epctx__party *)l->parties + i);
+        epctx__lint_party(l, epctx__party_at(l, i));
     }
     if (forced != NULL && l->party_count == 0) {
         epctx__say(l, EPCTX_RULE_NOT_OURS, epctx_str_of(""), NULL,
@@ -10571,7 +10896,7 @@ static bool epctx__scan_cut(epctx_scan *s)
 {
     return epctx__scan_refuse(s, epctx__scan_stream(s)->bytes_left == 0 ? EPCTX_ERR_PROTOBUF
                                                                         : EPCTX_ERR_IO,
-                              "the stream ends inside a field");
+                              "the stream ends inside a field: is it cut off?");
 }
 
 static bool epctx__scan_byte(epctx_scan *s, uint8_t *byte)
@@ -11030,7 +11355,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return false;
     }
     if (length > s->end - s->at) {
-        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
+        return epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
+                                  length > s->source.size - s->at
+                                      ? "a field is longer than what is left: is it cut off?"
+                                      : "there is no valid protobuf field");
     }
     if (kind == 0) {
         return epctx__scan_text(s, type, number, length);
@@ -11207,8 +11535,13 @@ static bool epctx__scan_step(epctx_scan *s)
 
 static epctx_scan_event epctx__scan_failed(const epctx_scan *s, epctx_error *error)
 {
-    epctx_fail(error, s->status, "%sbyte %u: %s",
-               s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "", s->at, s->reason);
+    const char *what = s->status == EPCTX_ERR_PROTOBUF ? "not an ONNX protobuf: " : "";
+    if (s->source.read_fn != NULL) {
+        epctx_fail(error, s->status, "%sbyte %u of %u: %s", what, s->at, s->source.size,
+                   s->reason);
+    } else {
+        epctx_fail(error, s->status, "%sbyte %u: %s", what, s->at, s->reason);
+    }
     if (error != NULL) {
         error->offset = s->at;
     }
@@ -11243,7 +11576,7 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 
 #endif /* EPCTX_NO_WIRE */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>edit
@@ -11318,11 +11651,12 @@ static bool epctx__load_floats(epctx__loader *l, epctx_cursor it, const float **
     return floats != NULL;
 }
 
+/* "<what> <found>, <against> <limit>" */
 static bool epctx__tensor_fault(epctx__loader *l, const epctx_tensor *tensor, const char *what,
-                                uint64_t found, uint64_t expected)
+                                uint64_t found, const char *against, uint64_t limit)
 {
-    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, expected %u", &tensor->name,
-               what, found, expected);
+    epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name, what,
+               found, against, limit);
     return false;
 }
 
@@ -11382,6 +11716,16 @@ static uint32_t epctx__typed_field(int32_t elem_type)
     }
 }
 
+/* Appends the low bytes of a number as long as they fit, and counts them in any case. */
+static void epctx__store(uint8_t *out, size_t need, uint64_t *found, uint64_t bits, size_t width)
+{
+    size_t i;
+    for (i = 0; i < width && *found + width <= need; i++) {
+        out[*found + i] = (uint8_t)(bits >> 8 * i);
+    }
+    *found += width;
+}
+
 /* Typed fields -> packed little-endian bytes. */
 static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *tensor, size_t need)
 {
@@ -11389,85 +11733,79 @@ static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *t
     epctx_cursor it = epctx_fields(view, number);
     epctx_wire wire = number == 4 ? EPCTX_WIRE_FIXED32 : EPCTX_WIRE_VARINT;
     size_t width = epctx_elem_size(tensor->elem_type);
-    uint8_t *out;
-    size_t at = 0;
+    uint8_t *out = (uint8_t *)epctx__load_array(l, need, 1);
+    uint64_t found = 0; /* also what does not fit */
     uint64_t bits;
+    epctx_field field;
     /* A complex number is two elements of its field. */
     width = tensor->elem_type == 14 || tensor->elem_type == 15 ? width / 2 : width;
-    if (number == 10) { /* packed doubles are read as they are */
-        epctx_view body;
-        epctx_field field;
-        out = (uint8_t *)epctx__load_array(l, need, 1);
-        while (out != NULL && epctx_next_field(&it, &field)) {
-            body = field.body;
-            if (field.wire == EPCTX_WIRE_FIXED64 && need - at >= 8) {
-                size_t i;
-                for (i = 0; i < 8; i++) {
-                    out[at++] = (uint8_t)(field.value >> 8 * i);
-                }
-            } else if (field.wire == EPCTX_WIRE_LEN && body.size <= need - at) {
-                memcpy(out + at, body.data, body.size);
-                at += body.size;
-            }
-        }
-    } else {
-        out = (uint8_t *)epctx__load_array(l, need, 1);
-        while (out != NULL && need - at >= width && epctx__next_scalar(&it, wire, &bits)) {
-            size_t i;
-            for (i = 0; i < width; i++) {
-                out[at++] = (uint8_t)(bits >> 8 * i);
-            }
-        }
-    }
     tensor->data = out;
     tensor->size = need;
     if (out == NULL) {
         return false;
     }
-    return at == need || epctx__tensor_fault(l, tensor, "its typed field holds bytes:", at, need);
+    while (number == 10 && epctx_next_field(&it, &field)) { /* packed doubles: as they are */
+        if (field.wire == EPCTX_WIRE_LEN) {
+            if (field.body.size <= need - found) {
+                memcpy(out + found, field.body.data, field.body.size);
+            }
+            found += field.body.size;
+        } else if (field.wire == EPCTX_WIRE_FIXED64) {
+            epctx__store(out, need, &found, field.value, width);
+        }
+    }
+    while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
+        epctx__store(out, need, &found, bits, width);
+    }
+    return found == need || epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                                "its shape needs", need);
 }
 
-/* The mapping of an external data file; each file is mapped once. */
-static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
+static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+                                           epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    epctx_model *model = l->model;
     epctx__file *file;
-    epctx_str folder = epctx_str_of(model->external_folder);
-    epctx_status status = EPCTX_OK;
-    if (folder.size == 0) {
-        if (model->path[0] == '\0') {
-            epctx_fail(l->error, EPCTX_ERR_PATH,
-                       "external data '%S': the model came from memory, set external_folder",
-                       &location);
-            return NULL;
-        }
-        folder = epctx_path_folder(epctx_str_of(model->path));
+    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
+        EPCTX_OK) {
+        return NULL;
     }
-    status = epctx_path_find(model->io, folder, location, model->path_flags, path, sizeof path,
-                             l->error);
-    for (file = model->files; status == EPCTX_OK && file != NULL; file = file->next) {
+    for (file = model->files; file != NULL; file = file->next) {
         if (strcmp(file->path, path) == 0) {
             return file;
         }
     }
-    file = status == EPCTX_OK ? (epctx__file *)epctx__load_array(l, 1, sizeof *file) : NULL;
-    if (file == NULL) {
+    file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
+    if (file != NULL) {
+        file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
+    }
+    if (file == NULL || file->path == NULL) {
+        epctx__nomem(error, model->arena.missing);
         return NULL;
     }
-    file->path = epctx_arena_copy(l->arena, epctx_str_of(path));
-    file->name = location;
-    if (file->path == NULL) {
-        epctx__nomem(l->error, l->arena->missing);
+    if (epctx_path_map(model->io, folder, name, model->path_flags, &file->mapping, NULL, 0,
+                       error) != EPCTX_OK) {
         return NULL;
     }
-    if (epctx_path_map(model->io, folder, location, model->path_flags, &file->mapping, NULL, 0,
-                       l->error) != EPCTX_OK) {
-        return NULL;
-    }
+    file->name = name;
     file->next = model->files;
     model->files = file;
     return file;
+}
+
+/* The mapping of an external data file. */
+static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+{
+    epctx_str folder = epctx_str_of(l->model->external_folder);
+    if (folder.size == 0 && l->model->path[0] == '\0') {
+        epctx_fail(l->error, EPCTX_ERR_PATH,
+                   "external data '%S': the model came from memory, set external_folder",
+                   &location);
+        return NULL;
+    }
+    folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
+    return epctx__model_map(l->model, folder, location, l->error);
 }
 
 static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
@@ -11480,17 +11818,19 @@ static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view
     }
     size = file->mapping.size;
     if (view->offset > size) {
-        return epctx__tensor_fault(l, tensor, "external data starts beyond the file: offset",
-                                   view->offset, size);
+        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                                   "the file has", size);
     }
     size -= view->offset;
     if (view->length != UINT64_MAX && view->length > size) {
-        return epctx__tensor_fault(l, tensor, "external data is longer than the file: length",
-                                   view->length, size);
+        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                                   "the file has behind its offset", size);
     }
     size = view->length != UINT64_MAX ? view->length : size;
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
+    tensor->location = view->location;
+    tensor->offset = view->offset;
     return true;
 }
 
@@ -11508,7 +11848,9 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     }
     if (rank > INT32_MAX || !epctx__elements(out->dims, (int32_t)rank, &count) ||
         (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
-        return epctx__tensor_fault(l, out, "has impossible dimensions, rank", rank, 0);
+        epctx_fail(l->error, EPCTX_ERR_GRAPH,
+                   "initializer '%S': a dimension is negative, or the shape too large", &out->name);
+        return false;
     }
     out->rank = (int32_t)rank;
     if (t.external) {
@@ -11516,18 +11858,23 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
             return false;
         }
     } else if (t.has_raw) {
+        uintptr_t at = (uintptr_t)t.raw.data;
+        uintptr_t start = (uintptr_t)l->model->source.data;
         out->data = t.raw.data;
         out->size = t.raw.size;
+        /* An edited tensor stands elsewhere. */
+        out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
     } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
         /* The bytes must be there: claimed dimensions alone must not make us allocate. */
         if (count > l->model->source.size) {
-            return epctx__tensor_fault(l, out, "the model is smaller than its elements:",
-                                       l->model->source.size, count);
+            return epctx__tensor_fault(l, out, "its shape has elements:", count,
+                                       "the whole model has bytes:", l->model->source.size);
         }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     }
     if (out->data != NULL && width > 0 && out->size != count * width) {
-        return epctx__tensor_fault(l, out, "data has bytes:", out->size, count * width);
+        return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
+                                   count * width);
     }
     return true;
 }
@@ -11536,8 +11883,7 @@ static bool epctx__load_attr(epctx__loader *l, const epctx_attr_view *view, epct
 {
     memset(out, 0, sizeof *out);
     out->name = view->name;
-    out->type = view->type >= 0 && view->type <= 14 ? (epctx_attr_type)view->type
-                                                    : EPCTX_ATTR_UNDEFINED;
+    out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
     out->f = view->f;
     out->s = view->s;
@@ -11600,6 +11946,7 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
     epctx_graph_view view = epctx_graph_of(graph);
     epctx_cursor inputs = epctx_graph_inputs(view);
     epctx_cursor initializers = epctx_graph_initializers(view);
+    epctx_cursor sparse = epctx_graph_sparse(view);
     epctx_cursor nodes = epctx_graph_nodes(view);
     epctx_value_view value;
     epctx_tensor_view tensor;
@@ -11611,6 +11958,11 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
     }
     while (epctx_next_tensor(&initializers, &tensor)) {
         if (!epctx__scope_add(l, scope, tensor.name)) {
+            return false;
+        }
+    }
+    while (epctx__next_body(&sparse, &node)) {
+        if (!epctx__scope_add(l, scope, epctx__sparse_name(node))) {
             return false;
         }
     }
@@ -11627,10 +11979,10 @@ static bool epctx__scope_fill(epctx__loader *l, epctx__scope *scope, epctx_view 
 }
 
 static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found, uint32_t depth);
+                                epctx__captures *found);
 
 static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx__scope *outer,
-                                 epctx__captures *found, uint32_t depth)
+                                 epctx__captures *found)
 {
     epctx_cursor nodes = epctx_fields(graph, 1);
     epctx_cursor outputs = epctx_fields(graph, 12);
@@ -11648,7 +12000,7 @@ static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx
         while (epctx_next_str(&inputs, &name)) {
             epctx__capture_name(&scope, name, found);
         }
-        if (!epctx__capture_node(l, node, &scope, found, depth)) {
+        if (!epctx__capture_node(l, node, &scope, found)) {
             return false;
         }
     }
@@ -11661,16 +12013,16 @@ static bool epctx__capture_graph(epctx__loader *l, epctx_view graph, const epctx
 
 /* What the subgraphs in the attributes of a node read from outside. */
 static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__scope *outer,
-                                epctx__captures *found, uint32_t depth)
+                                epctx__captures *found)
 {
     epctx_cursor attrs = epctx_fields(node, 5);
     epctx_view attr;
-    while (depth > 0 && epctx__next_body(&attrs, &attr)) {
+    while (epctx__next_body(&attrs, &attr)) {
         epctx_cursor fields = epctx_fields(attr, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
             if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11) &&
-                !epctx__capture_graph(l, field.body, outer, found, depth - 1)) { /* g, graphs */
+                !epctx__capture_graph(l, field.body, outer, found)) { /* g, graphs */
                 return false;
             }
         }
@@ -11678,12 +12030,28 @@ static bool epctx__capture_node(epctx__loader *l, epctx_view node, const epctx__
     return true;
 }
 
+/* Counts them, then lists them. */
+static bool epctx__load_captures(epctx__loader *l, epctx_view node, epctx__captures *found)
+{
+    found->out = NULL;
+    found->count = 0;
+    if (!epctx__capture_node(l, node, NULL, found)) {
+        return false;
+    }
+    if (found->count == 0) {
+        return true;
+    }
+    found->out = (epctx_str *)epctx__load_array(l, found->count, sizeof *found->out);
+    found->count = 0;
+    return found->out != NULL && epctx__capture_node(l, node, NULL, found);
+}
+
 static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epctx_node *out)
 {
     epctx_cursor it = epctx_node_attrs(view);
     epctx_attr_view attr;
     epctx_attr *attrs;
-    epctx__captures captures = {NULL, 0};
+    epctx__captures captures;
     uint32_t domain;
     out->name = view->name;
     out->op_type = view->op_type;
@@ -11704,17 +12072,12 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         }
         out->attr_count++;
     }
-    if (!epctx__capture_node(l, view->view, NULL, &captures, 100)) {
+    if (!epctx__load_captures(l, view->view, &captures)) {
         return false;
     }
-    out->capture_count = captures.count;
-    if (captures.count == 0) {
-        return true;
-    }
-    captures.out = (epctx_str *)epctx__load_array(l, captures.count, sizeof *captures.out);
-    captures.count = 0;
     out->captures = captures.out;
-    return captures.out != NULL && epctx__capture_node(l, view->view, NULL, &captures, 100);
+    out->capture_count = captures.count;
+    return true;
 }
 
 static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
@@ -12201,8 +12564,7 @@ static epctx_status epctx__open_message(epctx_model *model, epctx_slot *slot, ep
 
 static bool epctx__is_slot_of(const epctx_slot *slot, epctx_view view)
 {
-    return slot != NULL && slot->wire == EPCTX_WIRE_LEN && slot->data != NULL &&
-           slot->data + slot->head == view.data && slot->size - slot->head == view.size;
+    return slot->wire == EPCTX_WIRE_LEN && epctx__slot_view(slot).data == view.data;
 }
 
 static epctx_status epctx__editable(const epctx_model *model, epctx_error *error)
@@ -12219,28 +12581,25 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
                                   epctx_error *error)
 {
     epctx_slot *slot = (epctx_slot *)(uintptr_t)view.slot;
-    bool found;
     epctx_status status = epctx__editable(model, error);
     *out = NULL;
     if (status != EPCTX_OK) {
         return status;
     }
-    found = slot != NULL && epctx__is_live(model, slot);
-    if (found && !epctx__is_whole(view)) {
-        while (found && !epctx__is_slot_of(slot, view)) {
-            found = epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL;
-            if (found && epctx__open_message(model, slot, error) != EPCTX_OK) {
-                return EPCTX_ERR_NOMEM;
+    slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
+    while (slot != NULL && !epctx__is_slot_of(slot, view)) {
+        epctx_slot *child = NULL;
+        if (epctx__slot_type(slot) != EPCTX__T_NONE && view.data != NULL) {
+            status = epctx__open_message(model, slot, error);
+            if (status != EPCTX_OK) {
+                return status;
             }
-            if (found) {
-                epctx_slot *child = epctx__child_at(slot->message, view.data);
-                slot->message->hint = child;
-                slot = child;
-                found = slot != NULL;
-            }
+            child = epctx__child_at(slot->message, view.data);
+            slot->message->hint = child;
         }
+        slot = child;
     }
-    if (!found) {
+    if (slot == NULL) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "the view is not a field of this model, or it was removed");
     }
@@ -12409,12 +12768,12 @@ static epctx_slot *epctx__add_scalar(epctx__builder *b, epctx_slot *parent, uint
     if (slot == NULL) {
         return NULL;
     }
-    if (wire == EPCTX_WIRE_VARINT) {
-        b->failed =
-            !pb_encode_tag(&stream, PB_WT_VARINT, number) || !pb_encode_varint(&stream, value);
+    if (wire == EPCTX_WIRE_VARINT) { /* 15 bytes at most: it fits */
+        (void)pb_encode_tag(&stream, PB_WT_VARINT, number);
+        (void)pb_encode_varint(&stream, value);
     } else {
-        b->failed =
-            !pb_encode_tag(&stream, PB_WT_32BIT, number) || !pb_encode_fixed32(&stream, &word);
+        (void)pb_encode_tag(&stream, PB_WT_32BIT, number);
+        (void)pb_encode_fixed32(&stream, &word);
     }
     copy = (uint8_t *)epctx_arena_alloc(b->arena, stream.bytes_written);
     if (copy == NULL) {
@@ -12639,13 +12998,8 @@ static void epctx__clone_children(epctx__builder *b, epctx_slot *to, const epctx
 static const epctx_slot *epctx__seen_slot(epctx_view view)
 {
     const epctx_slot *slot = view.slot;
-    if (slot == NULL || epctx__is_whole(view)) {
-        return slot;
-    }
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
-        slot = slot->message != NULL && view.data != NULL
-                   ? epctx__child_at(slot->message, view.data)
-                   : NULL;
+        slot = slot->message != NULL ? epctx__child_at(slot->message, view.data) : NULL;
     }
     return slot;
 }
@@ -12753,7 +13107,7 @@ static unsigned epctx__tag_size(const epctx_slot *slot)
     if (slot->split) {
         return epctx__varint_size((uint64_t)slot->number << 3);
     }
-    while (slot->data[size - 1] >= 0x80) {
+    while (size + 1u < slot->head && slot->data[size - 1] >= 0x80) {
         size++;
     }
     return size;
@@ -13083,9 +13437,9 @@ static epctx_status epctx__check_attr_record(const epctx_attr *attr, uint32_t de
         return epctx__check_graph_record(attr->g, depth, error);
     default:
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
-                          "attribute '%S' has type %d: a record cannot hold it, copy it from a "
+                          "attribute '%S' has type %s: a record cannot hold it, copy it from a "
                           "view",
-                          &attr->name, (int64_t)attr->type);
+                          &attr->name, epctx_attr_type_name((int32_t)attr->type));
     }
 }
 
@@ -13404,24 +13758,16 @@ EPCTX_API epctx_status epctx_put_tensor(epctx_model *model, epctx_view graph,
 
 /* -- edits: opset imports, key/value pairs -- */
 
-/* The last opset import of a domain, or NULL. */
-static epctx_slot *epctx__find_opset(const epctx_slot *owner, uint32_t number, epctx_str domain)
+/* A live opset import of the model, of this domain. */
+static bool epctx__is_opset(const epctx_slot *slot, epctx_str domain)
 {
-    epctx_slot *slot;
-    epctx_slot *found = NULL;
-    for (slot = owner->message->first; slot != NULL; slot = slot->next) {
-        epctx_str name = epctx_str_of(NULL);
-        epctx_cursor it;
-        if (slot->number != number || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
-            continue;
-        }
-        it = epctx_fields(epctx__slot_view(slot), 1);
-        while (epctx_next_str(&it, &name)) {
-            continue;
-        }
-        found = epctx__same_domain(name, domain) ? slot : found;
+    epctx_str name;
+    uint64_t version;
+    if (slot->number != 8 || slot->wire != EPCTX_WIRE_LEN || slot->removed) {
+        return false;
     }
-    return found;
+    epctx__text_and_number(epctx__slot_view(slot), &name, 2, &version);
+    return epctx__same_domain(name, domain);
 }
 
 EPCTX_API epctx_status epctx_put_opset(epctx_model *model, epctx_str domain, int64_t version,
@@ -13437,15 +13783,18 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
 {
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *root, *slot;
+    epctx_slot *last = NULL;
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
     if (status != EPCTX_OK) {
         return status;
     }
-    slot = epctx__find_opset(root, 8, domain);
-    if (slot != NULL) {
-        return epctx_set_int(model, epctx__slot_view(slot), 2, version, error);
+    for (slot = root->message->first; slot != NULL; slot = slot->next) {
+        last = epctx__is_opset(slot, domain) ? slot : last;
+    }
+    if (last != NULL) {
+        return epctx_set_int(model, epctx__slot_view(last), 2, version, error);
     }
     slot = epctx__add_message(&b, NULL, 8);
     epctx__add_str(&b, slot, 1, domain);
@@ -13455,12 +13804,19 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
 
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error)
 {
-    epctx_slot *root, *slot;
+    epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
     epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, epctx__slot_view(model->root), &root, error);
-    while (status == EPCTX_OK && (slot = epctx__find_opset(root, 8, domain)) != NULL) {
-        status = epctx__remove_slot(model, slot, error);
+    status = epctx__editable(model, error);
+    for (slot = model->root->message->first; slot != NULL && status == EPCTX_OK;
+         slot = slot->next) {
+        if (epctx__is_opset(slot, domain)) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
     }
     return status;
 }
@@ -13634,83 +13990,72 @@ static bool epctx__rename_below(epctx__renaming *r, epctx_view message, uint32_t
  * be one of the new names. */
 typedef enum epctx__defined { EPCTX__HIDE, EPCTX__SHOW, EPCTX__OUTSIDE } epctx__defined;
 
-static bool epctx__rename_defined(epctx__renaming *r, epctx_view field, epctx__defined what)
+static void epctx__rename_defined(epctx__renaming *r, epctx_view message, uint32_t number,
+                                  epctx__defined what)
 {
-    epctx_str name = epctx__view_str(field);
-    uint32_t i = name.size > 0 ? epctx_map_get(&r->from, name) : EPCTX_MAP_NONE;
-    if (what == EPCTX__OUTSIDE) {
-        i = epctx_map_get(&r->taken, name);
-        if (i != EPCTX_MAP_NONE) {
+    epctx_cursor it = epctx_fields(message, number);
+    const epctx_map *names = what == EPCTX__OUTSIDE ? &r->taken : &r->from;
+    epctx_str name;
+    while (epctx_next_str(&it, &name)) {
+        uint32_t i = epctx_map_get(names, name);
+        if (i == EPCTX_MAP_NONE) {
+            continue;
+        }
+        if (what == EPCTX__OUTSIDE) {
             r->status = epctx_fail(r->error, EPCTX_ERR_EXISTS,
                                    "value '%S' cannot be called '%S': a graph around it has that "
                                    "name",
                                    &r->names[i], &name);
-        }
-    } else if (i != EPCTX_MAP_NONE) {
-        r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
-    }
-    return r->status == EPCTX_OK;
-}
-
-static bool epctx__rename_names(epctx__renaming *r, epctx_view message, uint32_t number,
-                                epctx__defined what)
-{
-    epctx_cursor it = epctx_fields(message, number);
-    epctx_view text;
-    while (epctx__next_body(&it, &text)) {
-        if (!epctx__rename_defined(r, text, what)) {
-            return false;
+        } else {
+            r->hidden[i] += what == EPCTX__HIDE ? 1u : UINT32_MAX; /* UINT32_MAX: minus one */
         }
     }
-    return true;
 }
 
 /* All names that a graph defines: inputs, initializers, outputs of nodes. */
-static bool epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
+static void epctx__rename_scope(epctx__renaming *r, epctx_view graph, epctx__defined what)
 {
     epctx_cursor it = epctx_fields(graph, 0);
     epctx_field f;
     while (epctx_next_field(&it, &f)) {
-        bool ok = true;
         if (f.wire != EPCTX_WIRE_LEN) {
             continue;
         }
         if (f.number == 1) {
-            ok = epctx__rename_names(r, f.body, 2, what);
+            epctx__rename_defined(r, f.body, 2, what);
         } else if (f.number == 5) {
-            ok = epctx__rename_names(r, f.body, 8, what);
+            epctx__rename_defined(r, f.body, 8, what);
         } else if (f.number == 11) {
-            ok = epctx__rename_names(r, f.body, 1, what);
+            epctx__rename_defined(r, f.body, 1, what);
         } else if (f.number == 15) {
             epctx_cursor values = epctx_fields(f.body, 1);
             epctx_view tensor;
-            while (ok && epctx__next_body(&values, &tensor)) {
-                ok = epctx__rename_names(r, tensor, 8, what);
+            while (epctx__next_body(&values, &tensor)) {
+                epctx__rename_defined(r, tensor, 8, what);
             }
         }
-        if (!ok) {
-            return false;
-        }
     }
-    return true;
 }
 
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth);
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph);
 
 /* A graph inside the scope: what it defines itself is not what is renamed. */
-static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph, uint32_t depth)
+static bool epctx__rename_nested(epctx__renaming *r, epctx_view graph)
 {
-    return epctx__rename_scope(r, graph, EPCTX__HIDE) && epctx__rename_graph(r, graph, depth) &&
-           epctx__rename_scope(r, graph, EPCTX__SHOW);
+    bool good;
+    epctx__rename_scope(r, graph, EPCTX__HIDE);
+    good = epctx__rename_graph(r, graph);
+    epctx__rename_scope(r, graph, EPCTX__SHOW);
+    return good;
 }
 
-static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr, uint32_t depth)
+static bool epctx__rename_attr(epctx__renaming *r, epctx_view attr)
 {
     epctx_cursor it = epctx_fields(attr, 0);
     epctx_field f;
-    while (depth > 0 && epctx_next_field(&it, &f)) {
+    while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11) &&
-            !epctx__rename_nested(r, f.body, depth - 1)) {
+            !epctx__rename_nested(r, f.body)) {
             return false;
         }
     }
@@ -13733,7 +14078,7 @@ static bool epctx__rename_allowed(epctx__renaming *r, epctx_view node, epctx_str
     return false;
 }
 
-static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t depth)
+static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
 {
     epctx_cursor it = epctx_fields(node, 0);
     epctx_field f;
@@ -13749,7 +14094,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t dep
                 ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
             }
         } else if (f.number == 5) {
-            ok = epctx__rename_attr(r, f.body, depth);
+            ok = epctx__rename_attr(r, f.body);
         } else if (f.number == 10) {
             ok = epctx__rename_below(r, f.body, 2, 1); /* sharding_spec, tensor_name */
         }
@@ -13760,7 +14105,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node, uint32_t dep
     return true;
 }
 
-static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t depth)
+static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 0);
     epctx_field f;
@@ -13771,7 +14116,7 @@ static bool epctx__rename_graph(epctx__renaming *r, epctx_view graph, uint32_t d
         }
         switch (f.number) {
         case 1:
-            ok = epctx__rename_node(r, f.body, depth);
+            ok = epctx__rename_node(r, f.body);
             break;
         case 5:
             ok = epctx__rename_strs(r, f.body, 8);
@@ -13806,7 +14151,7 @@ static bool epctx__rename_function(epctx__renaming *r, epctx_view function)
         return false;
     }
     while (epctx__next_body(&it, &node)) {
-        if (!epctx__rename_node(r, node, 100)) {
+        if (!epctx__rename_node(r, node)) {
             return false;
         }
     }
@@ -13822,17 +14167,17 @@ static bool epctx__rename_training(epctx__renaming *r, epctx_view training)
         epctx_cursor it = epctx_fields(training, number);
         epctx_view graph = epctx__no_view();
         while (epctx__next_body(&it, &graph)) {
-            if (!epctx__rename_nested(r, graph, 100)) {
+            if (!epctx__rename_nested(r, graph)) {
                 return false;
             }
         }
-        if (!epctx__rename_scope(r, graph, EPCTX__HIDE) ||
-            !epctx__rename_below(r, training, number + 2, 2) ||
+        epctx__rename_scope(r, graph, EPCTX__HIDE);
+        if (!epctx__rename_below(r, training, number + 2, 2) ||
             (number == 2 && (!epctx__rename_below(r, training, 3, 1) ||
-                             !epctx__rename_below(r, training, 4, 1))) ||
-            !epctx__rename_scope(r, graph, EPCTX__SHOW)) {
-            return false;
+                             !epctx__rename_below(r, training, 4, 1)))) {
+            return false; /* ends the work: what is hidden does not matter any more */
         }
+        epctx__rename_scope(r, graph, EPCTX__SHOW);
     }
     return true;
 }
@@ -13846,7 +14191,7 @@ static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
     if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
         return epctx__rename_function(r, view);
     }
-    if (!epctx__rename_graph(r, view, 100)) {
+    if (!epctx__rename_graph(r, view)) {
         return false;
     }
     it = epctx_fields(epctx__slot_view(r->model->root), 20);
@@ -13863,12 +14208,11 @@ static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
 {
     const epctx_slot *slot;
     for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX__T_GRAPH &&
-            !epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE)) {
-            return false;
+        if (epctx__slot_type(slot) == EPCTX__T_GRAPH) {
+            epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
         }
     }
-    return true;
+    return r->status == EPCTX_OK;
 }
 
 static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from,
@@ -13880,7 +14224,7 @@ static epctx_status epctx__rename_plan(epctx__renaming *r, const epctx_str *from
     r->names = from;
     r->to = to;
     r->hidden = (uint32_t *)epctx_arena_array(&r->model->arena, count, sizeof *r->hidden);
-    if (count >= EPCTX_MAP_NONE || r->hidden == NULL) {
+    if (r->hidden == NULL) {
         return epctx__nomem(r->error, r->model->arena.missing);
     }
     for (i = 0; i < count; i++) {
@@ -14064,9 +14408,7 @@ static bool epctx__takes_prefix(const epctx_name_opts *opts, const epctx_node_vi
 static epctx_status epctx__prefixed(epctx_model *model, epctx_str prefix, epctx_str name,
                                     epctx_str *out, epctx_error *error)
 {
-    char *text = name.size <= SIZE_MAX - prefix.size
-                     ? (char *)epctx__arena_raw(&model->arena, prefix.size + name.size)
-                     : NULL;
+    char *text = (char *)epctx__arena_raw(&model->arena, prefix.size + name.size);
     if (text == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
@@ -14128,7 +14470,7 @@ EPCTX_API epctx_status epctx_prefix(epctx_model *model, epctx_str prefix,
     }
     epctx_walk_begin(&walk, model);
     while (status == EPCTX_OK && epctx_walk_next(&walk, &node)) {
-        epctx_str name;
+        epctx_str name = node.name;
         if (!epctx__takes_prefix(&o, &node)) {
             continue;
         }
@@ -14167,8 +14509,7 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type,
-                                uint32_t depth)
+static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type)
 {
     epctx_slot *child;
     if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
@@ -14177,8 +14518,8 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
     slot->message->edits++;
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
-        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && depth > 0 &&
-            !epctx__rebuild_slot(model, child, epctx__message_type(kind), depth - 1)) {
+        if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) &&
+            !epctx__rebuild_slot(model, child, epctx__message_type(kind))) {
             return false;
         }
     }
@@ -14188,7 +14529,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL, 100)
+    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL)
                ? EPCTX_OK
                : epctx__nomem(error, model->arena.missing);
 }
@@ -14323,6 +14664,7 @@ typedef struct epctx__output {
     epctx_io_file file;
     bool open;
     size_t used;
+    epctx_status status; /* of the last write */
     epctx_error *error;
     uint8_t gathered[16384];
 } epctx__output;
@@ -14356,7 +14698,9 @@ static epctx_status epctx__output_write(epctx__output *out, const void *data, si
 
 static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
-    return epctx__output_write((epctx__output *)stream->state, data, size) == EPCTX_OK;
+    epctx__output *out = (epctx__output *)stream->state;
+    out->status = epctx__output_write(out, data, size);
+    return out->status == EPCTX_OK;
 }
 
 static epctx_status epctx__output_open(epctx__output *out, const epctx_io *io, const char *path,
@@ -14393,18 +14737,12 @@ static epctx_status epctx__output_model(epctx__output *out, epctx_model *model)
                            NULL
 #endif
     };
-    epctx_error ignored;
     epctx_status status;
     stream.callback = epctx__output_stream;
     stream.state = out;
     /* The io's own message is better than the stream's, and is already in out->error. */
-    status = epctx_model_write_stream(model, &stream, &ignored);
-    if (status != EPCTX_OK && out->error != NULL && out->error->status != EPCTX_OK) {
-        status = out->error->status;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_flush(out);
-    }
+    status = epctx_model_write_stream(model, &stream, NULL) == EPCTX_OK ? epctx__output_flush(out)
+                                                                        : out->status;
     if (status == EPCTX_OK) {
         status = out->io->sync_fn(out->io->user, &out->file, out->error);
     }
@@ -14515,6 +14853,9 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
     unsigned number;
     epctx_status status;
     epctx_error_clear(error);
+    if (capacity == 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is no room for the name of the backup");
+    }
     /* Through a link the file is replaced, so it is the file that is kept. */
     status = io->canonical_fn(io->user, path, real, sizeof real, error);
     for (number = 1; status == EPCTX_OK; number++) {
@@ -14545,8 +14886,9 @@ static epctx_status epctx__output_replace(epctx__output *out, const char *path,
 {
     const epctx_io *io = out->io;
     char own[EPCTX_PATH_MAX];
-    char *backup = opts->backup != NULL ? opts->backup : own;
-    size_t capacity = opts->backup != NULL ? opts->backup_capacity : sizeof own;
+    bool wanted = opts->backup != NULL && opts->backup_capacity > 0;
+    char *backup = wanted ? opts->backup : own;
+    size_t capacity = wanted ? opts->backup_capacity : sizeof own;
     epctx_file_kind kind = EPCTX_FILE_NONE;
     uint64_t size;
     epctx_status status = EPCTX_OK;
@@ -14624,36 +14966,19 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>convert
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 EPCTX_API const char *epctx_change_name(epctx_change_kind kind)
 {
-    switch (kind) {
-    case EPCTX_CHANGE_EMBEDDED:
-        return "embedded";
-    case EPCTX_CHANGE_EXTRACTED:
-        return "extracted";
-    case EPCTX_CHANGE_FOLLOWED:
-        return "followed";
-    case EPCTX_CHANGE_INLINED:
-        return "inlined";
-    case EPCTX_CHANGE_EXTERNAL:
-        return "external";
-    case EPCTX_CHANGE_PRUNED:
-        return "pruned";
-    case EPCTX_CHANGE_SOURCE:
-        return "source";
-    case EPCTX_CHANGE_SKIPPED:
-        return "skipped";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {"embedded", "extracted", "followed", "inlined",
+                                        "external", "pruned",    "source",   "skipped"};
+    return (unsigned)kind < EPCTX_CHANGE_COUNT ? names[kind] : "unknown";
 }
 
 /* -- what conversions share -- */
@@ -14689,6 +15014,12 @@ typedef struct epctx__payload {
     uint32_t next;  /* one of the same size and hash, or EPCTX_MAP_NONE */
 } epctx__payload;
 
+/* Elements of one kind, in the arena of the model. */
+typedef struct epctx__list {
+    void *items;
+    size_t count, room;
+} epctx__list;
+
 typedef struct epctx__convert {
     epctx_model *model;
     epctx_arena *arena;
@@ -14700,14 +15031,11 @@ typedef struct epctx__convert {
     size_t job_count;
     epctx__ep_nodes *groups;
     size_t group_count;
-    void *payloads;
-    size_t payload_count, payload_room;
-    void *items;
-    size_t item_count, item_room, done;
-    void *files;
-    size_t file_count, file_room;
-    void *parts; /* of the file with the weights */
-    size_t part_count, part_room;
+    epctx__list payloads;
+    epctx__list items;
+    size_t done; /* items that are not SKIPPED */
+    epctx__list files;
+    epctx__list parts; /* of the file with the weights */
     uint64_t data_size;
     bool name_used; /* by weights that are in a file already */
     bool inner;     /* past the main graph, in its bodies */
@@ -14728,14 +15056,34 @@ static void *epctx__convert_array(epctx__convert *c, size_t count, size_t size)
     return memory;
 }
 
+/* A zeroed element at the end of a list, or NULL. */
+static void *epctx__convert_add(epctx__convert *c, epctx__list *list, size_t size)
+{
+    if (!epctx__list_room(c->arena, &list->items, list->count, &list->room, size)) {
+        epctx__convert_nomem(c);
+        return NULL;
+    }
+    return memset((uint8_t *)list->items + size * list->count++, 0, size);
+}
+
+/* An empty name is none. */
+static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key, uint32_t value)
+{
+    return key.size == 0 || epctx_map_put(map, key, value) == EPCTX_OK || epctx__convert_nomem(c);
+}
+
+static bool epctx__has(const epctx_map *map, epctx_str key)
+{
+    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+}
+
 static bool epctx__convert_note(epctx__convert *c, epctx_change_kind kind, epctx_str name,
                                 epctx_str file, uint64_t size, const char *reason)
 {
-    epctx_change *item;
-    if (!epctx__list_room(c->arena, &c->items, c->item_count, &c->item_room, sizeof *item)) {
-        return epctx__convert_nomem(c);
+    epctx_change *item = (epctx_change *)epctx__convert_add(c, &c->items, sizeof *item);
+    if (item == NULL) {
+        return false;
     }
-    item = (epctx_change *)c->items + c->item_count++;
     item->kind = kind;
     item->name = name;
     item->file = file;
@@ -14759,39 +15107,21 @@ static bool epctx__convert_refuse(epctx__convert *c, const epctx_epnode *node,
     return false;
 }
 
-/* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static const epctx__file *epctx__convert_map(epctx__convert *c, epctx_str folder, epctx_str name)
+static epctx__loader epctx__convert_loader(epctx__convert *c, epctx_model *model)
 {
-    char path[EPCTX_PATH_MAX];
-    epctx_mapping mapping;
-    epctx_model *model = c->model;
-    epctx__file *file;
-    if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, c->error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    for (file = model->files; file != NULL; file = file->next) {
-        if (strcmp(file->path, path) == 0) {
-            return file;
-        }
-    }
-    file = (epctx__file *)epctx__convert_array(c, 1, sizeof *file);
-    if (file == NULL) {
-        return NULL;
-    }
-    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
-    if (file->path == NULL) {
-        epctx__convert_nomem(c);
-        return NULL;
-    }
-    if (epctx_path_map(model->io, folder, name, model->path_flags, &mapping, NULL, 0, c->error) !=
-        EPCTX_OK) {
-        return NULL;
-    }
-    file->mapping = mapping;
-    file->next = model->files;
-    model->files = file;
-    return file;
+    epctx__loader loader;
+    memset(&loader, 0, sizeof loader);
+    loader.model = model;
+    loader.arena = &model->arena;
+    loader.error = c->error;
+    return loader;
+}
+
+/* What the bodies of a node read from outside. */
+static bool epctx__convert_captures(epctx__convert *c, epctx_view node, epctx__captures *found)
+{
+    epctx__loader loader = epctx__convert_loader(c, c->model);
+    return epctx__load_captures(&loader, node, found);
 }
 
 static bool epctx__convert_int(epctx__convert *c, epctx_view node, const char *name, int64_t value)
@@ -14841,23 +15171,37 @@ static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_s
     if (epctx__path_join(path, sizeof path, join, 2, c->error) != EPCTX_OK) {
         return false;
     }
-    if (!epctx__list_room(c->arena, &c->files, c->file_count, &c->file_room, sizeof *file)) {
-        return epctx__convert_nomem(c);
+    file = (epctx_output_file *)epctx__convert_add(c, &c->files, sizeof *file);
+    if (file == NULL) {
+        return false;
     }
-    file = (epctx_output_file *)c->files + c->file_count;
     file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
     file->name = epctx_arena_copy(c->arena, name);
     file->parts = parts;
     file->part_count = part_count;
     file->size = size;
-    if (file->path == NULL || file->name == NULL) {
-        return epctx__convert_nomem(c);
+    return (file->path != NULL && file->name != NULL) || epctx__convert_nomem(c);
+}
+
+/* The same for a file of one part. */
+static bool epctx__convert_whole(epctx__convert *c, epctx_str name, epctx_span bytes)
+{
+    epctx_span *part = (epctx_span *)epctx__convert_array(c, 1, sizeof *part);
+    if (part != NULL) {
+        *part = bytes;
     }
-    c->file_count++;
-    return true;
+    return part != NULL && epctx__convert_file(c, name, part, 1, bytes.size);
 }
 
 /* -- names of new files -- */
+
+static void epctx__whole_name(epctx__text *text, epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < name.size; i++) {
+        epctx__text_char(text, name.data[i]);
+    }
+}
 
 /* What stands for {node}: letters that every file system takes. */
 static void epctx__plain_name(epctx__text *text, epctx_str name)
@@ -14913,13 +15257,13 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
     }
     while (*p != '\0') {
         if (strncmp(p, "{stem}", 6) == 0) {
-            epctx__text_str(&text, stem.data, stem.size);
+            epctx__whole_name(&text, stem);
             p += 6;
         } else if (strncmp(p, "{model}", 7) == 0) {
-            epctx__text_str(&text, model.data, model.size);
+            epctx__whole_name(&text, model);
             p += 7;
         } else if (strncmp(p, "{file}", 6) == 0) {
-            epctx__text_str(&text, file.data, file.size);
+            epctx__whole_name(&text, file);
             p += 6;
         } else if (strncmp(p, "{node}", 6) == 0 && job != NULL) {
             epctx__plain_name(&text, job->node.name);
@@ -14927,6 +15271,11 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
         } else if (*p == '*' && star) {
             epctx__star_name(&text, job);
             p++;
+        } else if (*p == '{' && strchr(p, '}') != NULL) {
+            epctx_fail(c->error, EPCTX_ERR_ARG,
+                       "name '%s': what stands in {} is none of {stem} {model} {file}%s", pattern,
+                       job != NULL ? " {node}" : "");
+            return false;
         } else {
             epctx__text_char(&text, *p++);
         }
@@ -14943,19 +15292,15 @@ static bool epctx__fill_pattern(epctx__convert *c, const char *pattern, const ep
 static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_profile *profile)
 {
     epctx_error reason;
-    size_t i;
     if (epctx_path_check(name, &reason) != EPCTX_OK) {
         epctx_fail(c->error, EPCTX_ERR_PATH, "new file: %s; choose another name", reason.message);
         return false;
     }
-    for (i = 0; profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
-         i++) {
-        if (name.data[i] == '.' && name.data[i + 1] == '.') {
-            epctx_fail(c->error, EPCTX_ERR_PATH,
-                       "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
-                       &name, profile->name);
-            return false;
-        }
+    if (profile != NULL && epctx__dots_refused(profile, name)) {
+        epctx_fail(c->error, EPCTX_ERR_PATH,
+                   "new file '%S': the EP %s refuses '..' anywhere in a name; choose another",
+                   &name, profile->name);
+        return false;
     }
     if (epctx__is_separator(name.data[name.size - 1])) {
         epctx_fail(c->error, EPCTX_ERR_PATH, "new file '%S' is a folder; choose a file's name",
@@ -15006,11 +15351,11 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
         return use->status;
     }
     if (changes != NULL) {
-        changes->items = (const epctx_change *)c.items;
-        changes->count = c.item_count;
+        changes->items = (const epctx_change *)c.items.items;
+        changes->count = c.items.count;
         changes->done = c.done;
-        changes->files = (epctx_output_file *)c.files;
-        changes->file_count = c.file_count;
+        changes->files = (epctx_output_file *)c.files.items;
+        changes->file_count = c.files.count;
     }
     return EPCTX_OK;
 }
@@ -15046,8 +15391,8 @@ static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epct
         job->group = (uint32_t)c->group_count++;
         c->groups[job->group].profile = job->profile;
         c->groups[job->group].payload = EPCTX_MAP_NONE;
-        if (epctx_map_put(groups, key, job->group) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
+        if (!epctx__convert_put(c, groups, key, job->group)) {
+            return false;
         }
     }
     c->groups[job->group].carriers[job->node.embed_mode] += job->carrier;
@@ -15183,7 +15528,7 @@ static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
 {
     epctx__job *job = &c->jobs[index];
     epctx__ep_nodes *group = &c->groups[job->group];
-    job->file = epctx__convert_map(c, folder, job->node.ep_cache_context);
+    job->file = epctx__model_map(c->model, folder, job->node.ep_cache_context, c->error);
     if (job->file == NULL) {
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
@@ -15268,6 +15613,11 @@ EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts 
 
 /* -- extract -- */
 
+static epctx__payload *epctx__payload_at(const epctx__convert *c, uint32_t at)
+{
+    return (epctx__payload *)c->payloads.items + at;
+}
+
 /* Equal contexts of one EP get one number. Only contexts of a size that occurs twice are hashed. */
 static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epctx_map *sizes,
                                   epctx_map *seen)
@@ -15289,7 +15639,7 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
     name.size = 3 * sizeof *key;
     /* A hash can be forged: contexts of one hash beyond a few are not looked through. */
     for (at = epctx_map_get(seen, name); at != EPCTX_MAP_NONE && tries < 16; tries++) {
-        payload = (epctx__payload *)c->payloads + at;
+        payload = epctx__payload_at(c, at);
         if (memcmp(payload->bytes.data, job->node.ep_cache_context.data, payload->bytes.size) ==
             0) {
             job->payload = at;
@@ -15297,20 +15647,15 @@ static bool epctx__extract_number(epctx__convert *c, epctx__job *job, const epct
         }
         at = payload->next;
     }
-    if (!epctx__list_room(c->arena, &c->payloads, c->payload_count, &c->payload_room,
-                          sizeof *payload)) {
-        return epctx__convert_nomem(c);
+    job->payload = (uint32_t)c->payloads.count;
+    payload = (epctx__payload *)epctx__convert_add(c, &c->payloads, sizeof *payload);
+    if (payload == NULL) {
+        return false;
     }
-    payload = (epctx__payload *)c->payloads + c->payload_count;
     payload->bytes.data = (const uint8_t *)job->node.ep_cache_context.data;
     payload->bytes.size = job->node.ep_cache_context.size;
     payload->next = epctx_map_get(seen, name);
-    job->payload = (uint32_t)c->payload_count;
-    if (epctx_map_put(seen, name, job->payload) != EPCTX_OK) {
-        return epctx__convert_nomem(c);
-    }
-    c->payload_count++;
-    return true;
+    return epctx__convert_put(c, seen, name, job->payload);
 }
 
 static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
@@ -15336,22 +15681,20 @@ static bool epctx__extract_allowed(epctx__convert *c, const epctx__job *job)
 }
 
 /* "name.ext" -> "name_2.ext". */
-static bool epctx__numbered(epctx__convert *c, const char *name, uint64_t number,
+static bool epctx__numbered(epctx__convert *c, epctx_str name, uint64_t number,
                             char out[EPCTX_PATH_MAX])
 {
-    epctx_str whole = epctx_str_of(name);
-    epctx_str folder = epctx_path_folder(whole);
-    epctx_str stem = epctx__path_stem(epctx_path_file(whole));
     char digits[24];
     epctx__text text = epctx__text_of(digits, sizeof digits);
     epctx_str parts[3];
     epctx__text_char(&text, '_');
     epctx__text_number(&text, number, 10);
-    parts[0].data = name;
-    parts[0].size = folder.size + stem.size;
-    parts[1].data = digits;
-    parts[1].size = text.size;
-    parts[2] = epctx_str_of(name + parts[0].size);
+    parts[0] = name;
+    parts[0].size =
+        epctx_path_folder(name).size + epctx__path_stem(epctx_path_file(name)).size;
+    parts[1] = epctx__str((const uint8_t *)digits, text.size);
+    parts[2].data = name.data + parts[0].size;
+    parts[2].size = name.size - parts[0].size;
     return epctx__path_join(out, EPCTX_PATH_MAX, parts, 3, c->error) == EPCTX_OK;
 }
 
@@ -15359,7 +15702,7 @@ static bool epctx__numbered(epctx__convert *c, const char *name, uint64_t number
  * next number to try. */
 static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_map *taken)
 {
-    epctx__payload *payload = (epctx__payload *)c->payloads + job->payload;
+    epctx__payload *payload = epctx__payload_at(c, job->payload);
     const char *pattern = c->opts.name != NULL ? c->opts.name : job->profile->binary;
     char base[EPCTX_PATH_MAX];
     char name[EPCTX_PATH_MAX];
@@ -15378,7 +15721,7 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
     }
     while (number != EPCTX_MAP_NONE && epctx_map_get(taken, epctx_str_of(name)) != EPCTX_MAP_NONE) {
-        if (!epctx__numbered(c, base, number++, name)) {
+        if (!epctx__numbered(c, epctx_str_of(base), number++, name)) {
             return false;
         }
     }
@@ -15386,17 +15729,18 @@ static bool epctx__extract_name(epctx__convert *c, const epctx__job *job, epctx_
         epctx_map_put(taken, epctx_str_of(base), number);
     }
     kept = epctx_arena_copy(c->arena, epctx_str_of(name));
-    if (kept == NULL || epctx_map_put(taken, epctx_str_of(kept), 1) != EPCTX_OK) {
+    if (kept == NULL) {
         return epctx__convert_nomem(c);
     }
     payload->name = epctx_str_of(kept);
-    return epctx__convert_name(c, payload->name, job->profile) &&
+    return epctx__convert_put(c, taken, payload->name, 1) &&
+           epctx__convert_name(c, payload->name, job->profile) &&
            epctx__convert_file(c, payload->name, &payload->bytes, 1, payload->bytes.size);
 }
 
 static bool epctx__extract_store(epctx__convert *c, epctx__job *job)
 {
-    const epctx__payload *payload = (const epctx__payload *)c->payloads + job->payload;
+    const epctx__payload *payload = epctx__payload_at(c, job->payload);
     return epctx__convert_str(c, job->view, "ep_cache_context", payload->name) &&
            epctx__convert_int(c, job->view, "embed_mode", 0) &&
            epctx__convert_note(c, EPCTX_CHANGE_EXTRACTED, job->node.name, payload->name,
@@ -15412,7 +15756,7 @@ static bool epctx__extract_bare(epctx__convert *c, epctx__job *job)
         return true;
     }
     job->bare = false;
-    name = ((const epctx__payload *)c->payloads + at)->name;
+    name = epctx__payload_at(c, at)->name;
     return epctx__convert_int(c, job->view, "main_context", 1) &&
            epctx__convert_str(c, job->view, "ep_cache_context", name) &&
            epctx__convert_int(c, job->view, "embed_mode", 0) &&
@@ -15438,12 +15782,10 @@ static bool epctx__extract_plan(epctx__convert *c, epctx_map *taken)
         *size = node->ep_cache_context.size;
         key = epctx__str((const uint8_t *)size, sizeof *size);
         count = epctx_map_get(&sizes, key);
-        if (node->embed_mode == 1 &&
-            epctx_map_put(&sizes, key, count == EPCTX_MAP_NONE ? 1 : 2) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
-        }
-        if (node->embed_mode == 0 && epctx_map_put(taken, node->ep_cache_context, 1) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
+        if (node->embed_mode == 1
+                ? !epctx__convert_put(c, &sizes, key, count == EPCTX_MAP_NONE ? 1 : 2)
+                : !epctx__convert_put(c, taken, node->ep_cache_context, 1)) {
+            return false;
         }
     }
     for (i = 0; i < c->job_count; i++) {
@@ -15481,10 +15823,10 @@ static bool epctx__extract_step(epctx__convert *c)
     }
     for (i = 0; i < c->job_count; i++) {
         epctx__job *job = &c->jobs[i];
-        bool named = job->payload != EPCTX_MAP_NONE &&
-                     ((const epctx__payload *)c->payloads + job->payload)->name.size > 0;
         if (job->payload != EPCTX_MAP_NONE &&
-            ((!named && !epctx__extract_name(c, job, &taken)) || !epctx__extract_store(c, job))) {
+            ((epctx__payload_at(c, job->payload)->name.size == 0 &&
+              !epctx__extract_name(c, job, &taken)) ||
+             !epctx__extract_store(c, job))) {
             return false;
         }
     }
@@ -15609,12 +15951,8 @@ static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view
                                epctx_tensor *out, const char **why)
 {
     epctx_tensor_view t = epctx_tensor_of(view);
-    epctx__loader loader;
+    epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
-    memset(&loader, 0, sizeof loader);
-    loader.model = model;
-    loader.arena = &model->arena;
-    loader.error = c->error;
     if (!epctx__load_tensor(&loader, view, out)) {
         return false;
     }
@@ -15711,10 +16049,10 @@ static bool epctx__external_part(epctx__convert *c, const uint8_t *data, size_t 
     if (size == 0) {
         return true;
     }
-    if (!epctx__list_room(c->arena, &c->parts, c->part_count, &c->part_room, sizeof *part)) {
-        return epctx__convert_nomem(c);
+    part = (epctx_span *)epctx__convert_add(c, &c->parts, sizeof *part);
+    if (part == NULL) {
+        return false;
     }
-    part = (epctx_span *)c->parts + c->part_count++;
     part->data = data;
     part->size = size;
     c->data_size += size;
@@ -15818,16 +16156,16 @@ static bool epctx__external_step(epctx__convert *c)
         !epctx__every_graph(c, epctx__external_sparse)) {
         return false;
     }
-    if (c->name_used && c->part_count > 0) {
+    if (c->name_used && c->parts.count > 0) {
         epctx_fail(c->error, EPCTX_ERR_PATH,
                    "'%s' has weights of this model already: bring them in first, or choose another "
                    "name",
                    c->opts.name);
         return false;
     }
-    return c->part_count == 0 ||
-           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts,
-                               c->part_count, c->data_size);
+    return c->parts.count == 0 ||
+           epctx__convert_file(c, epctx_str_of(c->opts.name), (const epctx_span *)c->parts.items,
+                               c->parts.count, c->data_size);
 }
 
 EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_convert_opts *opts,
@@ -15837,39 +16175,6 @@ EPCTX_API epctx_status epctx_init_external(epctx_model *model, const epctx_conve
 }
 
 /* -- prune -- */
-
-static bool epctx__prune_use(epctx__convert *c, epctx_map *used, epctx_str name)
-{
-    return epctx_map_put(used, name, 1) == EPCTX_OK || epctx__convert_nomem(c);
-}
-
-static bool epctx__prune_captures(epctx__convert *c, epctx_map *used, epctx_view node)
-{
-    epctx__loader loader;
-    epctx__captures captures = {NULL, 0};
-    size_t i;
-    memset(&loader, 0, sizeof loader);
-    loader.model = c->model;
-    loader.arena = c->arena;
-    loader.error = c->error;
-    if (!epctx__capture_node(&loader, node, NULL, &captures, 100)) {
-        return false;
-    }
-    if (captures.count == 0) {
-        return true;
-    }
-    captures.out = (epctx_str *)epctx__convert_array(c, captures.count, sizeof *captures.out);
-    captures.count = 0;
-    if (captures.out == NULL || !epctx__capture_node(&loader, node, NULL, &captures, 100)) {
-        return false;
-    }
-    for (i = 0; i < captures.count; i++) {
-        if (!epctx__prune_use(c, used, captures.out[i])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* What a graph reads, its bodies included, and what its interface and annotations name. */
 static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_view graph)
@@ -15881,36 +16186,32 @@ static bool epctx__prune_used(epctx__convert *c, epctx_map *used, epctx_graph_vi
     epctx_annotation_view annotation;
     epctx_value_view value;
     epctx_view node;
-    while (epctx__next_body(&nodes, &node)) {
+    bool ok = true;
+    while (ok && epctx__next_body(&nodes, &node)) {
         epctx_cursor names = epctx_fields(node, 1);
+        epctx__captures captures;
         epctx_str name;
-        while (epctx_next_str(&names, &name)) {
-            if (!epctx__prune_use(c, used, name)) {
-                return false;
-            }
+        size_t i;
+        while (ok && epctx_next_str(&names, &name)) {
+            ok = epctx__convert_put(c, used, name, 1);
         }
-        if (!epctx__prune_captures(c, used, node)) {
-            return false;
-        }
-    }
-    while (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value)) {
-        if (!epctx__prune_use(c, used, value.name)) {
-            return false;
+        ok = ok && epctx__convert_captures(c, node, &captures);
+        for (i = 0; ok && i < captures.count; i++) {
+            ok = epctx__convert_put(c, used, captures.out[i], 1);
         }
     }
-    while (epctx_next_annotation(&annotations, &annotation)) {
+    while (ok && (epctx_next_value(&inputs, &value) || epctx_next_value(&outputs, &value))) {
+        ok = epctx__convert_put(c, used, value.name, 1);
+    }
+    while (ok && epctx_next_annotation(&annotations, &annotation)) {
         epctx_cursor pairs = epctx_annotation_pairs(&annotation);
         epctx_pair pair;
-        if (!epctx__prune_use(c, used, annotation.tensor_name)) {
-            return false;
-        }
-        while (epctx_next_pair(&pairs, &pair)) {
-            if (!epctx__prune_use(c, used, pair.value)) {
-                return false;
-            }
+        ok = epctx__convert_put(c, used, annotation.tensor_name, 1);
+        while (ok && epctx_next_pair(&pairs, &pair)) {
+            ok = epctx__convert_put(c, used, pair.value, 1);
         }
     }
-    return true;
+    return ok;
 }
 
 /* Training graphs read and replace initializers of the main graph. */
@@ -15918,30 +16219,27 @@ static bool epctx__prune_training(epctx__convert *c, epctx_map *used)
 {
     epctx_cursor it = epctx_model_trainings(c->model);
     epctx_training_view training;
+    bool ok = true;
     int updates;
-    while (epctx_next_training(&it, &training)) {
-        if (!epctx__prune_used(c, used, training.initialization) ||
-            !epctx__prune_used(c, used, training.algorithm)) {
-            return false;
-        }
+    while (ok && epctx_next_training(&it, &training)) {
+        ok = epctx__prune_used(c, used, training.initialization) &&
+             epctx__prune_used(c, used, training.algorithm);
         for (updates = 0; updates < 2; updates++) {
             epctx_cursor pairs = epctx_training_bindings(&training, updates == 1);
             epctx_pair pair;
-            while (epctx_next_pair(&pairs, &pair)) {
-                if (!epctx__prune_use(c, used, pair.key) ||
-                    !epctx__prune_use(c, used, pair.value)) {
-                    return false;
-                }
+            while (ok && epctx_next_pair(&pairs, &pair)) {
+                ok = epctx__convert_put(c, used, pair.key, 1) &&
+                     epctx__convert_put(c, used, pair.value, 1);
             }
         }
     }
-    return true;
+    return ok;
 }
 
 static bool epctx__prune_one(epctx__convert *c, const epctx_map *used, epctx_view view,
                              epctx_str name)
 {
-    return epctx_map_get(used, name) != EPCTX_MAP_NONE ||
+    return epctx__has(used, name) ||
            (epctx_remove(c->model, view, c->error) == EPCTX_OK &&
             epctx__convert_note(c, EPCTX_CHANGE_PRUNED, name, epctx_str_of(NULL), view.size,
                                 NULL));
@@ -15955,22 +16253,17 @@ static bool epctx__prune_graph(epctx__convert *c, epctx_view graph)
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     epctx_map used;
+    bool ok;
     epctx_map_init(&used, c->arena);
-    if (!epctx__prune_used(c, &used, view) || (!c->inner && !epctx__prune_training(c, &used))) {
-        return false;
-    }
+    ok = epctx__prune_used(c, &used, view) && (c->inner || epctx__prune_training(c, &used));
     c->inner = true;
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__prune_one(c, &used, tensor.view, tensor.name)) {
-            return false;
-        }
+    while (ok && epctx_next_tensor(&tensors, &tensor)) {
+        ok = epctx__prune_one(c, &used, tensor.view, tensor.name);
     }
-    while (epctx_next_sparse(&sparses, &sparse)) {
-        if (!epctx__prune_one(c, &used, sparse.view, sparse.values.name)) {
-            return false;
-        }
+    while (ok && epctx_next_sparse(&sparses, &sparse)) {
+        ok = epctx__prune_one(c, &used, sparse.view, sparse.values.name);
     }
-    return true;
+    return ok;
 }
 
 static bool epctx__prune_step(epctx__convert *c)
@@ -15992,27 +16285,23 @@ static bool epctx__weight_names(epctx__convert *c, epctx_map *weights)
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(c->model));
     epctx_tensor_view tensor;
     epctx_map initializers;
+    bool ok = true;
     size_t i;
     epctx_map_init(&initializers, c->arena);
-    while (epctx_next_tensor(&it, &tensor)) {
-        if (epctx_map_put(&initializers, tensor.name, 1) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
-        }
+    while (ok && epctx_next_tensor(&it, &tensor)) {
+        ok = epctx__convert_put(c, &initializers, tensor.name, 1);
     }
     for (i = 0; i < c->job_count; i++) {
         epctx_cursor names = epctx_fields(c->jobs[i].view, 1);
         epctx_str name;
-        while (c->jobs[i].chosen && epctx_next_str(&names, &name)) {
-            if (epctx_map_get(&initializers, name) == EPCTX_MAP_NONE) {
-                continue;
-            }
-            c->jobs[i].payload = 0;
-            if (epctx_map_put(weights, name, 1) != EPCTX_OK) {
-                return epctx__convert_nomem(c);
+        while (ok && c->jobs[i].chosen && epctx_next_str(&names, &name)) {
+            if (epctx__has(&initializers, name)) {
+                c->jobs[i].payload = 0;
+                ok = epctx__convert_put(c, weights, name, 1);
             }
         }
     }
-    return true;
+    return ok;
 }
 
 /* The source model's name: given, or what the first node that takes weights stores. */
@@ -16062,6 +16351,17 @@ static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
            (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
+/* Not the model that this one was compiled from: to refer to a part of it would hide that. */
+static bool epctx__weight_wrong(epctx__convert *c, epctx_str source_name, epctx_str name,
+                                const char *found)
+{
+    epctx_fail(c->error, EPCTX_ERR_VERSION,
+               "initializer '%S': expected the same in the source model '%S', found %s: it is "
+               "another model",
+               &name, &source_name, found);
+    return false;
+}
+
 static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_str source_name,
                                 const epctx_tensor_view *mine, epctx_view theirs)
 {
@@ -16076,7 +16376,7 @@ static bool epctx__weight_refer(epctx__convert *c, epctx_model *source, epctx_st
     }
     if (why == NULL && (!epctx__same_dims(&a, &b) || a.size != b.size ||
                         (a.size > 0 && memcmp(a.data, b.data, a.size) != 0))) {
-        why = "the source model has another tensor of this name";
+        return epctx__weight_wrong(c, source_name, mine->name, "another tensor of this name");
     }
     if (why == NULL && !view.external && !view.has_raw) {
         why = "the source model stores it in typed fields, which cannot be referred to";
@@ -16100,29 +16400,24 @@ static bool epctx__weight_each(epctx__convert *c, epctx_model *source, epctx_str
     epctx_view *views;
     epctx_map theirs;
     uint32_t count = 0;
+    bool ok;
     views = (epctx_view *)epctx__convert_array(c, epctx__count(it), sizeof *views);
     epctx_map_init(&theirs, c->arena);
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    ok = views != NULL;
+    while (ok && epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
-        if (epctx_map_put(&theirs, tensor.name, count++) != EPCTX_OK) {
-            return epctx__convert_nomem(c);
-        }
+        ok = epctx__convert_put(c, &theirs, tensor.name, count++);
     }
     it = epctx_graph_initializers(epctx_model_graph(c->model));
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    while (ok && epctx_next_tensor(&it, &tensor)) {
         uint32_t at = epctx_map_get(&theirs, tensor.name);
-        if (epctx_map_get(weights, tensor.name) == EPCTX_MAP_NONE) {
-            continue;
-        }
-        if (at == EPCTX_MAP_NONE) {
-            if (!epctx__convert_skip(c, tensor.name, 0, "the source model does not have it")) {
-                return false;
-            }
-        } else if (!epctx__weight_refer(c, source, source_name, &tensor, views[at])) {
-            return false;
+        if (epctx__has(weights, tensor.name)) {
+            ok = at == EPCTX_MAP_NONE
+                     ? epctx__weight_wrong(c, source_name, tensor.name, "none")
+                     : epctx__weight_refer(c, source, source_name, &tensor, views[at]);
         }
     }
-    return views != NULL;
+    return ok;
 }
 
 static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *source)
@@ -16180,11 +16475,13 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 /* A binary that has no weights itself gets them at load, from the source model. */
 static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
-    if (!job->chosen || !epctx__ends_with(job->node.ep_cache_context, ".stripped.engine")) {
+    epctx_node_view view = epctx_node_of(job->view);
+    if (!job->chosen || (!epctx__ends_with(job->node.ep_cache_context, ".stripped.engine") &&
+                         epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-               "names an engine without weights: only the EP can put them in; compile again "
+               "has a context without weights: only the EP can put them in; compile again "
                "without trt_weight_stripped_engine_enable");
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
@@ -16201,7 +16498,7 @@ static bool epctx__self_step(epctx__convert *c)
     }
     it = epctx_graph_initializers(epctx_model_graph(c->model));
     while (epctx_next_tensor(&it, &tensor)) {
-        if (tensor.external && epctx_map_get(&weights, tensor.name) != EPCTX_MAP_NONE &&
+        if (tensor.external && epctx__has(&weights, tensor.name) &&
             !epctx__inline_tensor(c, &tensor)) {
             return false;
         }
@@ -16233,6 +16530,7 @@ EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_conv
 typedef struct epctx__member {
     epctx_io_file out;
     epctx_mapping old; /* what stands there, for the way back */
+    const char *backup; /* of it, NULL when there is none */
     bool exists;
     bool open; /* complete under its temporary name */
     bool done; /* visible */
@@ -16426,6 +16724,9 @@ static epctx_status epctx__group_backups(epctx__group_write *g)
     for (i = 0; i < g->count && status == EPCTX_OK; i++) {
         if (g->members[i].exists && !g->files[i].kept && g->overwrite == EPCTX_OVERWRITE_BACKUP) {
             status = epctx_output_backup(g->io, g->files[i].path, backup, sizeof backup, g->error);
+            if (status == EPCTX_OK) { /* without memory it just stays after a failure */
+                g->members[i].backup = epctx_arena_copy(&g->model->arena, epctx_str_of(backup));
+            }
         }
     }
     if (status == EPCTX_OK && g->real[0] != '\0' && g->opts.overwrite == EPCTX_OVERWRITE_BACKUP) {
@@ -16491,27 +16792,27 @@ static epctx_status epctx__write_commit(epctx__group_write *g)
     return status;
 }
 
-/* Puts bytes back under a name, as well as it goes. */
-static void epctx__group_restore(const epctx_io *io, epctx_io_file *out, const char *path,
-                                 const epctx_mapping *bytes)
+/* Puts bytes under a name; `out` is room to work in. */
+static epctx_status epctx__bytes_write(const epctx_io *io, epctx_io_file *out, const char *path,
+                                       const epctx_mapping *bytes, epctx_error *error)
 {
-    epctx_error ignored;
     epctx_output_file file;
     epctx_span part;
-    epctx_error_clear(&ignored);
+    epctx_status status = io->create_fn(io->user, path, out, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
     part.data = bytes->data;
     part.size = bytes->size;
     memset(&file, 0, sizeof file);
     file.parts = &part;
     file.part_count = 1;
-    if (io->create_fn(io->user, path, out, &ignored) != EPCTX_OK) {
-        return;
+    status = epctx__parts_write(io, out, &file, error);
+    if (status == EPCTX_OK) {
+        return io->commit_fn(io->user, out, error);
     }
-    if (epctx__parts_write(io, out, &file, &ignored) == EPCTX_OK) {
-        io->commit_fn(io->user, out, &ignored);
-    } else {
-        io->abort_fn(io->user, out);
-    }
+    io->abort_fn(io->user, out);
+    return status;
 }
 
 /* After a failure: temporary files go, and what was replaced comes back, the model last. */
@@ -16526,16 +16827,18 @@ static void epctx__group_rollback(epctx__group_write *g)
         if (member->open) {
             g->io->abort_fn(g->io->user, &member->out);
         } else if (member->done && member->exists) {
-            epctx__group_restore(g->io, &member->out, g->files[i].path, &member->old);
+            epctx__bytes_write(g->io, &member->out, g->files[i].path, &member->old, &ignored);
         } else if (member->done) {
             g->io->remove_fn(g->io->user, g->files[i].path, &ignored);
         }
+        if (member->backup != NULL) {
+            g->io->remove_fn(g->io->user, member->backup, &ignored);
+        }
     }
     if (g->removed) {
-        epctx__group_restore(g->io, &g->out->file, g->real, &g->old);
+        epctx__bytes_write(g->io, &g->out->file, g->real, &g->old, &ignored);
     }
     if (g->backup[0] != '\0') {
-        epctx_error_clear(&ignored);
         g->io->remove_fn(g->io->user, g->backup, &ignored);
     }
 }
@@ -16651,9 +16954,10 @@ typedef struct epctx__move {
     const epctx_io *io;
     const epctx_move_opts *opts;
     epctx_arena arena;
-    char from[EPCTX_PATH_MAX]; /* without links */
-    char to[EPCTX_PATH_MAX];
-    bool made;                 /* the new name, by us */
+    char *from; /* without links; each path has EPCTX_PATH_MAX bytes in the arena */
+    char *to;
+    char *folder, *root, *path; /* of what is looked at just now */
+    bool made;                  /* the new name, by us */
     epctx__moved *models;
     size_t count;
     epctx_move_report report;
@@ -16663,7 +16967,7 @@ typedef struct epctx__move {
 /* `to` without links: its folder's, and its own name. */
 static epctx_status epctx__move_target(epctx__move *m, const char *to)
 {
-    char folder[EPCTX_PATH_MAX];
+    char *folder = m->folder;
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
     epctx_status status = epctx_output_check(m->io, to, EPCTX_OVERWRITE_REPLACE, m->error);
@@ -16673,10 +16977,10 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_path_folder(whole);
     parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(m->to, sizeof m->to, parts, 1, m->error);
+        status = epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, m->to, folder, sizeof folder, m->error);
+        status = m->io->canonical_fn(m->io->user, m->to, folder, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -16684,12 +16988,7 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_str_of(folder);
     parts[1] = epctx_str_of(epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
     parts[2] = epctx_path_file(whole);
-    return epctx__path_join(m->to, sizeof m->to, parts, 3, m->error);
-}
-
-static bool epctx__same_suffix(const char *suffix, epctx_str a, epctx_str b)
-{
-    return epctx__ends_with(a, suffix) == epctx__ends_with(b, suffix);
+    return epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 3, m->error);
 }
 
 /* Whether the EP of a node would take the new name. */
@@ -16698,28 +16997,28 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
     const epctx_profile *profile =
         m->opts->profile != NULL ? m->opts->profile : epctx_profile_of(node->source);
     epctx_status status = epctx_path_check(name, m->error);
-    size_t i;
-    for (i = 0; status == EPCTX_OK && (profile->traits & EPCTX_NO_DOTS) != 0 && i + 1 < name.size;
-         i++) {
-        if (name.data[i] == '.' && name.data[i + 1] == '.') {
-            status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                                "the EP %s refuses '..' anywhere in a name: choose another",
-                                profile->name);
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    if (status == EPCTX_OK && strcmp(profile->name, "openvino") == 0 &&
+    if (epctx__dots_refused(profile, name)) {
+        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                          "the EP %s refuses '..' anywhere in a name: choose another",
+                          profile->name);
+    }
+    if (strcmp(profile->name, "openvino") == 0 &&
         epctx__ends_with(node->ep_cache_context, ".xml")) {
-        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                            "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
-                            "rename the two by hand and set ep_cache_context");
+        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                          "is an OpenVINO IR: the .bin beside it has to keep the same name, so "
+                          "rename the two by hand and set ep_cache_context");
     }
-    if (status == EPCTX_OK && strcmp(profile->name, "tensorrt") == 0 &&
-        !epctx__same_suffix(".stripped.engine", node->ep_cache_context, name)) {
-        status = epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
-                            "TensorRT knows engines without weights by the end .stripped.engine: "
-                            "keep it, or do not add it");
+    if (strcmp(profile->name, "tensorrt") == 0 &&
+        epctx__ends_with(node->ep_cache_context, ".stripped.engine") !=
+            epctx__ends_with(name, ".stripped.engine")) {
+        return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
+                          "TensorRT knows engines without weights by the end .stripped.engine: "
+                          "keep it, or do not add it");
     }
-    return status;
+    return EPCTX_OK;
 }
 
 /* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
@@ -16752,9 +17051,8 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
 
 /* Renames in one node, when it names the binary. */
 static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_str folder,
-                                     const char *root, const epctx_node_view *view)
+                                     const epctx_node_view *view)
 {
-    char path[EPCTX_PATH_MAX];
     epctx_epnode node;
     epctx_error ignored;
     epctx_attr attr;
@@ -16763,21 +17061,21 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
         node.embed_mode != 0) {
         return EPCTX_OK;
     }
-    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags, path,
-                             sizeof path, &ignored);
+    status = epctx_path_find(m->io, folder, node.ep_cache_context, moved->model.path_flags,
+                             m->path, EPCTX_PATH_MAX, &ignored);
     if (status != EPCTX_OK && status != EPCTX_ERR_NOT_FOUND && status != EPCTX_ERR_PATH) {
         /* It may be the binary, and a model left out would lose it. */
         epctx_fail(m->error, status, "%s", ignored.message);
         epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
         return status;
     }
-    if (status != EPCTX_OK || strcmp(path, m->from) != 0) {
+    if (status != EPCTX_OK || strcmp(m->path, m->from) != 0) {
         return EPCTX_OK;
     }
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("ep_cache_context");
     attr.type = EPCTX_ATTR_STRING;
-    status = epctx__move_name(m, root, &attr.s);
+    status = epctx__move_name(m, m->root, &attr.s);
     if (status == EPCTX_OK) {
         status = epctx__move_allowed(m, &node, attr.s);
     }
@@ -16794,7 +17092,6 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
 /* Opens a model and renames in it; nothing is written yet. */
 static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
 {
-    char root[EPCTX_PATH_MAX];
     epctx_open_opts opts;
     epctx_walk walk;
     epctx_node_view view;
@@ -16806,19 +17103,17 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
     opts.allocator = m->opts->allocator;
     status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
     if (status == EPCTX_OK) {
-        status = epctx__path_join(root, sizeof root, &base, 1, m->error);
+        status = epctx__path_join(m->folder, EPCTX_PATH_MAX, &base, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        char place[EPCTX_PATH_MAX];
-        memcpy(place, root, strlen(root) + 1);
-        status = m->io->canonical_fn(m->io->user, place, root, sizeof root, m->error);
+        status = m->io->canonical_fn(m->io->user, m->folder, m->root, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
     epctx_walk_begin(&walk, &moved->model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
-        status = epctx__move_node(m, moved, folder, root, &view);
+        status = epctx__move_node(m, moved, folder, &view);
     }
     m->report.model_count += moved->nodes > 0;
     m->report.node_count += moved->nodes;
@@ -16865,32 +17160,6 @@ static epctx_status epctx__move_prepare(epctx__move *m)
     return status;
 }
 
-static epctx_status epctx__move_copy(epctx__move *m, const epctx_mapping *from)
-{
-    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
-    epctx_output_file file;
-    epctx_span part;
-    epctx_status status;
-    if (out == NULL) {
-        return epctx__nomem(m->error, m->arena.missing);
-    }
-    part.data = from->data;
-    part.size = from->size;
-    memset(&file, 0, sizeof file);
-    file.parts = &part;
-    file.part_count = 1;
-    status = m->io->create_fn(m->io->user, m->to, out, m->error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    status = epctx__parts_write(m->io, out, &file, m->error);
-    if (status == EPCTX_OK) {
-        return m->io->commit_fn(m->io->user, out, m->error);
-    }
-    m->io->abort_fn(m->io->user, out);
-    return status;
-}
-
 /* What stands at the new name: nothing, or the same bytes from an attempt that was interrupted. */
 static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, bool *there)
 {
@@ -16920,7 +17189,11 @@ static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, 
 static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
 {
     epctx_error refused;
+    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
     epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    if (out == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
     epctx_error_clear(&refused);
     if (m->io->link_fn != NULL) {
         status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
@@ -16930,7 +17203,7 @@ static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
         return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
     }
     if (status != EPCTX_OK) { /* not every file system has links */
-        status = epctx__move_copy(m, from);
+        status = epctx__bytes_write(m->io, out, m->to, from, m->error);
     }
     m->made = status == EPCTX_OK;
     return status == EPCTX_OK ? m->io->sync_folder_fn(m->io->user, m->to, m->error) : status;
@@ -17025,7 +17298,7 @@ static epctx_status epctx__move_begin(epctx__move *m, const char *from, const ch
 {
     epctx_status status = epctx__path_usable(m->io, from, epctx_str_of(from), m->error);
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, from, m->from, sizeof m->from, m->error);
+        status = m->io->canonical_fn(m->io->user, from, m->from, EPCTX_PATH_MAX, m->error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(m->error, from, NULL, NULL);
@@ -17067,9 +17340,16 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     }
     epctx_arena_init(&m.arena, m.opts->allocator);
     m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
-    if (m.models == NULL) {
-        return epctx__nomem(m.error, m.arena.missing);
+    m.from = (char *)epctx_arena_array(&m.arena, 5, EPCTX_PATH_MAX);
+    if (m.models == NULL || m.from == NULL) {
+        status = epctx__nomem(m.error, m.arena.missing);
+        epctx_arena_free(&m.arena);
+        return status;
     }
+    m.to = m.from + EPCTX_PATH_MAX;
+    m.folder = m.to + EPCTX_PATH_MAX;
+    m.root = m.folder + EPCTX_PATH_MAX;
+    m.path = m.root + EPCTX_PATH_MAX;
     for (m.count = 0; m.count < count; m.count++) {
         m.models[m.count].path = models[m.count];
     }
@@ -17094,13 +17374,13 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>combine
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* -- what the operations share: steps, lists of names, files that go along -- */
 
@@ -17108,18 +17388,16 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
 typedef struct epctx__carried {
     epctx_str name;   /* in the result */
     const char *path; /* where it is now, canonical */
-    const uint8_t *data;
-    size_t size;
+    epctx_span bytes;
+    bool hashed;
     uint64_t hash;
 } epctx__carried;
 
 /* `c` comes first: steps of conversions are used with it. */
 typedef struct epctx__combine {
     epctx__convert c;
-    void *steps;
-    size_t step_count, step_room;
-    void *carried;
-    size_t carried_count, carried_room;
+    epctx__list steps;
+    epctx__list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
 } epctx__combine;
@@ -17139,69 +17417,49 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     return true;
 }
 
-/* The whole sentence, however many names are in it; NULL without memory. */
-static epctx_str epctx__combine_text(epctx__combine *m, const char *format, va_list args)
+/* A sentence; a name in it is cut (epctx__text_str), so that it fits. NULL without memory. */
+static const char *epctx__combine_text(epctx__combine *m, const char *format, va_list args)
 {
-    size_t capacity = 256;
-    epctx__text text;
-    epctx_str none = {NULL, 0};
-    do {
-        va_list again;
-        capacity *= 2;
-        text = epctx__text_of((char *)epctx_arena_alloc(m->c.arena, capacity), capacity);
-        if (text.data == NULL) {
-            epctx__convert_nomem(&m->c);
-            return none;
-        }
-        va_copy(again, args);
-        epctx__text_format(&text, format, again);
-        va_end(again);
-    } while (text.size + 1 >= capacity);
-    text.data[text.size] = '\0';
-    return epctx__str((const uint8_t *)text.data, text.size);
+    char line[1024];
+    epctx__text text = epctx__text_of(line, sizeof line);
+    const char *copy;
+    epctx__text_format(&text, format, args);
+    copy = epctx_arena_copy(m->c.arena, epctx__str((const uint8_t *)line, text.size));
+    if (copy == NULL) {
+        epctx__convert_nomem(&m->c);
+    }
+    return copy;
 }
 
 static bool epctx__combine_say(epctx__combine *m, size_t part, epctx_str name, const char *format,
                                ...)
 {
-    epctx_step *step;
-    epctx_str text;
+    epctx_step *step = (epctx_step *)epctx__convert_add(&m->c, &m->steps, sizeof *step);
     va_list args;
-    va_start(args, format);
-    text = epctx__combine_text(m, format, args);
-    va_end(args);
-    if (text.data == NULL) {
+    if (step == NULL) {
         return false;
     }
-    if (!epctx__list_room(m->c.arena, &m->steps, m->step_count, &m->step_room, sizeof *step)) {
-        return epctx__convert_nomem(&m->c);
-    }
-    step = (epctx_step *)m->steps + m->step_count++;
     step->part = part;
     step->name = name;
-    step->text = text.data;
-    return true;
+    va_start(args, format);
+    step->text = epctx__combine_text(m, format, args);
+    va_end(args);
+    return step->text != NULL;
 }
 
 static void epctx__combine_end(const epctx__combine *m, epctx_combined *out)
 {
     if (out != NULL) {
-        out->steps = (const epctx_step *)m->steps;
-        out->step_count = m->step_count;
-        out->files = (epctx_output_file *)m->c.files;
-        out->file_count = m->c.file_count;
+        out->steps = (const epctx_step *)m->steps.items;
+        out->step_count = m->steps.count;
+        out->files = (epctx_output_file *)m->c.files.items;
+        out->file_count = m->c.files.count;
     }
 }
 
 static bool epctx__combine_put(epctx__combine *m, epctx_map *map, epctx_str key, uint32_t value)
 {
-    return key.size == 0 || epctx_map_put(map, key, value) == EPCTX_OK ||
-           epctx__convert_nomem(&m->c);
-}
-
-static bool epctx__has(const epctx_map *map, epctx_str key)
-{
-    return epctx_map_get(map, key) != EPCTX_MAP_NONE;
+    return epctx__convert_put(&m->c, map, key, value);
 }
 
 /* "<a><b>" in the arena of the result. */
@@ -17241,6 +17499,15 @@ static epctx__definitions epctx__definitions_of(epctx_view graph)
     return d;
 }
 
+/* Only those of initializers. */
+static epctx__definitions epctx__initializers_of(epctx_view graph)
+{
+    epctx__definitions d = epctx__definitions_of(graph);
+    d.inputs = d.outputs;
+    d.nodes = d.outputs;
+    return d;
+}
+
 static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
 {
     epctx_value_view value;
@@ -17265,6 +17532,16 @@ static bool epctx__next_definition(epctx__definitions *d, epctx_str *name)
             return true;
         }
     }
+}
+
+static bool epctx__put_definitions(epctx__convert *c, epctx_map *map, epctx__definitions d)
+{
+    epctx_str name;
+    bool ok = true;
+    while (ok && epctx__next_definition(&d, &name)) {
+        ok = epctx__convert_put(c, map, name, 1);
+    }
+    return ok;
 }
 
 /* The tensors of a node's attributes that may have their data in a file. */
@@ -17359,30 +17636,45 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
     return true;
 }
 
-/* Views that are collected before the model is edited. */
-typedef struct epctx__views {
-    void *list;
-    size_t count, room;
-} epctx__views;
-
-static bool epctx__views_add(epctx__convert *c, epctx__views *views, epctx_view view)
+/* Views are collected before the model is edited. */
+static bool epctx__views_add(epctx__convert *c, epctx__list *views, epctx_view view)
 {
-    if (!epctx__list_room(c->arena, &views->list, views->count, &views->room, sizeof view)) {
-        return epctx__convert_nomem(c);
+    epctx_view *place = (epctx_view *)epctx__convert_add(c, views, sizeof *place);
+    if (place != NULL) {
+        *place = view;
     }
-    ((epctx_view *)views->list)[views->count++] = view;
-    return true;
+    return place != NULL;
 }
 
-static bool epctx__views_remove(epctx__convert *c, const epctx__views *views)
+static epctx_view epctx__view_at(const epctx__list *views, size_t i)
+{
+    return ((const epctx_view *)views->items)[i];
+}
+
+static bool epctx__views_remove(epctx__convert *c, const epctx__list *views)
 {
     size_t i;
     for (i = 0; i < views->count; i++) {
-        if (epctx_remove(c->model, ((const epctx_view *)views->list)[i], c->error) != EPCTX_OK) {
+        if (epctx_remove(c->model, epctx__view_at(views, i), c->error) != EPCTX_OK) {
             return false;
         }
     }
     return true;
+}
+
+/* Names that are collected. */
+static bool epctx__names_add(epctx__convert *c, epctx__list *names, epctx_str name)
+{
+    epctx_str *place = (epctx_str *)epctx__convert_add(c, names, sizeof *place);
+    if (place != NULL) {
+        *place = name;
+    }
+    return place != NULL;
+}
+
+static epctx_str epctx__name_at(const epctx__list *names, size_t i)
+{
+    return ((const epctx_str *)names->items)[i];
 }
 
 /* -- rules that the result breaks and its parts do not -- */
@@ -17435,62 +17727,71 @@ static bool epctx__verdict_of(const epctx_model *model, const epctx_profile *pro
 
 /* -- files that go along with a model -- */
 
+/* Files that get another name. */
 typedef struct epctx__relocation {
-    epctx_str from, to;
-    void *views; /* of the tensors */
-    size_t count, room;
+    epctx_map contexts, tensors; /* old name -> number in `names` */
+    epctx__list names;
+    epctx__list views; /* of tensors or nodes that name one */
 } epctx__relocation;
+
+static void epctx__relocation_begin(epctx__relocation *r, epctx__convert *c)
+{
+    memset(r, 0, sizeof *r);
+    epctx_map_init(&r->contexts, c->arena);
+    epctx_map_init(&r->tensors, c->arena);
+}
+
+static bool epctx__relocate(epctx__convert *c, epctx__relocation *r, const epctx_dependency *file,
+                            epctx_str to)
+{
+    epctx_map *names = file->use == EPCTX_USE_INITIALIZERS ? &r->tensors : &r->contexts;
+    return epctx__convert_put(c, names, file->name, (uint32_t)r->names.count) &&
+           epctx__names_add(c, &r->names, to);
+}
 
 static bool epctx__relocate_tensor(epctx__convert *c, epctx_view view, void *user)
 {
     epctx__relocation *r = (epctx__relocation *)user;
     epctx_tensor_view tensor = epctx_tensor_of(view);
-    if (!tensor.external || !epctx_str_eq(tensor.location, r->from)) {
-        return true;
-    }
-    if (!epctx__list_room(c->arena, &r->views, r->count, &r->room, sizeof view)) {
-        return epctx__convert_nomem(c);
-    }
-    ((epctx_view *)r->views)[r->count++] = view;
-    return true;
+    return !tensor.external || !epctx__has(&r->tensors, tensor.location) ||
+           epctx__views_add(c, &r->views, view);
 }
 
-/* Names a file anew wherever the model names it in that use. */
-static bool epctx__relocate(epctx__convert *c, const epctx_dependency *file, epctx_str to)
+static bool epctx__relocate_node(epctx__convert *c, const epctx__relocation *r, epctx_view view,
+                                 const char *attribute)
 {
-    epctx__relocation r;
+    epctx_node_view node = epctx_node_of(view);
+    epctx_str name = epctx__attr_str(&node, attribute);
+    uint32_t at = name.size < EPCTX_PATH_MAX ? epctx_map_get(&r->contexts, name) : EPCTX_MAP_NONE;
+    return at == EPCTX_MAP_NONE ||
+           epctx__convert_str(c, view, attribute, epctx__name_at(&r->names, at));
+}
+
+/* Writes the new names wherever the model has the old ones. */
+static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
+{
+    epctx_walk walk;
+    epctx_node_view node;
     size_t i;
-    memset(&r, 0, sizeof r);
-    r.from = file->name;
-    r.to = to;
-    if (file->use == EPCTX_USE_INITIALIZERS) {
-        if (!epctx__model_tensors(c, epctx__relocate_tensor, &r)) {
-            return false;
-        }
-    } else {
-        epctx_walk walk;
-        epctx_node_view node;
-        epctx_walk_begin(&walk, c->model);
-        while (epctx_walk_epnode(&walk, &node)) {
-            if (epctx_str_eq(epctx__attr_str(&node, file->attribute), file->name)) {
-                if (!epctx__list_room(c->arena, &r.views, r.count, &r.room, sizeof node.view)) {
-                    return epctx__convert_nomem(c);
-                }
-                ((epctx_view *)r.views)[r.count++] = node.view;
-            }
-        }
+    bool ok =
+        r->tensors.count == 0 || epctx__model_tensors(c, epctx__relocate_tensor, r);
+    for (i = 0; ok && i < r->views.count; i++) {
+        epctx_view view = epctx__view_at(&r->views, i);
+        uint32_t at = epctx_map_get(&r->tensors, epctx_tensor_of(view).location);
+        ok = epctx_set_pair(c->model, view, 13, epctx_str_of("location"),
+                            epctx__name_at(&r->names, at), c->error) == EPCTX_OK;
     }
-    for (i = 0; i < r.count; i++) {
-        epctx_view view = ((const epctx_view *)r.views)[i];
-        bool ok = file->use == EPCTX_USE_INITIALIZERS
-                      ? epctx_set_pair(c->model, view, 13, epctx_str_of("location"), to,
-                                       c->error) == EPCTX_OK
-                      : epctx__convert_str(c, view, file->attribute, to);
-        if (!ok) {
-            return false;
-        }
+    r->views.count = 0;
+    epctx_walk_begin(&walk, c->model);
+    while (ok && r->contexts.count > 0 && epctx_walk_epnode(&walk, &node)) {
+        ok = epctx__views_add(c, &r->views, node.view);
     }
-    return true;
+    for (i = 0; ok && i < r->views.count; i++) {
+        epctx_view view = epctx__view_at(&r->views, i);
+        ok = epctx__relocate_node(c, r, view, "ep_cache_context") &&
+             epctx__relocate_node(c, r, view, "ep_dlc_context");
+    }
+    return ok;
 }
 
 static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
@@ -17501,14 +17802,25 @@ static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
     return false;
 }
 
-/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. */
-static uint32_t epctx__carried_equal(const epctx__combine *m, const epctx__carried *file)
+static uint64_t epctx__carried_hash(epctx__carried *file)
 {
-    const epctx__carried *list = (const epctx__carried *)m->carried;
+    if (!file->hashed) {
+        file->hash = epctx_hash(file->bytes.data, file->bytes.size, 0);
+        file->hashed = true;
+    }
+    return file->hash;
+}
+
+/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. Files whose size occurs once
+ * are not read. */
+static uint32_t epctx__carried_equal(const epctx__combine *m, epctx__carried *file)
+{
+    epctx__carried *list = (epctx__carried *)m->carried.items;
     size_t i;
-    for (i = 0; i < m->carried_count; i++) {
-        if (list[i].size == file->size && list[i].hash == file->hash &&
-            memcmp(list[i].data, file->data, file->size) == 0) {
+    for (i = 0; i < m->carried.count; i++) {
+        if (list[i].bytes.size == file->bytes.size &&
+            epctx__carried_hash(&list[i]) == epctx__carried_hash(file) &&
+            memcmp(list[i].bytes.data, file->bytes.data, file->bytes.size) == 0) {
             return (uint32_t)i;
         }
     }
@@ -17521,61 +17833,52 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
 {
     char name[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    char whole[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    epctx_span *part;
+    const epctx_io *io = m->c.model->io;
+    epctx__carried *kept = (epctx__carried *)epctx__convert_add(&m->c, &m->carried, sizeof *kept);
+    uint32_t at = (uint32_t)m->carried.count - 1;
     uint64_t number = 2;
-    const char *text = epctx_arena_copy(m->c.arena, dep->name);
+    epctx_error ignored;
     epctx_str parts[2];
-    if (text == NULL) {
-        return epctx__convert_nomem(&m->c);
+    if (kept == NULL ||
+        epctx__path_join(name, sizeof name, &dep->name, 1, m->c.error) != EPCTX_OK) {
+        return false;
     }
-    file->name = epctx_str_of(text);
-    while (epctx__has(&m->files, file->name)) {
+    while (epctx__has(&m->files, epctx_str_of(name))) {
         if (!may_rename) {
             return epctx__carry_refuse(m, dep, EPCTX_ERR_EXISTS,
                                        "another file of the result has this name, and this one "
                                        "cannot have another: rename it beforehand");
         }
-        if (!epctx__numbered(&m->c, text, number++, name)) {
+        if (!epctx__numbered(&m->c, dep->name, number++, name)) {
             return false;
         }
-        file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
     }
-    if (!epctx__list_room(m->c.arena, &m->carried, m->carried_count, &m->carried_room,
-                          sizeof *file)) {
+    file->name = epctx_str_of(epctx_arena_copy(m->c.arena, epctx_str_of(name)));
+    if (file->name.data == NULL) {
         return epctx__convert_nomem(&m->c);
     }
-    ((epctx__carried *)m->carried)[m->carried_count] = *file;
-    if (!epctx__combine_put(m, &m->files, file->name, (uint32_t)m->carried_count) ||
-        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), (uint32_t)m->carried_count)) {
+    *kept = *file;
+    if (!epctx__combine_put(m, &m->files, file->name, at) ||
+        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at)) {
         return false;
     }
-    m->carried_count++;
     parts[0] = m->c.folder;
     parts[1] = file->name;
     epctx_error_clear(&ignored);
-    if (epctx__path_join(whole, sizeof whole, parts, 2, m->c.error) != EPCTX_OK) {
+    if (epctx__path_join(name, sizeof name, parts, 2, m->c.error) != EPCTX_OK) {
         return false;
     }
-    if (m->c.model->io->canonical_fn(m->c.model->io->user, whole, real, sizeof real, &ignored) ==
-            EPCTX_OK &&
+    if (io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
         strcmp(real, file->path) == 0) {
         return true; /* it is where it should be */
     }
-    part = (epctx_span *)epctx__convert_array(&m->c, 1, sizeof *part);
-    if (part == NULL) {
-        return false;
-    }
-    part->data = file->data;
-    part->size = file->size;
     return epctx__convert_name(&m->c, file->name, NULL) &&
-           epctx__convert_file(&m->c, file->name, part, 1, part->size);
+           epctx__convert_whole(&m->c, file->name, file->bytes);
 }
 
 /* One file of the model that `c` edits. `alone`: it must not be shared with another model. */
 static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
-                         const epctx_dependency *dep, bool alone)
+                         const epctx_dependency *dep, bool alone, epctx__relocation *moved)
 {
     bool may_rename = dep->use == EPCTX_USE_CONTEXT || dep->use == EPCTX_USE_INITIALIZERS;
     const epctx__file *mapped;
@@ -17589,23 +17892,22 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
     if (at == EPCTX_MAP_NONE) {
         memset(&file, 0, sizeof file);
-        mapped = epctx__convert_map(c, epctx_str_of(dep->folder), dep->name);
+        mapped = epctx__model_map(c->model, epctx_str_of(dep->folder), dep->name, c->error);
         if (mapped == NULL) {
             return false;
         }
         file.path = mapped->path;
-        file.data = mapped->mapping.data;
-        file.size = mapped->mapping.size;
-        file.hash = epctx_hash(file.data, file.size, 0);
+        file.bytes.data = mapped->mapping.data;
+        file.bytes.size = mapped->mapping.size;
         at = alone || !may_rename ? EPCTX_MAP_NONE : epctx__carried_equal(m, &file);
         if (at == EPCTX_MAP_NONE) {
             if (!epctx__carry_new(m, dep, &file, may_rename)) {
                 return false;
             }
-            at = (uint32_t)m->carried_count - 1;
+            at = (uint32_t)m->carried.count - 1;
         }
     }
-    file = ((const epctx__carried *)m->carried)[at];
+    file = ((const epctx__carried *)m->carried.items)[at];
     if (epctx_str_eq(file.name, dep->name)) {
         return true;
     }
@@ -17615,7 +17917,7 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     }
     return epctx__combine_say(m, number, dep->name, "file '%S' is now '%S'", &dep->name,
                               &file.name) &&
-           epctx__relocate(c, dep, file.name);
+           epctx__relocate(c, moved, dep, file.name);
 }
 
 /* A model may name files that only sessions with other options need. */
@@ -17628,20 +17930,22 @@ static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t numb
 {
     epctx_dependency *files;
     epctx_check_opts opts;
+    epctx__relocation moved;
     size_t count, i;
     memset(&opts, 0, sizeof opts);
     opts.path_flags = c->model->path_flags;
+    epctx__relocation_begin(&moved, c);
     if (epctx_model_files(c->model, &opts, c->arena, &files, &count, c->error) != EPCTX_OK) {
         return false;
     }
     for (i = 0; i < count; i++) {
         bool context = files[i].use == EPCTX_USE_CONTEXT;
         if (epctx__carry_wanted(&files[i]) &&
-            !epctx__carry(m, c, number, &files[i], alone && context)) {
+            !epctx__carry(m, c, number, &files[i], alone && context, &moved)) {
             return false;
         }
     }
-    return true;
+    return epctx__relocation_end(c, &moved);
 }
 
 /* -- merge -- */
@@ -17667,10 +17971,9 @@ typedef struct epctx__merge {
     epctx_map partitions;   /* partition names that are keys -> number of the model */
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
-    epctx_map functions;    /* domain, name, overload -> number in the result */
-    uint32_t function_count;
-    void *ends;
-    size_t end_count, end_room;
+    epctx_map functions;    /* domain, name, overload -> number in `function_views` */
+    epctx__list function_views;
+    epctx__list ends;
     epctx_map end_names;    /* name -> last end */
     epctx_map fed;          /* names (now) of outputs that feed an input */
     bool *used;             /* per connection */
@@ -17689,13 +17992,16 @@ typedef struct epctx__guest {
     epctx_map own;    /* names of the model, before and after */
     epctx_map from;   /* names of the main graph -> 1 + number in `pairs` */
     epctx_map joined; /* inputs (before) that an output feeds -> number of the end */
-    epctx_map inits;  /* names of initializers */
-    void *pairs;      /* epctx_str before, after */
-    size_t pair_count, pair_room;
-    void *bodies;
-    size_t body_count, body_room;
+    epctx_map inits;  /* names of initializers, before */
+    epctx__list before, after; /* names of the values of the main graph */
+    epctx__list bodies;        /* graphs; the first is the main one */
     uint32_t linked;
 } epctx__guest;
+
+static const epctx__end *epctx__end_at(const epctx__merge *w, uint32_t at)
+{
+    return (const epctx__end *)w->ends.items + at;
+}
 
 static bool epctx__merge_refuse(epctx__guest *g, epctx_status status)
 {
@@ -17718,66 +18024,30 @@ static const epctx_profile *epctx__merge_profile(const epctx_node_view *node)
 static bool epctx__guest_body(epctx__convert *c, epctx_view graph)
 {
     epctx__guest *g = (epctx__guest *)(void *)c;
-    epctx__definitions d = epctx__definitions_of(graph);
-    epctx_str name;
-    while (epctx__next_definition(&d, &name)) {
-        if (!epctx__combine_put(&g->w->m, &g->own, name, 1)) {
-            return false;
-        }
-    }
-    if (!epctx__list_room(c->arena, &g->bodies, g->body_count, &g->body_room, sizeof graph)) {
-        return epctx__convert_nomem(c);
-    }
-    ((epctx_view *)g->bodies)[g->body_count++] = graph; /* the first is the main graph */
-    return true;
-}
-
-static bool epctx__guest_fixed(epctx__guest *g, const epctx_node_view *node)
-{
-    int k;
-    if ((epctx__merge_profile(node)->traits & EPCTX_IO_NAMES) == 0) {
-        return true;
-    }
-    for (k = 0; k < 2; k++) {
-        epctx_cursor names = k == 0 ? epctx_node_inputs(node) : epctx_node_outputs(node);
-        epctx_str name;
-        while (epctx_next_str(&names, &name)) {
-            if (!epctx__combine_put(&g->w->m, &g->fixed, name, 1)) {
-                return false;
-            }
-        }
-    }
-    return true;
+    return epctx__put_definitions(c, &g->own, epctx__definitions_of(graph)) &&
+           epctx__views_add(c, &g->bodies, graph);
 }
 
 static bool epctx__guest_look(epctx__guest *g)
 {
     epctx_graph_view graph = epctx_model_graph(g->c.model);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_cursor sparses = epctx_graph_sparse(graph);
     epctx_cursor nodes = epctx_graph_nodes(graph);
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
     epctx_node_view node;
-    if (!epctx__every_graph(&g->c, epctx__guest_body)) {
-        return false;
-    }
-    while (epctx_next_tensor(&tensors, &tensor)) {
-        if (!epctx__combine_put(&g->w->m, &g->inits, tensor.name, 1)) {
-            return false;
+    bool ok = epctx__every_graph(&g->c, epctx__guest_body) &&
+              epctx__put_definitions(&g->c, &g->inits, epctx__initializers_of(graph.view));
+    while (ok && epctx_next_node(&nodes, &node)) {
+        epctx_cursor inputs = epctx_node_inputs(&node);
+        epctx_cursor outputs = epctx_node_outputs(&node);
+        epctx_str name;
+        if (!epctx_is_epnode(&node) ||
+            (epctx__merge_profile(&node)->traits & EPCTX_IO_NAMES) == 0) {
+            continue;
+        }
+        while (ok && (epctx_next_str(&inputs, &name) || epctx_next_str(&outputs, &name))) {
+            ok = epctx__convert_put(&g->c, &g->fixed, name, 1);
         }
     }
-    while (epctx_next_sparse(&sparses, &sparse)) {
-        if (!epctx__combine_put(&g->w->m, &g->inits, sparse.values.name, 1)) {
-            return false;
-        }
-    }
-    while (epctx_next_node(&nodes, &node)) {
-        if (epctx_is_epnode(&node) && !epctx__guest_fixed(g, &node)) {
-            return false;
-        }
-    }
-    return true;
+    return ok;
 }
 
 static void epctx__guest_begin(epctx__guest *g, epctx__merge *w, size_t number)
@@ -17869,14 +18139,9 @@ static bool epctx__guest_name(epctx__guest *g, epctx_str name, epctx_str *out)
 
 static bool epctx__guest_pair(epctx__guest *g, epctx_str before, epctx_str after)
 {
-    epctx_str *pair;
-    if (!epctx__list_room(g->c.arena, &g->pairs, g->pair_count, &g->pair_room, 2 * sizeof *pair)) {
-        return epctx__convert_nomem(&g->c);
-    }
-    pair = (epctx_str *)g->pairs + 2 * g->pair_count++;
-    pair[0] = before;
-    pair[1] = after;
-    return epctx__combine_put(&g->w->m, &g->from, before, (uint32_t)g->pair_count);
+    return epctx__names_add(&g->c, &g->before, before) &&
+           epctx__names_add(&g->c, &g->after, after) &&
+           epctx__convert_put(&g->c, &g->from, before, 1);
 }
 
 static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *b)
@@ -17911,7 +18176,7 @@ static bool epctx__same_type(const epctx_value_view *a, const epctx_value_view *
 static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, uint32_t *end)
 {
     epctx__merge *w = g->w;
-    const epctx__end *ends = (const epctx__end *)w->ends;
+    const epctx__end *ends = (const epctx__end *)w->ends.items;
     size_t i;
     *end = EPCTX_MAP_NONE;
     for (i = 0; i < w->opts.connection_count; i++) {
@@ -17926,14 +18191,8 @@ static bool epctx__guest_source(epctx__guest *g, const epctx_value_view *input, 
                (ends[at].input || (link->from != EPCTX_ANY_PART && ends[at].part != link->from))) {
             at = ends[at].before;
         }
-        if (at == EPCTX_MAP_NONE && link->to == EPCTX_ANY_PART) {
-            continue;
-        }
         if (at == EPCTX_MAP_NONE) {
-            epctx_fail(g->c.error, EPCTX_ERR_NOT_FOUND,
-                       "no earlier model has the output '%S' for the input '%S'", &link->output,
-                       &link->input);
-            return epctx__merge_refuse(g, EPCTX_ERR_NOT_FOUND);
+            continue;
         }
         if (*end != EPCTX_MAP_NONE && *end != at) {
             epctx_fail(g->c.error, EPCTX_ERR_ARG, "the input '%S' is connected twice",
@@ -17969,7 +18228,7 @@ static bool epctx__guest_join(epctx__guest *g)
         if (at == EPCTX_MAP_NONE) {
             continue;
         }
-        end = (const epctx__end *)g->w->ends + at;
+        end = epctx__end_at(g->w, at);
         value = epctx_value_of(end->value);
         if (!epctx__same_type(&value, &input)) {
             epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
@@ -18009,7 +18268,7 @@ static bool epctx__guest_values(epctx__guest *g)
         }
         at = epctx_map_get(&g->joined, name);
         if (at != EPCTX_MAP_NONE) {
-            now = ((const epctx__end *)g->w->ends)[at].now;
+                now = epctx__end_at(g->w, at)->now;
             /* Where the name is a key, a node in between gives the value its second name. */
             if (epctx__has(&g->fixed, name) && !epctx_str_eq(now, name) &&
                 !epctx__guest_name(g, name, &now)) {
@@ -18029,83 +18288,69 @@ static bool epctx__guest_values(epctx__guest *g)
     return true;
 }
 
-static epctx_status epctx__guest_rename(epctx__guest *g, epctx_view scope, const void *pairs,
-                                        size_t count)
+static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__list *before,
+                                const epctx__list *after)
 {
-    epctx_str *from = (epctx_str *)epctx__convert_array(&g->c, count, sizeof *from);
-    epctx_str *to = (epctx_str *)epctx__convert_array(&g->c, count, sizeof *to);
-    const epctx_str *pair = (const epctx_str *)pairs;
-    size_t changed = 0;
+    epctx__list from, to;
+    bool ok = true;
     size_t i;
-    if (from == NULL || to == NULL) {
-        return EPCTX_ERR_NOMEM;
+    memset(&from, 0, sizeof from);
+    memset(&to, 0, sizeof to);
+    for (i = 0; ok && i < before->count; i++) {
+        epctx_str name = epctx__name_at(before, i);
+        epctx_str now = epctx__name_at(after, i);
+        ok = epctx_str_eq(name, now) ||
+             (epctx__names_add(&g->c, &from, name) && epctx__names_add(&g->c, &to, now));
     }
-    for (i = 0; i < count; i++) {
-        if (!epctx_str_eq(pair[2 * i], pair[2 * i + 1])) {
-            from[changed] = pair[2 * i];
-            to[changed++] = pair[2 * i + 1];
-        }
-    }
-    return changed == 0 ? EPCTX_OK
-                        : epctx_rename_values(g->c.model, scope, from, to, changed, NULL,
-                                              NULL, g->c.error);
+    ok = ok && (from.count == 0 ||
+                epctx_rename_values(g->c.model, scope, (const epctx_str *)from.items,
+                                    (const epctx_str *)to.items, from.count, NULL, NULL,
+                                    g->c.error) == EPCTX_OK);
+    return ok || epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
 }
 
 /* Names in a body must not hide values of the main graphs. */
 static bool epctx__guest_body_names(epctx__guest *g, epctx_view body, const epctx_map *now)
 {
     epctx__definitions d = epctx__definitions_of(body);
-    epctx_str name;
-    void *pairs = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx__list before, after;
+    epctx_str name, fresh;
     epctx_map seen;
+    memset(&before, 0, sizeof before);
+    memset(&after, 0, sizeof after);
     epctx_map_init(&seen, g->c.arena);
     while (epctx__next_definition(&d, &name)) {
-        epctx_str *pair;
         if (epctx__has(&seen, name) ||
             !(epctx__has(&g->w->outer, name) ||
               (epctx__has(now, name) && !epctx__has(&g->from, name)))) {
             continue;
         }
-        if (!epctx__combine_put(&g->w->m, &seen, name, 1)) {
-            return false;
-        }
-        if (!epctx__list_room(g->c.arena, &pairs, count, &room, 2 * sizeof *pair)) {
-            return epctx__convert_nomem(&g->c);
-        }
-        pair = (epctx_str *)pairs + 2 * count++;
-        pair[0] = name;
         if (g->never) {
             return epctx__guest_clash(g, "value", name, ": give the model a prefix");
         }
-        if (!epctx__guest_fresh(g, name, &pair[1]) ||
+        if (!epctx__convert_put(&g->c, &seen, name, 1) || !epctx__guest_fresh(g, name, &fresh) ||
+            !epctx__names_add(&g->c, &before, name) || !epctx__names_add(&g->c, &after, fresh) ||
             !epctx__combine_say(&g->w->m, g->number, name, "value '%S' of a body is now '%S'",
-                                &name, &pair[1])) {
+                                &name, &fresh)) {
             return false;
         }
     }
-    return count == 0 || epctx__guest_rename(g, body, pairs, count) == EPCTX_OK;
+    return epctx__guest_rename(g, body, &before, &after);
 }
 
 static bool epctx__guest_rename_all(epctx__guest *g)
 {
-    const epctx_str *pairs = (const epctx_str *)g->pairs;
     epctx_map now;
+    bool ok = true;
     size_t i;
     epctx_map_init(&now, g->c.arena);
-    for (i = 0; i < g->pair_count; i++) {
-        if (!epctx__combine_put(&g->w->m, &now, pairs[2 * i + 1], 1)) {
-            return false;
-        }
+    for (i = 0; ok && i < g->after.count; i++) {
+        ok = epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), 1);
     }
-    for (i = 1; i < g->body_count; i++) {
-        if (!epctx__guest_body_names(g, ((const epctx_view *)g->bodies)[i], &now)) {
-            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-        }
+    for (i = 1; ok && i < g->bodies.count; i++) {
+        ok = epctx__guest_body_names(g, epctx__view_at(&g->bodies, i), &now);
     }
-    return epctx__guest_rename(g, epctx__no_view(), g->pairs, g->pair_count) == EPCTX_OK ||
-           epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    return ok && epctx__guest_rename(g, epctx__no_view(), &g->before, &g->after);
 }
 
 /* The new name of a node. */
@@ -18217,7 +18462,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
     epctx_str file = epctx_str_of("");
-    epctx__views views;
+    epctx__list views;
     size_t mains = 0;
     size_t i;
     memset(&views, 0, sizeof views);
@@ -18240,7 +18485,7 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
     }
     /* With several binaries lint says what is wrong with the result. */
     for (i = 0; i < views.count && mains == 1; i++) {
-        epctx_view view = ((const epctx_view *)views.list)[i];
+        epctx_view view = epctx__view_at(&views, i);
         node = epctx_node_of(view);
         if (!epctx__convert_int(&g->c, view, "main_context", 1) ||
             !epctx__convert_int(&g->c, view, "embed_mode", 0) ||
@@ -18269,55 +18514,46 @@ static bool epctx__guest_prepare(epctx__guest *g)
 static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx_str now,
                              epctx_view value, bool input)
 {
-    epctx__end *end;
-    if (!epctx__list_room(w->m.c.arena, &w->ends, w->end_count, &w->end_room, sizeof *end)) {
-        return epctx__convert_nomem(&w->m.c);
+    uint32_t at = (uint32_t)w->ends.count;
+    epctx__end *end = (epctx__end *)epctx__convert_add(&w->m.c, &w->ends, sizeof *end);
+    if (end == NULL) {
+        return false;
     }
-    end = (epctx__end *)w->ends + w->end_count;
     end->part = part;
     end->name = name;
     end->now = now;
     end->value = value;
     end->input = input;
     end->before = epctx_map_get(&w->end_names, name);
-    return epctx__combine_put(&w->m, &w->end_names, name, (uint32_t)w->end_count++);
+    return epctx__combine_put(&w->m, &w->end_names, name, at);
 }
 
 /* The inputs and outputs of a model by the names they had; the views show the result. */
 static bool epctx__guest_ends(epctx__guest *g)
 {
     epctx_graph_view graph = epctx_model_graph(g->w->m.c.model);
-    const epctx_str *pairs = (const epctx_str *)g->pairs;
     epctx_map before;
+    bool ok = true;
     size_t i;
     int k;
     epctx_map_init(&before, g->c.arena);
-    for (i = 0; i < g->pair_count; i++) {
-        if (!epctx__has(&g->joined, pairs[2 * i]) &&
-            !epctx__combine_put(&g->w->m, &before, pairs[2 * i + 1], (uint32_t)i)) {
-            return false;
-        }
+    for (i = 0; ok && i < g->before.count; i++) {
+        ok = epctx__has(&g->joined, epctx__name_at(&g->before, i)) ||
+             epctx__convert_put(&g->c, &before, epctx__name_at(&g->after, i), (uint32_t)i);
     }
     for (k = 0; k < 2; k++) {
         epctx_cursor values = k == 0 ? epctx_graph_inputs(graph) : epctx_graph_outputs(graph);
         epctx_value_view value;
-        while (epctx_next_value(&values, &value)) {
+        while (ok && epctx_next_value(&values, &value)) {
             uint32_t at = epctx_map_get(&before, value.name);
             epctx_str name;
-            if (at == EPCTX_MAP_NONE) {
-                continue;
-            }
-            name.size = pairs[2 * at].size;
-            name.data = epctx_arena_copy(g->w->m.c.arena, pairs[2 * at]);
-            if (name.data == NULL) {
-                return epctx__convert_nomem(&g->c);
-            }
-            if (!epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0)) {
-                return false;
-            }
+            ok = at == EPCTX_MAP_NONE ||
+                 (epctx__combine_join(&g->w->m, epctx__name_at(&g->before, at), epctx_str_of(""),
+                                      &name) &&
+                  epctx__merge_end(g->w, g->number, name, value.name, value.view, k == 0));
         }
     }
-    return true;
+    return ok;
 }
 
 /* -- merge: copying -- */
@@ -18334,18 +18570,11 @@ static bool epctx__guest_copies(const epctx__guest *g, const epctx_field *field,
     case 15:
         return true;
     case 5:
-        name = epctx_tensor_of(field->body).name;
-        return !epctx__has(fed, name);
+        return !epctx__has(fed, epctx_tensor_of(field->body).name);
+    case 11:
     case 13:
         name = epctx_value_of(field->body).name;
-        return !epctx__has(fed, name);
-    case 11:
-        name = epctx_value_of(field->body).name;
-        /* Before IR version 4 initializers had to be listed as inputs; now that would make them
-         * replaceable. */
-        return !epctx__has(fed, name) &&
-               !(g->w->ir_version >= 4 && epctx_model_read(g->c.model).ir_version < 4 &&
-                 epctx__has(&g->inits, name));
+        return !epctx__has(fed, name) && !(field->number == 11 && epctx__has(&g->inits, name));
     default:
         return false;
     }
@@ -18390,29 +18619,24 @@ static bool epctx__guest_bridges(epctx__guest *g, epctx_map *fed, epctx_view *la
     epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(g->c.model));
     epctx_map now;
     epctx_value_view input;
-    const epctx_str *pairs = (const epctx_str *)g->pairs;
+    bool ok = true;
     size_t i;
     epctx_map_init(&now, g->c.arena);
-    for (i = 0; i < g->pair_count; i++) {
-        uint32_t at = epctx_map_get(&g->joined, pairs[2 * i]);
-        if (at != EPCTX_MAP_NONE && (!epctx__combine_put(&g->w->m, &now, pairs[2 * i + 1], at) ||
-                                     !epctx__combine_put(&g->w->m, fed, pairs[2 * i + 1], 1))) {
-            return false;
-        }
+    for (i = 0; ok && i < g->before.count; i++) {
+        uint32_t at = epctx_map_get(&g->joined, epctx__name_at(&g->before, i));
+        ok = at == EPCTX_MAP_NONE ||
+             (epctx__convert_put(&g->c, &now, epctx__name_at(&g->after, i), at) &&
+              epctx__convert_put(&g->c, fed, epctx__name_at(&g->after, i), 1));
     }
-    while (epctx_next_value(&inputs, &input)) {
+    while (ok && epctx_next_value(&inputs, &input)) {
         uint32_t at = epctx_map_get(&now, input.name);
-        const epctx__end *end;
-        if (at == EPCTX_MAP_NONE) {
-            continue;
-        }
-        end = (const epctx__end *)g->w->ends + at;
-        if (!epctx_str_eq(end->now, input.name) &&
-            !epctx__guest_bridge(g, &input, end->now, last)) {
-            return false;
+        if (at != EPCTX_MAP_NONE) {
+            epctx_str source = epctx__end_at(g->w, at)->now;
+            ok = epctx_str_eq(source, input.name) ||
+                 epctx__guest_bridge(g, &input, source, last);
         }
     }
-    return true;
+    return ok;
 }
 
 static bool epctx__guest_copy(epctx__guest *g)
@@ -18533,23 +18757,20 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx_view owner, epctx_o
 /* The result is not what the source of one of its parts would give. */
 static bool epctx__drop_builds(epctx__combine *m)
 {
-    epctx_view model = epctx_model_read(m->c.model).view;
-    for (;;) {
-        epctx_cursor it = epctx_metadata(model, EPCTX_OF_MODEL);
-        epctx_pair pair;
-        bool found = false;
-        while (!found && epctx_next_pair(&it, &pair)) {
-            found = epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX);
-        }
-        if (!found) {
-            return true;
-        }
-        if (!epctx__combine_say(m, 0, pair.key, "metadata '%S' goes: it is about another model",
-                                &pair.key) ||
-            epctx_unset_metadata(m->c.model, pair.key, m->c.error) != EPCTX_OK) {
-            return false;
-        }
+    epctx_cursor it = epctx_metadata(epctx_model_read(m->c.model).view, EPCTX_OF_MODEL);
+    epctx__list gone;
+    epctx_view view;
+    bool ok = true;
+    memset(&gone, 0, sizeof gone);
+    while (ok && epctx__next_body(&it, &view)) {
+        epctx_str key, value;
+        epctx__pair(view, &key, &value);
+        ok = !epctx__starts_with(key, EPCTX_BUILD_PREFIX) ||
+             (epctx__combine_say(m, 0, key, "metadata '%S' goes: it is about another model",
+                                 &key) &&
+              epctx__views_add(&m->c, &gone, view));
     }
+    return ok && epctx__views_remove(&m->c, &gone);
 }
 
 static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view into,
@@ -18602,22 +18823,18 @@ static bool epctx__guest_functions(epctx__guest *g)
         }
         at = epctx_map_get(&w->functions, key);
         if (at != EPCTX_MAP_NONE) {
-            epctx_cursor ours = epctx_model_functions(w->m.c.model);
-            epctx_function_view other;
-            while (epctx_next_function(&ours, &other) && at > 0) {
-                at--;
-            }
-            if (!epctx__same_bytes(other.view, function.view)) {
+            if (!epctx__same_bytes(epctx__view_at(&w->function_views, at), function.view)) {
                 epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
                            "function '%S' of domain '%S' is another one in an earlier model: "
                            "rename one of them",
                            &function.name, &function.domain);
                 return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
             }
-            w->function_count += g->number == 0;
             continue;
         }
-        if (!epctx__combine_put(&w->m, &w->functions, key, w->function_count++) ||
+        at = (uint32_t)w->function_views.count;
+        if (!epctx__combine_put(&w->m, &w->functions, key, at) ||
+            !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
             (g->number > 0 &&
              epctx_put_copy(w->m.c.model, epctx_model_read(w->m.c.model).view, 25, function.view,
                             epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
@@ -18635,29 +18852,28 @@ static bool epctx__guest_settle(epctx__guest *g)
     epctx__merge *w = g->w;
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(g->c.model));
     epctx_node_view node;
+    bool ok;
     size_t i;
-    for (i = 0; i < g->body_count; i++) {
-        epctx__definitions d = epctx__definitions_of(((const epctx_view *)g->bodies)[i]);
-        epctx_str name;
-        while (epctx__next_definition(&d, &name)) {
-            if (!epctx__combine_put(&w->m, i == 0 ? &w->outer : &w->inner, name, 1)) {
-                return false;
-            }
-        }
+    g->bodies.count = 0; /* renaming has made other messages of them */
+    ok = epctx__every_graph(&g->c, epctx__guest_body);
+    for (i = 0; ok && i < g->bodies.count; i++) {
+        ok = epctx__put_definitions(&w->m.c, i == 0 ? &w->outer : &w->inner,
+                                    epctx__definitions_of(epctx__view_at(&g->bodies, i)));
     }
-    while (epctx_next_node(&nodes, &node)) {
-        if (!epctx__combine_put(&w->m, &w->nodes, node.name, 1)) {
-            return false;
-        }
+    while (ok && epctx_next_node(&nodes, &node)) {
+        ok = epctx__combine_put(&w->m, &w->nodes, node.name, 1);
     }
-    return true;
+    return ok;
 }
 
-/* Bodies again: renaming has made other messages of them. */
-static bool epctx__guest_look_again(epctx__guest *g)
+/* Before IR version 4 initializers had to be listed as inputs; now that would make them
+ * replaceable: `inits` becomes the names of those that may not be, as they are now. */
+static bool epctx__guest_listed(epctx__guest *g)
 {
-    g->body_count = 0;
-    return epctx__every_graph(&g->c, epctx__guest_body);
+    epctx_map_init(&g->inits, g->c.arena);
+    return g->w->ir_version < 4 || epctx_model_read(g->c.model).ir_version >= 4 ||
+           epctx__put_definitions(&g->c, &g->inits,
+                                  epctx__initializers_of(epctx_model_graph(g->c.model).view));
 }
 
 static bool epctx__merge_first(epctx__merge *w)
@@ -18666,40 +18882,21 @@ static bool epctx__merge_first(epctx__merge *w)
     epctx_model *model = w->m.c.model;
     epctx_cursor inputs;
     epctx_value_view input;
-    void *views = NULL;
-    size_t count = 0;
-    size_t room = 0;
-    bool old = epctx_model_read(model).ir_version < 4;
+    epctx__list gone;
+    bool ok;
+    memset(&gone, 0, sizeof gone);
     epctx__guest_begin(&g, w, 0);
-    if (!epctx__guest_prepare(&g) || !epctx__guest_look_again(&g) || !epctx__guest_settle(&g) ||
-        !epctx__guest_ends(&g) || !epctx__guest_functions(&g) ||
-        !epctx__merge_domains(w, model, &w->domains)) {
-        return false;
-    }
+    ok = epctx__guest_prepare(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
+         epctx__guest_functions(&g) && epctx__merge_domains(w, model, &w->domains) &&
+         epctx__guest_listed(&g);
     inputs = epctx_graph_inputs(epctx_model_graph(model));
-    while (old && w->ir_version >= 4 && epctx_next_value(&inputs, &input)) {
-        epctx_str now = input.name;
-        epctx_cursor tensors = epctx_graph_initializers(epctx_model_graph(model));
-        epctx_tensor_view tensor;
-        bool found = false;
-        while (!found && epctx_next_tensor(&tensors, &tensor)) {
-            found = epctx_str_eq(tensor.name, now);
-        }
-        if (found) {
-            if (!epctx__list_room(w->m.c.arena, &views, count, &room, sizeof input.view)) {
-                return epctx__convert_nomem(&w->m.c);
-            }
-            ((epctx_view *)views)[count++] = input.view;
-        }
+    while (ok && epctx_next_value(&inputs, &input)) {
+        ok = !epctx__has(&g.inits, input.name) || epctx__views_add(&w->m.c, &gone, input.view);
     }
-    while (count > 0) {
-        if (epctx_remove(model, ((const epctx_view *)views)[--count], w->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-    }
-    return epctx_model_read(model).ir_version == w->ir_version ||
-           epctx_set_int(model, epctx_model_read(model).view, 1, w->ir_version, w->m.c.error) ==
-               EPCTX_OK;
+    return ok && epctx__views_remove(&w->m.c, &gone) &&
+           (epctx_model_read(model).ir_version == w->ir_version ||
+            epctx_set_int(model, epctx_model_read(model).view, 1, w->ir_version,
+                          w->m.c.error) == EPCTX_OK);
 }
 
 static bool epctx__merge_next(epctx__merge *w, size_t number)
@@ -18709,13 +18906,14 @@ static bool epctx__merge_next(epctx__merge *w, size_t number)
     size_t mark = epctx_edit_mark(w->parts[number].model);
     bool ok;
     epctx__guest_begin(&g, w, number);
-    ok = epctx__guest_prepare(&g) && epctx__guest_copy(&g) && epctx__guest_opsets(&g) &&
+    ok = epctx__guest_prepare(&g) && epctx__guest_listed(&g) && epctx__guest_copy(&g) &&
+         epctx__guest_opsets(&g) &&
          epctx__guest_functions(&g) &&
          epctx__guest_metadata(&g, epctx_model_read(g.c.model).view, epctx_model_read(model).view,
                                EPCTX_OF_MODEL) &&
          epctx__guest_metadata(&g, epctx_model_graph(g.c.model).view,
                                epctx_model_graph(model).view, EPCTX_OF_GRAPH) &&
-         epctx__guest_look_again(&g) && epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
+         epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
          epctx__merge_domains(w, g.c.model, &w->domains);
     epctx_undo(g.c.model, mark);
     return ok;
@@ -18730,46 +18928,37 @@ static bool epctx__merge_outputs(epctx__merge *w)
     epctx_cursor values = epctx_graph_values(graph);
     epctx_map typed;
     epctx_value_view value;
-    void *views = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx__list gone;
+    bool ok = true;
     size_t i;
     if (w->opts.keep_outputs || w->fed.count == 0) {
         return true;
     }
+    memset(&gone, 0, sizeof gone);
     epctx_map_init(&typed, w->m.c.arena);
-    while (epctx_next_value(&values, &value)) {
-        if (!epctx__combine_put(&w->m, &typed, value.name, 1)) {
-            return false;
-        }
+    while (ok && epctx_next_value(&values, &value)) {
+        ok = epctx__combine_put(&w->m, &typed, value.name, 1);
     }
-    while (epctx_next_value(&outputs, &value)) {
-        if (epctx__has(&w->fed, value.name)) {
-            if (!epctx__list_room(w->m.c.arena, &views, count, &room, sizeof value.view)) {
-                return epctx__convert_nomem(&w->m.c);
-            }
-            ((epctx_view *)views)[count++] = value.view;
-        }
+    while (ok && epctx_next_value(&outputs, &value)) {
+        ok = !epctx__has(&w->fed, value.name) || epctx__views_add(&w->m.c, &gone, value.view);
     }
-    for (i = 0; i < count; i++) {
-        epctx_view view = ((const epctx_view *)views)[i];
+    for (i = 0; ok && i < gone.count; i++) {
+        epctx_view view = epctx__view_at(&gone, i);
         value = epctx_value_of(view);
-        if (value.has_type && !epctx__has(&typed, value.name) &&
-            epctx_put_copy(model, epctx_model_graph(model).view, 13, view, epctx__no_view(), NULL,
-                           w->m.c.error) != EPCTX_OK) {
-            return false;
-        }
-        if (epctx_remove(model, view, w->m.c.error) != EPCTX_OK) {
-            return false;
-        }
+        ok = !value.has_type || epctx__has(&typed, value.name) ||
+             epctx_put_copy(model, epctx_model_graph(model).view, 13, view, epctx__no_view(), NULL,
+                            w->m.c.error) == EPCTX_OK;
     }
-    outputs = epctx_graph_outputs(epctx_model_graph(model));
-    if (!epctx_next_value(&outputs, &value)) {
-        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
-                   "every output feeds an input: keep the outputs, or connect less");
+    if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
         return false;
     }
-    return true;
+    outputs = epctx_graph_outputs(epctx_model_graph(model));
+    ok = epctx_next_value(&outputs, &value);
+    if (!ok) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_GRAPH,
+                   "every output feeds an input: keep the outputs, or connect less");
+    }
+    return ok;
 }
 
 /* What must hold of every model before anything is edited. */
@@ -18803,9 +18992,60 @@ static bool epctx__merge_check(epctx__merge *w)
     return true;
 }
 
+static bool epctx__merge_has(epctx_cursor values, epctx_str name)
+{
+    epctx_value_view value;
+    bool found = false;
+    while (!found && epctx_next_value(&values, &value)) {
+        found = epctx_str_eq(value.name, name);
+    }
+    return found;
+}
+
+/* Whether the ends of a connection exist, before a name that clashes for want of it is refused. */
+static bool epctx__merge_link(epctx__merge *w, const epctx_connection *link)
+{
+    size_t first = SIZE_MAX; /* model with the output */
+    size_t last = 0;         /* model with the input */
+    size_t i;
+    epctx_value_view value;
+    epctx_cursor outputs;
+    for (i = 0; i < w->count; i++) {
+        epctx_graph_view graph = epctx_model_graph(w->parts[i].model);
+        if ((link->from == EPCTX_ANY_PART || link->from == i) && first == SIZE_MAX &&
+            epctx__merge_has(epctx_graph_outputs(graph), link->output)) {
+            first = i;
+        }
+        if ((link->to == EPCTX_ANY_PART || link->to == i) &&
+            epctx__merge_has(epctx_graph_inputs(graph), link->input)) {
+            last = i;
+        }
+    }
+    if (first < last) {
+        return true;
+    }
+    outputs = epctx_graph_outputs(
+        epctx_model_graph(w->parts[link->from < w->count ? link->from : 0].model));
+    if (first == SIZE_MAX && epctx_next_value(&outputs, &value)) {
+        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                   "connection '%S' to '%S': no such output, but for example '%S'", &link->output,
+                   &link->input, &value.name);
+    } else {
+        epctx_fail(w->m.c.error, EPCTX_ERR_NOT_FOUND,
+                   "connection '%S' to '%S': no model behind that with the output has the input",
+                   &link->output, &link->input);
+    }
+    return false;
+}
+
 static bool epctx__merge_run(epctx__merge *w)
 {
     size_t i;
+    for (i = 0; i < w->opts.connection_count; i++) {
+        if (!epctx__merge_link(w, &w->opts.connections[i])) {
+            return false;
+        }
+    }
     if (!epctx__merge_check(w) || !epctx__merge_first(w)) {
         return false;
     }
@@ -18886,8 +19126,7 @@ typedef struct epctx__split {
     epctx_map seen;      /* names that the outputs need */
     epctx_map ends;      /* names of inputs and outputs of the result */
     uint8_t *reached;    /* per cut */
-    void *stack;
-    size_t stack_count, stack_room;
+    epctx__list stack; /* of these, those that are still to be followed */
 } epctx__split;
 
 static bool epctx__split_index(epctx__split *s)
@@ -18895,38 +19134,27 @@ static bool epctx__split_index(epctx__split *s)
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx_cursor inputs = epctx_graph_inputs(graph);
-    epctx_cursor tensors = epctx_graph_initializers(graph);
-    epctx_cursor sparses = epctx_graph_sparse(graph);
     epctx_value_view value;
-    epctx_tensor_view tensor;
-    epctx_sparse_view sparse;
+    epctx_node_view node;
     size_t count = epctx__count(nodes);
-    bool ok = count < UINT32_MAX;
+    bool ok;
     s->nodes = (epctx_node_view *)epctx__convert_array(&s->m.c, count, sizeof *s->nodes);
     s->needed = (uint8_t *)epctx__convert_array(&s->m.c, count, 1);
-    if (!ok || s->nodes == NULL || s->needed == NULL) {
-        return false;
-    }
-    while (ok && epctx_next_node(&nodes, &s->nodes[s->node_count])) {
-        epctx_cursor outputs = epctx_node_outputs(&s->nodes[s->node_count]);
+    ok = s->nodes != NULL && s->needed != NULL;
+    while (ok && epctx_next_node(&nodes, &node)) {
+        epctx_cursor outputs = epctx_node_outputs(&node);
         epctx_str name;
+        s->nodes[s->node_count] = node;
         while (ok && epctx_next_str(&outputs, &name)) {
             ok = epctx__combine_put(&s->m, &s->producers, name, (uint32_t)s->node_count);
         }
-        if (++s->node_count == count) {
-            break;
-        }
+        s->node_count++;
     }
     while (ok && epctx_next_value(&inputs, &value)) {
         ok = epctx__combine_put(&s->m, &s->inputs, value.name, 1);
     }
-    while (ok && epctx_next_tensor(&tensors, &tensor)) {
-        ok = epctx__combine_put(&s->m, &s->inits, tensor.name, 1);
-    }
-    while (ok && epctx_next_sparse(&sparses, &sparse)) {
-        ok = epctx__combine_put(&s->m, &s->inits, sparse.values.name, 1);
-    }
-    return ok;
+    return ok &&
+           epctx__put_definitions(&s->m.c, &s->inits, epctx__initializers_of(graph.view));
 }
 
 /* Without a wish the inputs and outputs of the model. */
@@ -19010,49 +19238,25 @@ static bool epctx__split_push(epctx__split *s, epctx_str name)
     if (name.size == 0 || epctx__has(&s->seen, name)) {
         return true;
     }
-    if (!epctx__list_room(s->m.c.arena, &s->stack, s->stack_count, &s->stack_room, sizeof name)) {
-        return epctx__convert_nomem(&s->m.c);
-    }
-    ((epctx_str *)s->stack)[s->stack_count++] = name;
-    return epctx__combine_put(&s->m, &s->seen, name, 1);
+    return epctx__names_add(&s->m.c, &s->stack, name) &&
+           epctx__combine_put(&s->m, &s->seen, name, 1);
 }
 
 /* What a node reads, its bodies included. */
 static bool epctx__split_reads(epctx__split *s, const epctx_node_view *node)
 {
     epctx_cursor inputs = epctx_node_inputs(node);
-    epctx__loader loader;
-    epctx__captures captures = {NULL, 0};
+    epctx__captures captures;
     epctx_str name;
+    bool ok = epctx__convert_captures(&s->m.c, node->view, &captures);
     size_t i;
-    while (epctx_next_str(&inputs, &name)) {
-        if (!epctx__split_push(s, name)) {
-            return false;
-        }
+    while (ok && epctx_next_str(&inputs, &name)) {
+        ok = epctx__split_push(s, name);
     }
-    memset(&loader, 0, sizeof loader);
-    loader.model = s->m.c.model;
-    loader.arena = s->m.c.arena;
-    loader.error = s->m.c.error;
-    if (!epctx__capture_node(&loader, node->view, NULL, &captures, 100)) {
-        return false;
+    for (i = 0; ok && i < captures.count; i++) {
+        ok = epctx__split_push(s, captures.out[i]);
     }
-    if (captures.count == 0) {
-        return true;
-    }
-    captures.out =
-        (epctx_str *)epctx__convert_array(&s->m.c, captures.count, sizeof *captures.out);
-    captures.count = 0;
-    if (captures.out == NULL ||
-        !epctx__capture_node(&loader, node->view, NULL, &captures, 100)) {
-        return false;
-    }
-    for (i = 0; i < captures.count; i++) {
-        if (!epctx__split_push(s, captures.out[i])) {
-            return false;
-        }
-    }
-    return true;
+    return ok;
 }
 
 static bool epctx__split_walk(epctx__split *s)
@@ -19063,8 +19267,8 @@ static bool epctx__split_walk(epctx__split *s)
             return false;
         }
     }
-    while (s->stack_count > 0) {
-        epctx_str name = ((const epctx_str *)s->stack)[--s->stack_count];
+    while (s->stack.count > 0) {
+        epctx_str name = epctx__name_at(&s->stack, --s->stack.count);
         uint32_t cut = epctx_map_get(&s->cuts, name);
         uint32_t node = epctx_map_get(&s->producers, name);
         if (cut != EPCTX_MAP_NONE) {
@@ -19201,7 +19405,7 @@ static bool epctx__split_lives(const epctx__split *s, epctx_str name)
 }
 
 /* What knows the type of a value that becomes an input or output. */
-static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__views *values)
+static bool epctx__split_types(epctx__split *s, epctx_map *types, epctx__list *values)
 {
     epctx_graph_view graph = epctx_model_graph(s->m.c.model);
     int k;
@@ -19235,7 +19439,7 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
             continue;
         }
         list = (int64_t *)epctx__convert_array(&s->m.c, tensor.rank, sizeof *list);
-        if (list == NULL || tensor.rank > INT32_MAX) {
+        if (list == NULL) {
             return false;
         }
         out->name = name;
@@ -19250,7 +19454,7 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
 }
 
 static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool input,
-                             const epctx_map *types, const epctx__views *values, epctx_view *last)
+                             const epctx_map *types, const epctx__list *values, epctx_view *last)
 {
     epctx_model *model = s->m.c.model;
     epctx_view none = epctx__no_view();
@@ -19258,7 +19462,7 @@ static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool inpu
     epctx_value value;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
         return epctx_put_copy(model, epctx_model_graph(model).view, input ? 11 : 12,
-                              ((const epctx_view *)values->list)[at], *last, last,
+                              epctx__view_at(values, at), *last, last,
                               s->m.c.error) == EPCTX_OK;
     }
     memset(&value, 0, sizeof value);
@@ -19295,7 +19499,7 @@ static bool epctx__split_ends(epctx__split *s, bool inputs_wanted, bool outputs_
     epctx_cursor it = epctx_graph_inputs(graph);
     epctx_value_view value;
     epctx_map types;
-    epctx__views values, gone;
+    epctx__list values, gone;
     epctx_view last = epctx__no_view();
     size_t i;
     memset(&values, 0, sizeof values);
@@ -19343,7 +19547,7 @@ static bool epctx__split_graph(epctx__split *s)
     epctx_sparse_view sparse;
     epctx_value_view value;
     epctx_annotation_view annotation;
-    epctx__views gone;
+    epctx__list gone;
     size_t i;
     bool ok = true;
     memset(&gone, 0, sizeof gone);
@@ -19439,7 +19643,7 @@ static bool epctx__split_functions(epctx__split *s)
     epctx_cursor it = epctx_model_functions(s->m.c.model);
     size_t count = epctx__count(it);
     epctx__calls calls;
-    epctx__views gone;
+    epctx__list gone;
     size_t i;
     memset(&gone, 0, sizeof gone);
     memset(&calls, 0, sizeof calls);
@@ -19489,7 +19693,7 @@ static bool epctx__split_training(epctx__split *s)
 {
     epctx_cursor trainings = epctx_model_trainings(s->m.c.model);
     epctx_training_view training;
-    epctx__views gone;
+    epctx__list gone;
     memset(&gone, 0, sizeof gone);
     while (epctx_next_training(&trainings, &training)) {
         if (!epctx__views_add(&s->m.c, &gone, training.view)) {
@@ -19761,23 +19965,18 @@ static bool epctx__wrap_node(epctx__wrap *w, epctx_span binary)
     node.attrs = attrs;
     node.attr_count = epctx_epnode_attrs(&ep, attrs);
     return epctx_put_node(w->m.c.model, epctx__no_view(), &node, epctx__no_view(), NULL,
-                          w->m.c.error) == EPCTX_OK;
+                          w->m.c.error) == EPCTX_OK &&
+           epctx__combine_say(&w->m, 0, node.name,
+                              "node '%S' of EP '%s' around %u bytes, %u inputs, %u outputs",
+                              &node.name, o->profile->name, (uint64_t)binary.size,
+                              (uint64_t)o->input_count, (uint64_t)o->output_count);
 }
 
 static bool epctx__wrap_file(epctx__wrap *w, epctx_span binary)
 {
     epctx_str name = epctx_str_of(w->opts->binary_name);
-    epctx_span *part;
-    if (w->opts->embed) {
-        return true;
-    }
-    part = (epctx_span *)epctx__convert_array(&w->m.c, 1, sizeof *part);
-    if (part == NULL) {
-        return false;
-    }
-    *part = binary;
-    return epctx__convert_name(&w->m.c, name, w->opts->profile) &&
-           epctx__convert_file(&w->m.c, name, part, 1, binary.size);
+    return w->opts->embed || (epctx__convert_name(&w->m.c, name, w->opts->profile) &&
+                              epctx__convert_whole(&w->m.c, name, binary));
 }
 
 static bool epctx__wrap_run(epctx__wrap *w, epctx_span binary)
@@ -19881,7 +20080,7 @@ typedef struct epctx__repair {
     bool wanted[EPCTX_RULE_COUNT];
     uint64_t found[EPCTX_RULE_COUNT];
     epctx_map sources; /* name of a tensor or value of the source model -> number in `views` */
-    epctx__views views;
+    epctx__list views;
     size_t done, left;
 } epctx__repair;
 
@@ -19889,25 +20088,19 @@ static bool epctx__repair_say(epctx__repair *r, epctx_rule rule, epctx_str name,
                               ...)
 {
     epctx_repair_note note;
-    epctx_str text;
     va_list args;
     va_start(args, format);
-    text = epctx__combine_text(&r->m, format, args);
+    note.text = epctx__combine_text(&r->m, format, args);
     va_end(args);
-    if (text.data == NULL) {
-        return false;
-    }
-    r->done++;
-    memset(&note, 0, sizeof note);
     note.rule = rule;
     note.info = epctx_rule_of(rule);
     note.done = true;
     note.name = name;
-    note.text = text.data;
-    if (r->note_fn != NULL) {
+    if (note.text != NULL && r->note_fn != NULL) {
         r->note_fn(r->user, &note);
     }
-    return true;
+    r->done++;
+    return note.text != NULL;
 }
 
 static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_str source)
@@ -19916,7 +20109,7 @@ static const epctx_profile *epctx__repair_profile(const epctx__repair *r, epctx_
 }
 
 /* The EPContext nodes of the whole model, whatever their domain. */
-static bool epctx__repair_nodes(epctx__repair *r, epctx__views *views)
+static bool epctx__repair_nodes(epctx__repair *r, epctx__list *views)
 {
     epctx_walk walk;
     epctx_node_view node;
@@ -19930,9 +20123,9 @@ static bool epctx__repair_nodes(epctx__repair *r, epctx__views *views)
     return true;
 }
 
-static epctx_node_view epctx__node_at(const epctx__views *views, size_t i)
+static epctx_node_view epctx__node_at(const epctx__list *views, size_t i)
 {
-    return epctx_node_of(((const epctx_view *)views->list)[i]);
+    return epctx_node_of(epctx__view_at(views, i));
 }
 
 /* -- repair: fields that stand twice -- */
@@ -20031,15 +20224,18 @@ static bool epctx__repair_doubled(epctx__repair *r)
         model->duplicate = false;
         model->shown = model->root;
     }
-    return epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100) &&
-           (model->graph = model->shown_graph = epctx__find_graph(model->root), true);
+    if (!epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100)) {
+        return false;
+    }
+    model->graph = model->shown_graph = epctx__find_graph(model->root);
+    return true;
 }
 
 /* -- repair: EPContext nodes -- */
 
 static bool epctx__repair_domain(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20099,7 +20295,7 @@ static bool epctx__repair_source(epctx__repair *r, epctx_rule rule, const epctx_
 
 static bool epctx__repair_sources(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20145,7 +20341,7 @@ static bool epctx__repair_default(epctx__repair *r, epctx_rule rule, const epctx
 /* Attributes whose schema default is what an absent one means. */
 static bool epctx__repair_attributes(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20183,51 +20379,10 @@ static bool epctx__repair_attributes(epctx__repair *r)
     return true;
 }
 
-static bool epctx__repair_doubled_attributes(epctx__repair *r)
-{
-    epctx__views views;
-    size_t i;
-    if (!epctx__repair_nodes(r, &views)) {
-        return false;
-    }
-    for (i = 0; i < views.count; i++) {
-        epctx_node_view node = epctx__node_at(&views, i);
-        epctx_cursor attrs = epctx_node_attrs(&node);
-        epctx__views all, gone;
-        epctx_map names;
-        epctx_attr_view attr;
-        memset(&all, 0, sizeof all);
-        memset(&gone, 0, sizeof gone);
-        epctx_map_init(&names, r->m.c.arena);
-        while (epctx_next_attr(&attrs, &attr)) {
-            uint32_t at = epctx_map_get(&names, attr.name);
-            if (at != EPCTX_MAP_NONE &&
-                epctx__same_bytes(((const epctx_view *)all.list)[at], attr.view)) {
-                if (!epctx__views_add(&r->m.c, &gone, attr.view)) {
-                    return false;
-                }
-                if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.name,
-                                       "attribute '%S' stands once: the two were equal",
-                                       &attr.name)) {
-                    return false;
-                }
-            } else if (at == EPCTX_MAP_NONE &&
-                       (!epctx__combine_put(&r->m, &names, attr.name, (uint32_t)all.count) ||
-                        !epctx__views_add(&r->m.c, &all, attr.view))) {
-                return false;
-            }
-        }
-        if (!epctx__views_remove(&r->m.c, &gone)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* embed_mode was forgotten: what counts as the payload is the name of a file that is there. */
 static bool epctx__repair_like_path(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     epctx_str folder = epctx_path_folder(epctx_str_of(r->m.c.model->path));
     if (r->opts->check.no_files || r->m.c.model->path[0] == '\0') {
@@ -20256,10 +20411,11 @@ static bool epctx__repair_like_path(epctx__repair *r)
 
 /* -- repair: names -- */
 
+/* `names` maps each name to the next number to try behind it. */
 static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_str name,
                                     epctx_str *out)
 {
-    uint64_t number = 2;
+    uint32_t number = epctx_map_get(names, name);
     *out = name;
     while (epctx__has(names, *out)) {
         char digits[24];
@@ -20271,15 +20427,16 @@ static bool epctx__repair_free_name(epctx__repair *r, epctx_map *names, epctx_st
             return false;
         }
     }
-    return epctx__combine_put(&r->m, names, *out, 1);
+    return epctx__combine_put(&r->m, names, name, number) &&
+           epctx__combine_put(&r->m, names, *out, 2);
 }
 
 /* Equal names of nodes differ afterwards, and EPContext nodes have one; names that are keys of a
- * binary stay. `number` goes on where the last one of that name stopped. */
+ * binary stay. */
 static bool epctx__repair_names(epctx__repair *r)
 {
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(r->m.c.model));
-    epctx__views views;
+    epctx__list views;
     epctx_map all, seen;
     epctx_node_view node;
     size_t i;
@@ -20288,7 +20445,7 @@ static bool epctx__repair_names(epctx__repair *r)
     epctx_map_init(&seen, r->m.c.arena);
     while (epctx_next_node(&nodes, &node)) {
         if (!epctx__views_add(&r->m.c, &views, node.view) ||
-            !epctx__combine_put(&r->m, &all, node.name, 1)) {
+            !epctx__combine_put(&r->m, &all, node.name, 2)) {
             return false;
         }
     }
@@ -20328,100 +20485,115 @@ static bool epctx__repair_names(epctx__repair *r)
 
 /* -- repair: entries that stand twice -- */
 
-typedef epctx_str (*epctx__name_fn)(epctx_view view);
-
-static epctx_str epctx__name_of_value(epctx_view view)
-{
-    return epctx_value_of(view).name;
-}
-
-static epctx_str epctx__name_of_tensor(epctx_view view)
-{
-    return epctx_tensor_of(view).name;
-}
-
-static epctx_str epctx__name_of_pair(epctx_view view)
-{
-    epctx_str key, value;
-    epctx__pair(view, &key, &value);
-    return key;
-}
-
-static epctx_str epctx__name_of_opset(epctx_view view)
-{
-    epctx_cursor names = epctx_fields(view, 1);
-    epctx_str domain = epctx_str_of("");
-    while (epctx_next_str(&names, &domain)) {
-    }
-    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
-}
-
-/* Entries of a list that say the same as an earlier one go; others are not ours to choose. */
+/* Entries of a list that say the same as an earlier one go; others are not ours to choose. `field`
+ * has their names; `node` has the list, and `what` they are called. */
 static bool epctx__repair_equal(epctx__repair *r, epctx_rule rule, epctx_view owner,
-                                uint32_t number, epctx__name_fn name_fn)
+                                uint32_t number, uint32_t field, const char *what, epctx_str node)
 {
     epctx_cursor it = epctx_fields(owner, number);
-    epctx__views all, gone;
+    epctx__list all, gone;
     epctx_map names;
     epctx_view view;
+    bool ok = true;
     memset(&all, 0, sizeof all);
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&names, r->m.c.arena);
-    while (epctx__next_body(&it, &view)) {
-        epctx_str name = name_fn(view);
-        uint32_t at = epctx_map_get(&names, name);
+    while (ok && epctx__next_body(&it, &view)) {
+        epctx_cursor strings = epctx_fields(view, field);
+        epctx_str name = epctx_str_of(NULL);
+        uint32_t at;
+        while (epctx_next_str(&strings, &name)) { /* the last one counts */
+        }
+        if (rule == EPCTX_RULE_DOUBLED_OPSET && name.size == 0) {
+            name = epctx_str_of("ai.onnx");
+        }
+        at = epctx_map_get(&names, name);
         if (at == EPCTX_MAP_NONE) {
-            if (!epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) ||
-                !epctx__views_add(&r->m.c, &all, view)) {
-                return false;
-            }
-        } else if (epctx__same_bytes(((const epctx_view *)all.list)[at], view)) {
-            if (!epctx__views_add(&r->m.c, &gone, view) ||
-                !epctx__repair_say(r, rule, name, "'%S' stands once: the two were equal", &name)) {
-                return false;
-            }
+            ok = epctx__combine_put(&r->m, &names, name, (uint32_t)all.count) &&
+                 epctx__views_add(&r->m.c, &all, view);
+        } else if (epctx__same_bytes(epctx__view_at(&all, at), view)) {
+            ok = epctx__views_add(&r->m.c, &gone, view) &&
+                 epctx__repair_say(r, rule, node.size > 0 ? node : name,
+                                   "%s'%S' stands once: the two were equal", what, &name);
         }
     }
-    return epctx__views_remove(&r->m.c, &gone);
+    return ok && epctx__views_remove(&r->m.c, &gone);
+}
+
+static bool epctx__repair_entries(epctx__repair *r)
+{
+    static const struct {
+        epctx_rule rule;
+        uint32_t number, field;
+    } lists[] = {{EPCTX_RULE_DOUBLED_OPSET, 8, 1},
+                 {EPCTX_RULE_DOUBLED_METADATA, 14, 1},
+                 {EPCTX_RULE_DOUBLED_INFO, 13, 1},
+                 {EPCTX_RULE_DOUBLED_INITIALIZER, 5, 8}};
+    bool ok = true;
+    size_t i;
+    for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
+        epctx_view owner = i < 2 ? epctx_model_read(r->m.c.model).view
+                                 : epctx_model_graph(r->m.c.model).view;
+        ok = !r->wanted[lists[i].rule] || r->found[lists[i].rule] == 0 ||
+             epctx__repair_equal(r, lists[i].rule, owner, lists[i].number, lists[i].field, "",
+                                 epctx_str_of(NULL));
+    }
+    return ok;
+}
+
+static bool epctx__repair_doubled_attributes(epctx__repair *r)
+{
+    epctx__list views;
+    size_t i;
+    if (!epctx__repair_nodes(r, &views)) {
+        return false;
+    }
+    for (i = 0; i < views.count; i++) {
+        epctx_node_view node = epctx__node_at(&views, i);
+        if (!epctx__repair_equal(r, EPCTX_RULE_DOUBLED_ATTRIBUTE, node.view, 5, 1, "attribute ",
+                                 node.name)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* -- repair: files -- */
 
 /* Where a file is that a model names wrongly: the parts of the name behind each separator. */
-static bool epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file, epctx_str *out)
+static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependency *file,
+                                         char text[EPCTX_PATH_MAX])
 {
-    char *text = epctx_arena_copy(r->m.c.arena, file->name);
     char path[EPCTX_PATH_MAX];
-    size_t i, start = 0;
-    if (text == NULL || memchr(text, '\0', file->name.size) != NULL) {
-        return false;
+    epctx_str name;
+    size_t i;
+    size_t start = 0;
+    size_t size = file->name.size < EPCTX_PATH_MAX ? file->name.size : 0;
+    for (i = 0; i < size; i++) {
+        text[i] = file->name.data[i] == '\\' ? '/' : file->name.data[i];
     }
-    for (i = 0; i < file->name.size; i++) {
-        text[i] = text[i] == '\\' ? '/' : text[i];
-    }
-    for (;;) {
-        out->data = text + start;
-        out->size = file->name.size - start;
-        if (!epctx_str_eq(*out, file->name) && epctx_path_check(*out, NULL) == EPCTX_OK &&
-            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), *out,
+    while (start < size) {
+        name.data = text + start;
+        name.size = size - start;
+        if (!epctx_str_eq(name, file->name) &&
+            epctx_path_find(r->m.c.model->io, epctx_str_of(file->folder), name,
                             r->m.c.model->path_flags, path, sizeof path, NULL) == EPCTX_OK) {
-            return true;
+            return name;
         }
-        while (start < file->name.size && text[start] != '/') {
+        while (start < size && text[start] != '/') {
             start++;
         }
-        while (start < file->name.size && text[start] == '/') {
+        while (start < size && text[start] == '/') {
             start++;
-        }
-        if (start >= file->name.size) {
-            return false;
         }
     }
+    return epctx_str_of(NULL);
 }
 
 static bool epctx__repair_files(epctx__repair *r)
 {
     epctx_dependency *files;
+    epctx__relocation moved;
     size_t count, i;
     if (r->opts->check.no_files || r->m.c.model->io == NULL) {
         return true;
@@ -20430,13 +20602,18 @@ static bool epctx__repair_files(epctx__repair *r)
                           r->m.c.error) != EPCTX_OK) {
         return false;
     }
+    epctx__relocation_begin(&moved, &r->m.c);
     for (i = 0; i < count; i++) {
         const epctx_dependency *file = &files[i];
         epctx_rule rule = EPCTX_RULE_FILE_MISSING;
+        char text[EPCTX_PATH_MAX];
         epctx_str found;
         if ((file->use != EPCTX_USE_CONTEXT && file->use != EPCTX_USE_INITIALIZERS) ||
-            file->status == EPCTX_OK || file->folder == NULL || file->name.size == 0 ||
-            !epctx__repair_candidate(r, file, &found)) {
+            file->status == EPCTX_OK || file->folder == NULL) {
+            continue;
+        }
+        found = epctx__repair_candidate(r, file, text);
+        if (found.size == 0) {
             continue;
         }
         if (memchr(file->name.data, '\\', file->name.size) != NULL) {
@@ -20445,18 +20622,19 @@ static bool epctx__repair_files(epctx__repair *r)
             rule = EPCTX_RULE_PATH_UNSAFE;
         }
         if (r->wanted[rule] &&
-            (!epctx__relocate(&r->m.c, file, found) ||
+            (!epctx__combine_join(&r->m, found, epctx_str_of(""), &found) ||
+             !epctx__relocate(&r->m.c, &moved, file, found) ||
              !epctx__repair_say(r, rule, file->node, "%s '%S' is now '%S', which is there",
                                 epctx_file_use_name(file->use), &file->name, &found))) {
             return false;
         }
     }
-    return true;
+    return epctx__relocation_end(&r->m.c, &moved);
 }
 
 static bool epctx__repair_build_path(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     if (!epctx__repair_nodes(r, &views)) {
         return false;
@@ -20518,7 +20696,7 @@ static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *o
     memset(&loader, 0, sizeof loader);
     loader.model = r->opts->source;
     loader.arena = &r->opts->source->arena;
-    return epctx__load_tensor(&loader, ((const epctx_view *)r->views.list)[at], out) &&
+    return epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out) &&
            out->data != NULL;
 }
 
@@ -20527,12 +20705,12 @@ static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *
     epctx_tensor_view tensor = epctx_tensor_of(view);
     return !tensor.external ||
            !epctx__starts_with(tensor.location, "*/_ORT_MEM_ADDR_/*") ||
-           epctx__views_add(c, (epctx__views *)user, view);
+           epctx__views_add(c, (epctx__list *)user, view);
 }
 
 static bool epctx__repair_memory(epctx__repair *r)
 {
-    epctx__views views;
+    epctx__list views;
     size_t i;
     memset(&views, 0, sizeof views);
     if (!epctx__repair_index(r) ||
@@ -20540,7 +20718,7 @@ static bool epctx__repair_memory(epctx__repair *r)
         return false;
     }
     for (i = 0; i < views.count; i++) {
-        epctx_view view = ((const epctx_view *)views.list)[i];
+        epctx_view view = epctx__view_at(&views, i);
         epctx_tensor_view tensor = epctx_tensor_of(view);
         epctx_cursor dims = epctx_tensor_dims(&tensor);
         epctx_tensor data;
@@ -20567,59 +20745,37 @@ static bool epctx__repair_memory(epctx__repair *r)
 static bool epctx__repair_dropped(epctx__repair *r)
 {
     epctx_model *model = r->m.c.model;
-    epctx__definitions d = epctx__definitions_of(epctx_model_graph(model).view);
     epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_map made, read;
+    epctx_map known;
     epctx_view node;
-    epctx_str name;
-    void *names = NULL;
-    size_t count = 0;
-    size_t room = 0;
+    epctx__list names;
+    bool ok;
     size_t i;
-    epctx_map_init(&made, r->m.c.arena);
-    epctx_map_init(&read, r->m.c.arena);
-    if (!epctx__repair_index(r)) {
-        return false;
-    }
-    while (epctx__next_definition(&d, &name)) {
-        if (!epctx__combine_put(&r->m, &made, name, 1)) {
-            return false;
+    memset(&names, 0, sizeof names);
+    epctx_map_init(&known, r->m.c.arena);
+    ok = epctx__repair_index(r) &&
+         epctx__put_definitions(&r->m.c, &known,
+                                epctx__definitions_of(epctx_model_graph(model).view));
+    while (ok && epctx__next_body(&nodes, &node)) {
+        epctx__captures read;
+        ok = epctx__convert_captures(&r->m.c, node, &read);
+        for (i = 0; ok && i < read.count; i++) {
+            ok = epctx__has(&known, read.out[i]) ||
+                 (epctx__names_add(&r->m.c, &names, read.out[i]) &&
+                  epctx__combine_put(&r->m, &known, read.out[i], 1));
         }
     }
-    while (epctx__next_body(&nodes, &node)) {
-        epctx_map one;
-        uint32_t k;
-        epctx_map_init(&one, r->m.c.arena);
-        if (!epctx__prune_captures(&r->m.c, &one, node)) {
-            return false;
-        }
-        for (k = 0; k < one.capacity; k++) {
-            name = one.slots[k].key;
-            if (name.size == 0 || epctx__has(&made, name) || epctx__has(&read, name)) {
-                continue;
-            }
-            if (!epctx__list_room(r->m.c.arena, &names, count, &room, sizeof name)) {
-                return epctx__convert_nomem(&r->m.c);
-            }
-            ((epctx_str *)names)[count++] = name;
-            if (!epctx__combine_put(&r->m, &read, name, 1)) {
-                return false;
-            }
-        }
-    }
-    for (i = 0; i < count; i++) {
+    for (i = 0; ok && i < names.count; i++) {
+        epctx_str name = epctx__name_at(&names, i);
         epctx_tensor data;
-        name = ((const epctx_str *)names)[i];
-        if (epctx__repair_data(r, name, &data) &&
-            (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
-                              r->m.c.error) != EPCTX_OK ||
-             !epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
+        ok = !epctx__repair_data(r, name, &data) ||
+             (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+                               r->m.c.error) == EPCTX_OK &&
+              epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
                                 "the initializer comes from the source model, %u bytes",
-                                (uint64_t)data.size))) {
-            return false;
-        }
+                                (uint64_t)data.size));
     }
-    return true;
+    return ok;
 }
 
 /* -- repair: types -- */
@@ -20627,7 +20783,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
 typedef struct epctx__typing {
     epctx_map known;  /* value -> its element type */
     epctx_map source; /* value of the source model -> number in `views` */
-    epctx__views views;
+    epctx__list views;
 } epctx__typing;
 
 static bool epctx__typing_values(epctx__repair *r, epctx__typing *t, epctx_cursor it, bool source)
@@ -20717,9 +20873,9 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     value.elem_type = (int32_t)elem;
     value.rank = -1;
     if (at != EPCTX_MAP_NONE) {
-        value.elem_type = epctx_value_of(((const epctx_view *)t->views.list)[at]).elem_type;
+        value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
         return epctx_put_copy(model, epctx_model_graph(model).view, 13,
-                              ((const epctx_view *)t->views.list)[at], epctx__no_view(), NULL,
+                              epctx__view_at(&t->views, at), epctx__no_view(), NULL,
                               r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
                                  "'%S' has the type that it has in the source model", &name);
@@ -20741,7 +20897,7 @@ static bool epctx__repair_types(epctx__repair *r)
     epctx_cursor nodes = epctx_graph_nodes(graph);
     epctx__typing t;
     epctx_map wanted; /* untyped output -> what its readers want */
-    epctx__views compiled;
+    epctx__list compiled;
     epctx_node_view node;
     epctx_str name;
     size_t i;
@@ -20785,7 +20941,10 @@ static bool epctx__repair_types(epctx__repair *r)
         outputs = epctx_node_outputs(&node);
         while (epctx_next_str(&outputs, &name)) {
             uint32_t elem = epctx_map_get(&wanted, name);
-            if (elem != EPCTX_MAP_NONE && !epctx__repair_type(r, &t, &node, name, elem)) {
+            /* Once, also where two nodes give it. */
+            if (elem != EPCTX_MAP_NONE &&
+                (!epctx__repair_type(r, &t, &node, name, elem) ||
+                 !epctx__combine_put(&r->m, &wanted, name, EPCTX_MAP_NONE))) {
                 return false;
             }
         }
@@ -20797,8 +20956,7 @@ static bool epctx__repair_types(epctx__repair *r)
 
 typedef struct epctx__stale {
     epctx__combine *m;
-    void *names;
-    size_t count, room;
+    epctx__list names;
     bool failed;
 } epctx__stale;
 
@@ -20806,17 +20964,11 @@ static void epctx__stale_found(void *user, const epctx_finding *finding)
 {
     epctx__stale *s = (epctx__stale *)user;
     epctx_str name;
-    if (finding->rule != EPCTX_RULE_STALE_COMPAT) {
-        return;
-    }
-    name.size = finding->node.size;
-    name.data = epctx_arena_copy(s->m->c.arena, finding->node);
-    if (name.data == NULL ||
-        !epctx__list_room(s->m->c.arena, &s->names, s->count, &s->room, sizeof name)) {
+    if (finding->rule == EPCTX_RULE_STALE_COMPAT &&
+        (!epctx__combine_join(s->m, finding->node, epctx_str_of(""), &name) ||
+         !epctx__names_add(&s->m->c, &s->names, name))) {
         s->failed = true;
-        return;
     }
-    ((epctx_str *)s->names)[s->count++] = name;
 }
 
 /* Compatibility information of EPs without a node; when no node is compiled, of all. */
@@ -20848,7 +21000,7 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
             }
         }
     }
-    return !s->failed || epctx__convert_nomem(&m->c);
+    return !s->failed;
 }
 
 static bool epctx__drop_stale(epctx__combine *m)
@@ -20858,8 +21010,8 @@ static bool epctx__drop_stale(epctx__combine *m)
     if (!epctx__stale_keys(m, &s)) {
         return false;
     }
-    for (i = 0; i < s.count; i++) {
-        epctx_str name = ((const epctx_str *)s.names)[i];
+    for (i = 0; i < s.names.count; i++) {
+        epctx_str name = epctx__name_at(&s.names, i);
         if (epctx_unset_metadata(m->c.model, name, m->c.error) != EPCTX_OK ||
             !epctx__combine_say(m, 0, name, "metadata '%S' goes: that EP has no node here",
                                 &name)) {
@@ -20876,8 +21028,8 @@ static bool epctx__repair_stale(epctx__repair *r)
     if (!epctx__stale_keys(&r->m, &s)) {
         return false;
     }
-    for (i = 0; i < s.count; i++) {
-        epctx_str name = ((const epctx_str *)s.names)[i];
+    for (i = 0; i < s.names.count; i++) {
+        epctx_str name = epctx__name_at(&s.names, i);
         if (epctx_unset_metadata(r->m.c.model, name, r->m.c.error) != EPCTX_OK ||
             !epctx__repair_say(r, EPCTX_RULE_STALE_COMPAT, name,
                                "the entry goes: that EP has no node here")) {
@@ -20890,33 +21042,26 @@ static bool epctx__repair_stale(epctx__repair *r)
 static bool epctx__repair_annotations(epctx__repair *r)
 {
     epctx_graph_view graph = epctx_model_graph(r->m.c.model);
-    epctx__definitions d = epctx__definitions_of(graph.view);
     epctx_cursor it = epctx_graph_annotations(graph);
     epctx_annotation_view annotation;
-    epctx__views gone;
+    epctx__list gone;
     epctx_map made;
-    epctx_str name;
+    bool ok;
     memset(&gone, 0, sizeof gone);
     epctx_map_init(&made, r->m.c.arena);
-    while (epctx__next_definition(&d, &name)) {
-        if (!epctx__combine_put(&r->m, &made, name, 1)) {
-            return false;
-        }
-    }
-    while (epctx_next_annotation(&it, &annotation)) {
+    ok = epctx__put_definitions(&r->m.c, &made, epctx__definitions_of(graph.view));
+    while (ok && epctx_next_annotation(&it, &annotation)) {
         epctx_cursor pairs = epctx_annotation_pairs(&annotation);
         bool whole = epctx__has(&made, annotation.tensor_name);
         epctx_pair pair;
         while (whole && epctx_next_pair(&pairs, &pair)) {
             whole = epctx__has(&made, pair.value);
         }
-        if (!whole && (!epctx__views_add(&r->m.c, &gone, annotation.view) ||
-                       !epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
-                                          "the annotation goes: what it names is not there"))) {
-            return false;
-        }
+        ok = whole || (epctx__views_add(&r->m.c, &gone, annotation.view) &&
+                       epctx__repair_say(r, EPCTX_RULE_ANNOTATION, annotation.tensor_name,
+                                         "the annotation goes: what it names is not there"));
     }
-    return epctx__views_remove(&r->m.c, &gone);
+    return ok && epctx__views_remove(&r->m.c, &gone);
 }
 
 static bool epctx__repair_unused(epctx__repair *r)
@@ -20936,43 +21081,19 @@ static bool epctx__repair_unused(epctx__repair *r)
     return true;
 }
 
-static bool epctx__repair_infos(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_INFO, epctx_model_graph(r->m.c.model).view,
-                               13, epctx__name_of_value);
-}
-
-static bool epctx__repair_tensors(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_INITIALIZER,
-                               epctx_model_graph(r->m.c.model).view, 5, epctx__name_of_tensor);
-}
-
-static bool epctx__repair_metadata(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_METADATA,
-                               epctx_model_read(r->m.c.model).view, 14, epctx__name_of_pair);
-}
-
-static bool epctx__repair_opsets(epctx__repair *r)
-{
-    return epctx__repair_equal(r, EPCTX_RULE_DOUBLED_OPSET, epctx_model_read(r->m.c.model).view, 8,
-                               epctx__name_of_opset);
-}
-
 /* -- repair: which rule is for whom -- */
 
 /* In the order in which they must run: what later ones read, earlier ones have put right. */
 static const struct epctx__repairer {
     epctx_rule rule;
     bool (*repair_fn)(epctx__repair *r);
-    bool source; /* works with the source model only */
+    bool source; /* does more, or anything at all, with the source model */
 } epctx__repairers[] = {
     {EPCTX_RULE_DOUBLED_FIELD, epctx__repair_doubled, false},
-    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_opsets, false},
-    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_metadata, false},
-    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_infos, false},
-    {EPCTX_RULE_DOUBLED_INITIALIZER, epctx__repair_tensors, false},
+    {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_entries, false},
+    {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_entries, false},
+    {EPCTX_RULE_DOUBLED_INFO, epctx__repair_entries, false},
+    {EPCTX_RULE_DOUBLED_INITIALIZER, epctx__repair_entries, false},
     {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
     {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
     {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
@@ -20992,7 +21113,7 @@ static const struct epctx__repairer {
     {EPCTX_RULE_PATH_UNSAFE, epctx__repair_files, false},
     {EPCTX_RULE_FILE_MISSING, epctx__repair_files, false},
     {EPCTX_RULE_BUILD_PATH, epctx__repair_build_path, false},
-    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, false},
+    {EPCTX_RULE_NO_VALUE_TYPE, epctx__repair_types, true},
     {EPCTX_RULE_ANNOTATION, epctx__repair_annotations, false},
     {EPCTX_RULE_STALE_COMPAT, epctx__repair_stale, false},
     {EPCTX_RULE_UNUSED, epctx__repair_unused, false},
@@ -21020,7 +21141,7 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
 {
     epctx__repair *r = (epctx__repair *)user;
     char line[1024];
-    epctx_str parts[4];
+    epctx__text text = epctx__text_of(line, sizeof line);
     const char *why = finding->info.fix;
     epctx_repair_note note;
     size_t i;
@@ -21029,17 +21150,15 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
     }
     for (i = 0; i < EPCTX__REPAIRER_COUNT; i++) {
         if (epctx__repairers[i].rule == finding->rule && r->opts->source == NULL &&
-            (epctx__repairers[i].source || finding->rule == EPCTX_RULE_NO_VALUE_TYPE)) {
+            epctx__repairers[i].source) {
             why = "only the model before compilation knows: give it as the source";
         }
     }
-    parts[0] = epctx_str_of(finding->message);
-    parts[1] = epctx_str_of(" (");
-    parts[2] = epctx_str_of(why);
-    parts[3] = epctx_str_of(")");
-    if (epctx__join(line, sizeof line, parts, 4, "a message", NULL) != EPCTX_OK) {
-        line[0] = '\0';
-    }
+    epctx__whole_name(&text, epctx_str_of(finding->message));
+    epctx__whole_name(&text, epctx_str_of(" ("));
+    epctx__whole_name(&text, epctx_str_of(why));
+    epctx__text_char(&text, ')');
+    line[text.size] = '\0';
     r->left++;
     memset(&note, 0, sizeof note);
     note.rule = finding->rule;
@@ -21107,7 +21226,11 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
         r.wanted[i] = epctx_rule_of((epctx_rule)i).severity != EPCTX_SEVERITY_HINT;
     }
     for (i = 0; i < r.opts->rule_count; i++) {
-        r.wanted[r.opts->rules[i] < EPCTX_RULE_COUNT ? r.opts->rules[i] : 0] = true;
+        if ((unsigned)r.opts->rules[i] >= EPCTX_RULE_COUNT) {
+            return epctx_fail(use, EPCTX_ERR_ARG, "there is no rule of number %d",
+                              (int64_t)r.opts->rules[i]);
+        }
+        r.wanted[r.opts->rules[i]] = true;
     }
     if (!epctx__repair_run(&r)) {
         epctx_undo(model, mark);
@@ -21123,7 +21246,7 @@ EPCTX_API epctx_status epctx_repair(epctx_model *model, const epctx_repair_opts 
     return EPCTX_OK;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 /* ================================================================================================
  * >>partition
@@ -22186,6 +22309,88 @@ EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
     return epctx__hex(notes);
 }
 
+/* -- weightless contexts -- */
+
+/* A decimal number and the blank behind it. */
+static bool epctx__ref_number(epctx_str *rest, uint64_t *out)
+{
+    size_t i = 0;
+    *out = 0;
+    while (i < rest->size && i < 19 && rest->data[i] >= '0' && rest->data[i] <= '9') {
+        *out = *out * 10 + (uint64_t)(rest->data[i++] - '0');
+    }
+    if (i == 0 || i == rest->size || rest->data[i] != ' ') {
+        return false;
+    }
+    rest->data += i + 1;
+    rest->size -= i + 1;
+    return true;
+}
+
+/* Text with its length in front and `end` behind it. */
+static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
+{
+    uint64_t size;
+    if (!epctx__ref_number(rest, &size) || size >= rest->size || rest->data[size] != end) {
+        return false;
+    }
+    out->data = rest->data;
+    out->size = (size_t)size;
+    rest->data += size + 1;
+    rest->size -= (size_t)size + 1;
+    return true;
+}
+
+EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
+{
+    epctx_str at = *rest;
+    epctx_str digits;
+    if (!epctx__ref_number(&at, &out->size)) {
+        return false;
+    }
+    digits = at;
+    if (at.size < 17 || at.data[16] != ' ') {
+        return false;
+    }
+    digits.size = 16;
+    out->hash = epctx__hex(digits);
+    at.data += 17;
+    at.size -= 17;
+    if (!epctx__ref_number(&at, &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
+        !epctx__ref_text(&at, '\n', &out->location)) {
+        return false;
+    }
+    *rest = at;
+    return true;
+}
+
+EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const epctx_tensor *tensor,
+                                           const char *file, epctx_error *error)
+{
+    uint64_t hash;
+    epctx_error_clear(error);
+    if (tensor == NULL || tensor->data == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' was compiled, expected %u bytes with "
+                          "hash %x, found none: it is another model, compile again",
+                          file, &ref->name, ref->size, ref->hash);
+    }
+    if (tensor->size != ref->size) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' was compiled with %u bytes, found "
+                          "%u: it is another model, compile again",
+                          file, &ref->name, ref->size, (uint64_t)tensor->size);
+    }
+    hash = epctx_hash(tensor->data, tensor->size, 0);
+    if (hash != ref->hash) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "source model '%s': initializer '%S' has hash %x, expected %x as it was "
+                          "compiled: it has changed, compile again",
+                          file, &ref->name, hash, ref->hash);
+    }
+    return EPCTX_OK;
+}
+
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
     if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
@@ -22284,6 +22489,21 @@ static void epctx__arena_free_fn(void *user, void *memory)
     (void)memory;
 }
 
+/* What is asked for becomes what the backend can do of it. */
+static bool epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
+                                    epctx_error *error)
+{
+    bool ok = *asked == EPCTX_WEIGHTLESS_NONE || b->weightless != EPCTX_WEIGHTLESS_NONE;
+    if (!ok) {
+        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                   "%s has no weightless support (ep.enable_weightless): its binary needs the "
+                   "weights inside",
+                   b->source);
+    }
+    *asked = *asked < b->weightless ? *asked : b->weightless;
+    return ok;
+}
+
 /* Everything of epctx_ep_begin but the context. */
 static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
                                    const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
@@ -22295,6 +22515,9 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
     ep->opts = *opts;
     ep->arena = arena;
     ep->room = room;
+    if (!epctx__weightless_agree(backend, &ep->opts.weightless, error)) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
     in_arena.user = arena;
     in_arena.alloc_fn = epctx__arena_alloc_fn;
     in_arena.free_fn = epctx__arena_free_fn;
@@ -22306,15 +22529,19 @@ static epctx_status epctx__ep_open(epctx_ep *ep, const epctx_backend *backend,
 static epctx_status epctx__build_begin(const epctx_backend *b, const epctx_build_opts *opts,
                                        void **build, epctx_error *error)
 {
+    epctx_build_opts how = *opts;
     epctx_status status;
     *build = NULL;
+    if (!epctx__weightless_agree(b, &how.weightless, error)) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
     status = b->begin_fn(b->self, build, error);
     if (status != EPCTX_OK) {
         *build = NULL;
         return status;
     }
     if (b->setup_fn != NULL) {
-        status = b->setup_fn(b->self, *build, opts, error);
+        status = b->setup_fn(b->self, *build, &how, error);
         if (status != EPCTX_OK) {
             b->discard_fn(b->self, *build);
             *build = NULL;
@@ -22338,6 +22565,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
     if (status == EPCTX_OK) {
         how.hooks = opts->hooks;
         how.prepare_only = opts->prepare_only;
+        how.weightless = opts->weightless;
         status = epctx__build_begin(backend, &how, &ep->build, error);
     }
     return status;
@@ -22478,6 +22706,77 @@ static epctx_str epctx__ep_notes(epctx_ep *ep, uint64_t hash, epctx_error *error
     return notes;
 }
 
+/* Does this initializer stay in the source model? */
+static bool epctx__stays_outside(const epctx_tensor *t, epctx_weightless_support weightless)
+{
+    return t->data != NULL && t->size > 0 &&
+           (weightless == EPCTX_WEIGHTLESS_ALL ||
+            (weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && t->location.size > 0));
+}
+
+/* As it is: names are read back. */
+static void epctx__ref_bytes(epctx__text *text, epctx_str s)
+{
+    size_t i;
+    for (i = 0; i < s.size; i++) {
+        epctx__text_char(text, s.data[i]);
+    }
+}
+
+static void epctx__ref_put(epctx__text *text, const epctx_tensor *t)
+{
+    uint64_t hash = epctx_hash(t->data, t->size, 0);
+    int shift;
+    epctx__text_number(text, t->size, 10);
+    epctx__text_char(text, ' ');
+    for (shift = 60; shift >= 0; shift -= 4) {
+        epctx__text_char(text, "0123456789abcdef"[hash >> shift & 15]);
+    }
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->offset, 10);
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->name.size, 10);
+    epctx__text_char(text, ' ');
+    epctx__ref_bytes(text, t->name);
+    epctx__text_char(text, ' ');
+    epctx__text_number(text, t->location.size, 10);
+    epctx__text_char(text, ' ');
+    epctx__ref_bytes(text, t->location);
+    epctx__text_char(text, '\n');
+}
+
+/* Text of the attribute that names a piece's weights; empty when it has none outside. */
+static epctx_status epctx__ep_weights(epctx_ep *ep, const epctx_graph *piece, epctx_str *out,
+                                      epctx_error *error)
+{
+    const size_t numbers = 5 * 21 + 20; /* the most that a line has beside its names */
+    size_t capacity = 0;
+    size_t i;
+    epctx__text text;
+    *out = epctx_str_of(NULL);
+    for (i = 0; i < piece->initializer_count; i++) {
+        const epctx_tensor *t = &piece->initializers[i];
+        if (epctx__stays_outside(t, ep->opts.weightless)) {
+            capacity += numbers + t->name.size + t->location.size;
+        }
+    }
+    if (capacity == 0) {
+        return EPCTX_OK;
+    }
+    text = epctx__text_of((char *)epctx__ep_array(ep, capacity, 1, error), capacity);
+    if (text.data == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (i = 0; i < piece->initializer_count; i++) {
+        if (epctx__stays_outside(&piece->initializers[i], ep->opts.weightless)) {
+            epctx__ref_put(&text, &piece->initializers[i]);
+        }
+    }
+    out->data = text.data;
+    out->size = text.size;
+    return EPCTX_OK;
+}
+
 static const epctx_str *epctx__ep_names(epctx_ep *ep, const epctx_value *values, size_t count,
                                         epctx_error *error)
 {
@@ -22495,8 +22794,9 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     const epctx__piece *piece = &ep->pieces[index];
     epctx_node *node = &ep->nodes[index];
     epctx_attr *attrs =
-        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT, sizeof *attrs, error);
+        (epctx_attr *)epctx__ep_array(ep, EPCTX_EP_ATTR_COUNT + 1, sizeof *attrs, error);
     epctx_epnode ep_node = epctx_epnode_default();
+    epctx_str weights;
     ep_node.present = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE |
                       1u << EPCTX_EP_EP_SDK_VERSION | 1u << EPCTX_EP_HARDWARE_ARCHITECTURE |
                       1u << EPCTX_EP_PARTITION_NAME | 1u << EPCTX_EP_SOURCE | 1u << EPCTX_EP_NOTES;
@@ -22528,11 +22828,22 @@ static epctx_status epctx__ep_node(epctx_ep *ep, size_t index, epctx_error *erro
     node->outputs = epctx__ep_names(ep, piece->graph->outputs, piece->graph->output_count, error);
     node->output_count = piece->graph->output_count;
     if (attrs == NULL || ep_node.notes.size == 0 || node->inputs == NULL ||
-        node->outputs == NULL) {
+        node->outputs == NULL ||
+        epctx__ep_weights(ep, piece->graph, &weights, error) != EPCTX_OK) {
         return EPCTX_ERR_NOMEM;
+    }
+    ep_node.onnx_model_filename = epctx_str_of(weights.size > 0 ? ep->opts.source_model : NULL);
+    if (ep_node.onnx_model_filename.size > 0) {
+        ep_node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     }
     node->attrs = attrs;
     node->attr_count = epctx_epnode_attrs(&ep_node, attrs);
+    if (weights.size > 0) {
+        epctx_attr *attr = &attrs[node->attr_count++];
+        attr->name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attr->type = EPCTX_ATTR_STRING;
+        attr->s = weights;
+    }
     return EPCTX_OK;
 }
 
@@ -22587,7 +22898,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-#ifndef EPCTX_NO_WIRE
+#ifndef EPCTX_NO_EDIT
 
 /* ================================================================================================
  * >>gen
@@ -22623,6 +22934,7 @@ typedef struct epctx__generation {
     epctx__known *known;     /* what is in it */
     bool joins;              /* the group has begun: it knows its binary */
     const char *binary;      /* name of the group's binary; NULL: to be made */
+    const char *source_model; /* onnx_model_filename of weightless nodes */
     epctx__foreign *foreign;
     epctx__aside *moved;
     epctx__aside *moved_last;
@@ -22637,45 +22949,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
     return memory;
 }
 
-/* Where a file goes: its folder must exist, itself may not, unless it may be overwritten. */
-static epctx_status epctx__check_output(const epctx__generation *g, const char *path)
-{
-    return epctx_output_check(
-        g->model->io, path,
-        g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL, g->error);
-}
-
-/* An output must replace neither the file that the model was read from nor one that it needs. */
-static epctx_status epctx__check_source(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    const epctx__file *file;
-    const epctx__foreign *other;
-    char a[EPCTX_PATH_MAX];
-    char b[EPCTX_PATH_MAX];
-    epctx_error ignored;
-    bool same = false;
-    epctx_error_clear(&ignored);
-    if (io->canonical_fn(io->user, path, a, sizeof a, &ignored) != EPCTX_OK) {
-        return EPCTX_OK; /* it does not exist yet */
-    }
-    if (g->model->path[0] != '\0' &&
-        io->canonical_fn(io->user, g->model->path, b, sizeof b, &ignored) == EPCTX_OK) {
-        same = strcmp(a, b) == 0;
-    }
-    for (file = g->model->files; file != NULL && !same; file = file->next) {
-        same = strcmp(a, file->path) == 0;
-    }
-    for (other = g->foreign; other != NULL && !same; other = other->next) {
-        same = strcmp(a, other->path) == 0;
-    }
-    return same ? epctx_fail(g->error, EPCTX_ERR_PATH,
-                             "'%s' belongs to the source model: it must not be overwritten by its "
-                             "own output",
-                             path)
-                : EPCTX_OK;
-}
-
 /* A file beside the EPContext model, or in a folder below. */
 static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
 {
@@ -22687,95 +22960,118 @@ static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *ou
                               : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
 }
 
+/* What epctx_preflight is to know of the options. */
+static epctx_options epctx__gen_options(const epctx__generation *g)
+{
+    epctx_options options;
+    epctx_options_init(&options, g->arena);
+    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = g->opts->context_file_path;
+    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = g->opts->embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = g->opts->initializers_file_name;
+    options.values[EPCTX_OPTION_OVERWRITE] = g->opts->overwrite ? "1" : "0";
+    return options;
+}
+
 static epctx_status epctx__gen_context_path(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
     epctx_str wanted = epctx_str_of(g->opts->context_file_path);
-    epctx_str file = epctx_path_file(wanted);
+    epctx_options options = epctx__gen_options(g);
+    epctx_status status =
+        epctx_options_check(&options, EPCTX_PHASE_GENERATE, g->model->path, g->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    return wanted.size > 0
+               ? epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error)
+               : epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
+                                          sizeof r->context_path, g->error);
+}
+
+/* Every file that the source consists of. */
+static epctx_status epctx__gen_inputs(epctx__generation *g, epctx_preflight_in *in)
+{
+    const epctx__file *file;
+    const epctx__foreign *other;
+    const char **inputs;
+    size_t count = 0;
+    for (file = g->model->files; file != NULL; file = file->next) {
+        count++;
+    }
+    for (other = g->foreign; other != NULL; other = other->next) {
+        count++;
+    }
+    inputs = (const char **)epctx__gen_array(g, count, sizeof *inputs);
+    if (inputs == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    for (file = g->model->files; file != NULL; file = file->next) {
+        inputs[in->input_count++] = file->path;
+    }
+    for (other = g->foreign; other != NULL; other = other->next) {
+        inputs[in->input_count++] = other->path;
+    }
+    in->inputs = inputs;
+    return EPCTX_OK;
+}
+
+/* A binary that a writer takes has a name and no place. */
+static epctx_status epctx__gen_written_name(epctx__generation *g)
+{
+    epctx_gen_report *r = g->report;
+    epctx_str name = epctx_str_of(g->opts->binary);
     epctx_status status;
-    if (wanted.size == 0) {
-        return epctx_path_context_model(epctx_str_of(g->model->path), r->context_path,
-                                        sizeof r->context_path, g->error);
+    if (g->build != NULL) {
+        return epctx_fail(g->error, EPCTX_ERR_ARG,
+                          "a group's binary is a file: it has no writer");
     }
-    status = epctx__path_join(r->context_path, sizeof r->context_path, &wanted, 1, g->error);
-    /* ORT's rule for ep.context_file_path: a name without an extension means a folder. */
-    if (status == EPCTX_OK && epctx__path_stem(file).size == file.size) {
-        status = epctx_fail(g->error, EPCTX_ERR_PATH,
-                            "context_file_path '%S' should not point to a folder: a file name "
-                            "with an extension is expected",
-                            &wanted);
+    status = name.size > 0 ? epctx_path_check(name, g->error)
+                           : epctx_path_binary(epctx_str_of(r->context_path),
+                                               epctx_str_of(g->backend->short_name),
+                                               r->binary_path, sizeof r->binary_path, g->error);
+    if (status == EPCTX_OK && name.size > 0) {
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &name, 1, g->error);
     }
+    g->binary = r->binary_path;
     return status;
 }
 
-static epctx_status epctx__gen_binary_path(epctx__generation *g)
-{
-    char *name = (char *)epctx__gen_array(g, EPCTX_PATH_MAX, 1);
-    epctx_status status = name != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
-    if (status == EPCTX_OK && g->binary == NULL) {
-        if (g->opts->binary != NULL && g->opts->binary[0] != '\0') {
-            epctx_str part = epctx_str_of(g->opts->binary);
-            status = epctx__path_join(name, EPCTX_PATH_MAX, &part, 1, g->error);
-        } else {
-            status = epctx_path_binary(epctx_str_of(g->report->context_path),
-                                       epctx_str_of(g->backend->short_name), name, EPCTX_PATH_MAX,
-                                       g->error);
-        }
-        g->binary = name;
-    }
-    return status == EPCTX_OK
-               ? epctx__beside(g, epctx_str_of(g->binary), g->report->binary_path)
-               : status;
-}
-
-/* A file is begun and given up: what would fail after a long compile fails now. */
-static epctx_status epctx__check_target(const epctx__generation *g, const char *path)
-{
-    const epctx_io *io = g->model->io;
-    epctx_io_file probe;
-    epctx_status status = epctx__check_output(g, path);
-    if (status == EPCTX_OK) {
-        status = epctx__check_source(g, path);
-    }
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, path, &probe, g->error);
-    }
-    if (status == EPCTX_OK) {
-        io->abort_fn(io->user, &probe);
-    }
-    return status;
-}
-
+/* Names and checks the outputs. */
 static epctx_status epctx__gen_paths(epctx__generation *g)
 {
     epctx_gen_report *r = g->report;
-    const char *paths[3];
-    size_t i, k;
-    epctx_status status = epctx__gen_context_path(g);
-    if (status == EPCTX_OK && !g->opts->embed) {
-        status = epctx__gen_binary_path(g);
+    epctx_options options = epctx__gen_options(g);
+    epctx_preflight_in in;
+    epctx_outputs out;
+    epctx_str binary;
+    epctx_status status;
+    memset(&in, 0, sizeof in);
+    in.io = g->model->io;
+    in.model_path = g->model->path;
+    in.eps = &g->backend->short_name;
+    in.ep_count = g->opts->writer != NULL ? 0 : 1;
+    in.binary = g->joins ? g->binary : g->opts->binary;
+    in.binary_joined = g->joins;
+    status = epctx__gen_inputs(g, &in);
+    if (status == EPCTX_OK && g->opts->writer != NULL && !g->opts->embed) {
+        status = epctx__gen_written_name(g);
     }
-    if (status == EPCTX_OK && g->opts->initializers_file_name != NULL &&
-        g->opts->initializers_file_name[0] != '\0') {
-        status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path);
+    if (status == EPCTX_OK) {
+        status = epctx_preflight(&options, &in, g->arena, &out, g->error);
     }
-    paths[0] = r->context_path;
-    paths[1] = r->binary_path;
-    paths[2] = r->initializers_path;
-    for (i = 0; i < 3; i++) {
-        /* The group's binary was checked by the session that named it. */
-        if (status == EPCTX_OK && paths[i][0] != '\0' && (i != 1 || !g->joins)) {
-            status = epctx__check_target(g, paths[i]);
-        }
-        for (k = 0; status == EPCTX_OK && k < i; k++) {
-            if (paths[i][0] != '\0' && strcmp(paths[i], paths[k]) == 0) {
-                status = epctx_fail(g->error, EPCTX_ERR_PATH, "'%s' is the path of two outputs",
-                                    paths[i]);
-            }
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status;
+    if (out.binary_count > 0) {
+        binary = epctx_str_of(out.binaries[0]);
+        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
+        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
+                                                              : epctx_path_file(binary).data;
+    }
+    return status == EPCTX_OK && out.initializers != NULL
+               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
+                               r->initializers_path)
+               : status;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -23111,17 +23407,52 @@ static epctx_status epctx__verify_binary(const epctx_backend *b, epctx_span bina
     return status;
 }
 
+/* The source as the EPContext model names it: relative where it is beside it or below, else only
+ * its file name, which no path of the machine that compiles gets into. */
+static epctx_status epctx__gen_source_name(epctx__generation *g)
+{
+    const epctx_io *io = g->model->io;
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    char source[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_str name = epctx_path_file(epctx_str_of(g->model->path));
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = epctx_str_of(".");
+    if (g->model->path[0] != '\0' &&
+        epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
+        size_t size = strlen(real);
+        size += size > 0 && real[size - 1] != '/';
+        if (size > 0 && strlen(source) > size && memcmp(source, real, size - 1) == 0 &&
+            source[size - 1] == '/') {
+            name = epctx_str_of(source + size);
+        }
+    }
+    g->source_model = epctx_arena_copy(g->arena, name);
+    return g->source_model != NULL ? EPCTX_OK : epctx__nomem(g->error, g->arena->missing);
+}
+
 static epctx_status epctx__gen_compile(epctx__generation *g)
 {
     epctx_ep_opts how;
     epctx_status status;
-    size_t i, count;
+    size_t i, k, count;
     memset(&how, 0, sizeof how);
+    if (g->opts->weightless != EPCTX_WEIGHTLESS_NONE &&
+        epctx__gen_source_name(g) != EPCTX_OK) {
+        return EPCTX_ERR_NOMEM;
+    }
     how.name_prefix = g->opts->name_prefix;
     how.model_hash = epctx_graph_hash(&g->graph);
     how.embed = g->opts->embed;
     how.binary = g->binary;
     how.prepare_only = g->opts->prepare_only;
+    how.weightless = g->opts->weightless;
+    how.source_model = g->source_model;
     how.hooks = g->opts->hooks;
     how.allocator = g->opts->allocator;
     if (g->build != NULL) {
@@ -23146,6 +23477,14 @@ static epctx_status epctx__gen_compile(epctx__generation *g)
     }
     g->nodes = epctx_ep_context_nodes(&g->ep, &count);
     g->report->nodes = g->nodes;
+    for (i = 0; i < g->part_count; i++) {
+        for (k = 0; k < g->parts[i].graph.initializer_count; k++) {
+            const epctx_tensor *t = &g->parts[i].graph.initializers[k];
+            bool outside = epctx__stays_outside(t, g->ep.opts.weightless);
+            g->report->outside_count += outside;
+            g->report->outside_size += outside ? t->size : 0;
+        }
+    }
     g->report->max_size = g->ep.max_size;
     return status;
 }
@@ -23416,8 +23755,9 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     while (!b.failed && p != NULL && p < end) {
         epctx__token t;
         const uint8_t *after = epctx__next(p, end, 100, &t);
-        bool storage = (t.number >= 4 && t.number <= 7) || (t.number >= 9 && t.number <= 11) ||
-                       t.number == 13 || t.number == 14;
+        bool storage = after != NULL && ((t.number >= 4 && t.number <= 7) ||
+                                         (t.number >= 9 && t.number <= 11) || t.number == 13 ||
+                                         t.number == 14);
         if (after != NULL && !storage &&
             epctx__append_slot(b.arena, fresh, &t, after) == NULL) {
             b.failed = true;
@@ -23757,7 +24097,8 @@ static uint64_t epctx__options_hash(const epctx_gen_opts *o)
 {
     uint64_t h = epctx__hash_number(0, 1); /* version of this list */
     size_t i, k;
-    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1);
+    h = epctx__hash_number(h, (uint64_t)o->require_all | (uint64_t)o->prepare_only << 1 |
+                                  (uint64_t)o->weightless << 2);
     h = epctx__hash_str(h, epctx_str_of(o->name_prefix));
     h = epctx__hash_str(h, epctx_str_of(o->build_options));
     h = epctx__hash_number(h, o->sets != NULL ? o->set_count + 1 : 0);
@@ -23916,6 +24257,9 @@ typedef struct epctx__commit {
     const epctx_hooks *hooks;
     epctx__commit_file *files;
     size_t count;
+    const epctx_writer *writer; /* takes the binary; NULL: it is among the files */
+    epctx_str name;
+    epctx_span binary;
 } epctx__commit;
 
 static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
@@ -23997,7 +24341,7 @@ static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
 /* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
 static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
 {
-    bool others = false;
+    bool others = c->writer != NULL;
     size_t i;
     for (i = 0; i < c->count; i++) {
         others = others || !c->files[i].is_model;
@@ -24013,6 +24357,14 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK && c->writer != NULL) {
+        status = c->writer->write_fn(c->writer->user, c->name, c->binary.data, c->binary.size,
+                                     c->error);
+        if (status != EPCTX_OK) {
+            epctx_fail(c->error, status, "the application could not take the context binary '%S'",
+                       &c->name);
+        }
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_kind(c, true);
@@ -24050,7 +24402,11 @@ static epctx_status epctx__gen_commit(epctx__generation *g)
     epctx__output *out;
     epctx_status status =
         epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
-    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
+    if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
+        c.writer = g->opts->writer;
+        c.name = epctx_str_of(g->report->binary_path);
+        c.binary = binary;
+    } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
         status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
     }
     if (status == EPCTX_OK && g->moved != NULL) {
@@ -24353,6 +24709,10 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     return verdict;
 }
 
+#endif /* EPCTX_NO_EDIT */
+
+#ifndef EPCTX_NO_WIRE
+
 /* ================================================================================================
  * >>load
  * ============================================================================================== */
@@ -24363,6 +24723,7 @@ typedef struct epctx__context {
     epctx_span payload;
     epctx_mapping mapping;
     bool mapped;
+    void *copy;    /* of an embedded payload, or NULL */
     void *context; /* NULL: the workspace has it */
 } epctx__context;
 
@@ -24408,6 +24769,28 @@ static void epctx__context_unmap(epctx_loaded *loaded, epctx__context *c)
         loaded->io->unmap_fn(loaded->io->user, &c->mapping);
     }
     c->mapped = false;
+    if (c->copy != NULL) {
+        loaded->arena.allocator.free_fn(loaded->arena.allocator.user, c->copy);
+    }
+    c->copy = NULL;
+}
+
+/* An embedded payload out of a model in a mapped file, which somebody else might change between
+ * the backend's check and its use. */
+static epctx_status epctx__load_own_bytes(epctx_loaded *loaded, epctx__context *c,
+                                          epctx_error *error)
+{
+    const epctx_allocator *allocator = &loaded->arena.allocator;
+    if (!loaded->embedded_changes) {
+        return EPCTX_OK;
+    }
+    c->copy = allocator->alloc_fn(allocator->user, c->payload.size);
+    if (c->copy == NULL) {
+        return epctx__nomem(error, c->payload.size);
+    }
+    memcpy(c->copy, c->payload.data, c->payload.size);
+    c->payload.data = (const uint8_t *)c->copy;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, epctx_error *error)
@@ -24435,8 +24818,8 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
     if (loaded->reader.read_fn != NULL) {
         status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
     } else {
-        status = epctx_path_map(loaded->io, wanted->folder, wanted->name, loaded->path_flags,
-                                &c->mapping, NULL, 0, error);
+        status = epctx__path_binary_bytes(loaded->io, wanted->folder, wanted->name,
+                                          loaded->path_flags, &c->mapping, error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -24483,7 +24866,8 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
             return epctx_fail(error, EPCTX_ERR_CONTEXT,
                               "is empty: main_context 1 and embed_mode 1 need the payload here");
         }
-        return epctx__load_bytes(loaded, c, error);
+        status = epctx__load_own_bytes(loaded, c, error);
+        return status == EPCTX_OK ? epctx__load_bytes(loaded, c, error) : status;
     }
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
@@ -24538,7 +24922,6 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
     wanted.hash = epctx_notes_hash(bound->node.notes);
     for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
         const epctx_epnode *node = &loaded->bound[i].node;
-        epctx_error ignored;
         if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
             continue;
         }
@@ -24548,7 +24931,7 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
         status = epctx_path_check(wanted.name, error);
         /* It need not be there any more when the workspace has its graphs. */
         if (status == EPCTX_OK &&
-            epctx__load_locate(loaded, &wanted, path, sizeof path, &ignored) != EPCTX_OK) {
+            epctx__load_locate(loaded, &wanted, path, sizeof path, NULL) != EPCTX_OK) {
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
@@ -24641,6 +25024,195 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     return EPCTX_OK;
 }
 
+/* -- weights from the source model -- */
+
+/* A model that has weights, open as long as contexts use them. */
+typedef struct epctx__weight_model {
+    struct epctx__weight_model *next;
+    epctx_str name; /* onnx_model_filename of the nodes that want it; empty: given by the caller */
+    epctx_model model;
+    epctx_map names;         /* initializer -> index of */
+    const epctx_view *views;
+} epctx__weight_model;
+
+static void epctx__weights_close(epctx_loaded *loaded)
+{
+    for (; loaded->sources != NULL; loaded->sources = loaded->sources->next) {
+        epctx_model_close(&loaded->sources->model);
+    }
+}
+
+/* Opens what the caller gave, else what the node names beside the model. */
+static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str name,
+                                        epctx_model *out, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_open_opts how;
+    epctx_str folder;
+    epctx_status status;
+    memset(&how, 0, sizeof how);
+    how.allocator = &loaded->arena.allocator;
+    how.io = loaded->io;
+    how.path_flags = loaded->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                             &folder, error);
+    if (opts->source_model.data != NULL) {
+        epctx_error_clear(error); /* a model from memory has no folder, nor needs one */
+        if (epctx_str_of(model->external_folder).size == 0 && status == EPCTX_OK) {
+            how.external_folder = epctx_arena_copy(
+                &loaded->arena, folder.size > 0 ? folder : epctx_str_of("."));
+            if (how.external_folder == NULL) {
+                return epctx__nomem(error, loaded->arena.missing);
+            }
+        }
+        return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+                                       error);
+    }
+    if (opts->source_model_path != NULL && opts->source_model_path[0] != '\0') {
+        return epctx_model_open_file(out, opts->source_model_path, &how, error);
+    }
+    if (name.size == 0) {
+        epctx_error_clear(error);
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          "the weights are in the source model, which the node does not name: say "
+                          "where it is (ep.context_source_model_path)");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_path_find(loaded->io, folder, name, loaded->path_flags, path, sizeof path,
+                                 error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_error why = *error;
+        epctx_error_clear(error);
+        return epctx_fail(error, status,
+                          "the weights are in the source model '%S', which is not beside this one "
+                          "(%s): say where it is (ep.context_source_model_path)",
+                          &name, why.message);
+    }
+    return epctx_model_open_file(out, path, &how, error);
+}
+
+/* Where the initializers of the source are. */
+static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
+    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, epctx__count(it),
+                                                        sizeof *views);
+    epctx_tensor_view tensor;
+    uint32_t count = 0;
+    epctx_map_init(&source->names, &loaded->arena);
+    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+        views[count] = tensor.view;
+        if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
+            return false;
+        }
+    }
+    source->views = views;
+    return views != NULL;
+}
+
+static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
+                                          const epctx_load_opts *opts, epctx_str name,
+                                          epctx__weight_model **out, epctx_error *error)
+{
+    epctx__weight_model *source;
+    epctx_status status;
+    if (opts->source_model.data != NULL ||
+        (opts->source_model_path != NULL && opts->source_model_path[0] != '\0')) {
+        name = epctx_str_of(NULL);
+    }
+    for (source = loaded->sources; source != NULL; source = source->next) {
+        if (epctx_str_eq(source->name, name)) {
+            *out = source;
+            return EPCTX_OK;
+        }
+    }
+    source = (epctx__weight_model *)epctx_arena_alloc(&loaded->arena, sizeof *source);
+    *out = source;
+    if (source == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    source->name = name;
+    status = epctx__weights_open(loaded, model, opts, name, &source->model, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    source->next = loaded->sources;
+    loaded->sources = source;
+    return epctx__weights_index(loaded, source) ? EPCTX_OK
+                                                : epctx__nomem(error, loaded->arena.missing);
+}
+
+/* One weight that a node names, from the source, verified. */
+static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
+                                       const epctx_weight_ref *ref, epctx_tensor *out,
+                                       epctx_error *error)
+{
+    const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
+    uint32_t at = epctx_map_get(&source->names, ref->name);
+    epctx__loader loader;
+    memset(&loader, 0, sizeof loader);
+    loader.model = &source->model;
+    loader.arena = arena;
+    loader.error = error;
+    if (at != EPCTX_MAP_NONE && !epctx__load_tensor(&loader, source->views[at], out)) {
+        return error->status;
+    }
+    return epctx_weight_verify(ref, at != EPCTX_MAP_NONE ? out : NULL, file, error);
+}
+
+/* Gives a bound graph the weights that its node names. */
+static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_bound *bound,
+                                        epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    epctx_str text = epctx__attr_str(&bound->view, EPCTX_WEIGHTS_ATTR);
+    epctx_str rest = text;
+    epctx__weight_model *source = NULL;
+    epctx_weight_ref ref;
+    epctx_tensor *tensors;
+    epctx_error local;
+    size_t count = 0;
+    size_t i;
+    epctx_status status;
+    if (text.size == 0) {
+        return EPCTX_OK;
+    }
+    error = error != NULL ? error : &local;
+    epctx_error_clear(error);
+    while (epctx_next_weight(&rest, &ref)) {
+        count++;
+    }
+    if (rest.size > 0) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT, "line %u does not name a weight",
+                          (uint64_t)count + 1);
+    }
+    if (b->weights_fn == NULL) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "the context is weightless, and this %s cannot load such contexts",
+                          b->source);
+    }
+    tensors = (epctx_tensor *)epctx_arena_array(&loaded->arena, count, sizeof *tensors);
+    status = tensors != NULL ? epctx__weights_source(loaded, model, opts,
+                                                     bound->node.onnx_model_filename, &source,
+                                                     error)
+                             : epctx__nomem(error, loaded->arena.missing);
+    rest = text;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        epctx_next_weight(&rest, &ref);
+        status = epctx__weight_take(source, &loaded->arena, &ref, &tensors[i], error);
+    }
+    if (status == EPCTX_OK) {
+        status = b->weights_fn(b->self, bound->graph, tensors, count, error);
+        bound->weighted = status == EPCTX_OK;
+    }
+    return status;
+}
+
 /* Loads the context that a node brings, unless the workspace does. */
 static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
                                     epctx_str folder, const epctx__context **own,
@@ -24702,6 +25274,11 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
                                           ? "main_context"
                                           : NULL);
         }
+        status = epctx__bind_weights(loaded, model, opts, bound, error);
+        if (status != EPCTX_OK) {
+            return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                      EPCTX_WEIGHTS_ATTR);
+        }
         epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
     return status;
@@ -24719,6 +25296,9 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
+    loaded->embedded_changes = model->mapping.handle != NULL && model->io != NULL &&
+                               model->io->read_inside_fn != NULL &&
+                               (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     loaded->profile = opts->profile;
     if (opts->reader != NULL) {
         loaded->reader = *opts->reader;
@@ -24770,10 +25350,15 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
         return;
     }
     for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
-        if (loaded->bound[i].entry != NULL) {
-            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
+        epctx_bound *bound = &loaded->bound[i];
+        if (bound->weighted) {
+            loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
+        }
+        if (bound->entry != NULL) {
+            loaded->sharing->give_fn(loaded, bound);
         }
     }
+    epctx__weights_close(loaded);
     for (i = 0; i < loaded->context_count; i++) {
         epctx__context *c = &loaded->contexts[i];
         loaded->backend->unload_fn(loaded->backend->self, c->context);
@@ -24787,6 +25372,8 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
         sharing->leave_fn(workspace);
     }
 }
+
+#ifndef EPCTX_NO_EDIT
 
 /* -- the EPContext model as a cache -- */
 
@@ -24803,6 +25390,7 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
 {
     const epctx_io *io = o->open != NULL && o->open->io != NULL ? o->open->io : epctx_io_files();
     epctx_fresh_opts fresh;
+    epctx_load_opts load;
     epctx_file_kind kind = EPCTX_FILE_NONE;
     epctx_freshness verdict = EPCTX_STALE;
     uint64_t size;
@@ -24820,7 +25408,14 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
             verdict = EPCTX_FRESH; /* delivered without its source */
         }
     }
-    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, o->load,
+    memset(&load, 0, sizeof load);
+    if (o->load != NULL) {
+        load = *o->load;
+    }
+    if (load.source_model.data == NULL && load.source_model_path == NULL) {
+        load.source_model_path = model_path; /* only weightless contexts look there */
+    }
+    if (verdict == EPCTX_FRESH && epctx_load(&opened->loaded, &opened->model, backend, &load,
                                              &opened->reason) == EPCTX_OK) {
         if (opened->loaded.bound_count > 0) {
             return true;
@@ -24948,6 +25543,8 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                ? epctx__cache_fallback(opened, model_path, &o, status, error)
                : status;
 }
+
+#endif /* EPCTX_NO_EDIT */
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -25230,16 +25827,14 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
-    epctx_error ignored;
     epctx_status status = epctx_path_check(binary->name, error);
     place->path[0] = place->alias[0] = '\0';
     if (status != EPCTX_OK) {
         return status;
     }
     parts[0] = binary->folder.size > 0 ? binary->folder : epctx_str_of(".");
-    if (epctx__path_join(folder, sizeof folder, parts, 1, &ignored) == EPCTX_OK &&
-        io->canonical_fn(io->user, folder, place->path, sizeof place->path, &ignored) ==
-            EPCTX_OK) {
+    if (epctx__path_join(folder, sizeof folder, parts, 1, NULL) == EPCTX_OK &&
+        io->canonical_fn(io->user, folder, place->path, sizeof place->path, NULL) == EPCTX_OK) {
         parts[0] = epctx_str_of(place->path);
         parts[1] = epctx_str_of("/");
         parts[2] = binary->name;
@@ -25247,7 +25842,7 @@ static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__na
     }
     if (status == EPCTX_OK &&
         epctx_path_find(io, binary->folder, binary->name, binary->path_flags, place->path,
-                        sizeof place->path, &ignored) != EPCTX_OK) {
+                        sizeof place->path, NULL) != EPCTX_OK) {
         place->path[0] = '\0';
     }
     return status;
@@ -25288,8 +25883,8 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
                  ? EPCTX_OK
                  : epctx__nomem(error, entry->arena.missing);
     if (status == EPCTX_OK) {
-        status = epctx_path_map(binary->io, binary->folder, binary->name, binary->path_flags,
-                                &entry->mapping, NULL, 0, error);
+        status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name,
+                                          binary->path_flags, &entry->mapping, error);
     }
     bytes.data = entry->mapping.data;
     bytes.size = entry->mapping.size;
@@ -25415,14 +26010,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
     epctx__workspace_leave(workspace);
 }
 
-#ifdef EPCTX_NO_WIRE
-
-static void epctx__groups_drop(epctx_workspace *w)
-{
-    (void)w;
-}
-
-#else
+#ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
                                         epctx_bound *bound, epctx_error *error)
@@ -25479,7 +26067,18 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
     return epctx__load_model(loaded, model, backend, opts, error);
 }
 
+#endif /* EPCTX_NO_WIRE */
+
 /* -- generating -- */
+
+#ifdef EPCTX_NO_EDIT
+
+static void epctx__groups_drop(epctx_workspace *w)
+{
+    (void)w; /* there are none */
+}
+
+#else
 
 /* A session that waits for the last one. */
 typedef struct epctx__pending {
@@ -25574,6 +26173,7 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
     how.prepare_only = opts->prepare_only;
+    how.weightless = opts->weightless;
     status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
                                  : epctx__nomem(error, group->arena.missing);
     if (status != EPCTX_OK) {
@@ -25938,7 +26538,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     return status;
 }
 
-#endif /* EPCTX_NO_WIRE */
+#endif /* EPCTX_NO_EDIT */
 
 #ifdef __cplusplus
 }

@@ -78,6 +78,10 @@
  *   borrowed. Running needs scratch_size bytes aligned to 64 and nothing else; inputs and outputs
  *   are read and written where the caller has them, aligned to their element size.
  *
+ *   Weightless (ep.enable_weightless): the blob has no initializer of 256 bytes or more. It has the
+ *   commands that fold and pack them, which run when the graph gets its weights, into memory of the
+ *   packed weights' size.
+ *
  * THREADS
  *   No global state. A loaded context is never written: any number of threads may run one graph,
  *   each with scratch and outputs of its own. A context under construction belongs to one thread.
@@ -100,16 +104,18 @@
  *    12 u32 header bytes (128)                 |   4 u64 scratch bytes
  *    16 [16] SDK version, zero-padded          |   6 first word of the I/O table, inputs, outputs
  *    32 [24] architecture, zero-padded         |   9 first command word, words, commands
- *    56 u64 file bytes                         |  12 .. 19 zero
- *    64 u64 words: offset 128, then count/u32  | I/O table, 12 words a tensor: name offset, bytes,
- *    72 u64 strings: offset                    |   ONNX element type, rank, 8 dimensions
- *    80 u64 strings: bytes                     | weight table, 6 words a blob: u64 offset in the
- *    88 u64 weights: offset (64-aligned)       |   section (64-aligned), u64 bytes, element bytes,
- *    96 u64 weights: bytes                     |   zero
- *   104 u32 graphs, u32 weight blobs           | command: opcode, words, name offset, name bytes,
- *   112 u64 XXH64 of header (this field 0),    |   operands (4 words each: place, index, u64 byte
- *       words and strings                      |   offset), parameters (struct of the opcode)
- *   120 u64 XXH64 of the weights               | strings: names, not terminated
+ *    56 u64 file bytes                         |  12 graph that makes its weights, from 1; 0: none
+ *    64 u64 words: offset 128, then count/u32  |  13 1: it makes weights (behind all others)
+ *    72 u64 strings: offset                    |  14 .. 19 zero
+ *    80 u64 strings: bytes                     | I/O table, 12 words a tensor: name offset, bytes,
+ *    88 u64 weights: offset (64-aligned)       |   ONNX element type, rank, 8 dimensions
+ *    96 u64 weights: bytes                     | weight table, 6 words a blob: u64 offset in the
+ *   104 u32 graphs, u32 weight blobs           |   section (64-aligned), u64 bytes, element bytes,
+ *   112 u64 XXH64 of header (this field 0),    |   zero
+ *       words and strings                      | command: opcode, words, name offset, name bytes,
+ *   120 u64 XXH64 of the weights               |   operands (4 words each: place, index, u64 byte
+ *                                              |   offset), parameters (struct of the opcode)
+ *                                              | strings: names, not terminated
  *
  * CONTENTS
  *   >>config >>blob >>arch >>exec >>compile >>backend >>implementation
@@ -190,12 +196,15 @@ typedef struct epctx_npu_graph {
     const struct epctx_npu_context *context;
     const uint32_t *commands;
     uint32_t command_count;
+    const struct epctx_npu_graph *maker; /* computes its weights; NULL: they are in the blob */
+    const epctx_memory **made;           /* what `maker` computed; NULL in there: not yet */
 } epctx_npu_graph;
 
 /* A loaded blob. Members are private but for `graphs`. */
 typedef struct epctx_npu_context {
     const epctx_npu_graph *graphs;
     size_t graph_count;
+    size_t total_count; /* with the graphs behind them that make weights */
     epctx_span blob;
     const uint8_t *weights; /* in the blob, or the copy */
     const uint32_t *weight_table;
@@ -226,10 +235,22 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error);
+/* A weightless blob holds commands that make the weights of a graph from the initializers of the
+ * source model. Bytes that they need: `kept` as long as the graph runs, `temporary` during
+ * epctx_npu_make_weights only; both 0 for a graph that has its weights. EPCTX_ERR_NOMEM: more than
+ * this machine can address. */
+EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
+                                              size_t *temporary, epctx_error *error);
+/* Makes them, before the first run. `weights` are found by name and only used during the call; both
+ * memories are aligned to 64. `count` 0: the graph is to forget its weights, `kept` is free again.
+ * EPCTX_ERR_CONTEXT: a weight is missing, or has another size. */
+EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
+                                              const epctx_tensor *weights, size_t count, void *kept,
+                                              void *temporary, epctx_error *error);
 /* Runs a graph. `inputs` and `outputs` in the order of graph->info, of exactly the tensors' sizes,
  * aligned to their element size; outputs overlap nothing. `scratch` is aligned to 64.
- * EPCTX_ERR_ARG: a size or an alignment is wrong, or an index in the data is out of range (the
- * outputs are then undefined). */
+ * EPCTX_ERR_ARG: a size or an alignment is wrong, an index in the data is out of range (the outputs
+ * are then undefined), or the graph is weightless and has not got its weights. */
 EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error);
@@ -359,6 +380,7 @@ extern "C" {
 #define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
 #define EPCTX_NPU__COMMAND_WORDS 4 /* before the operands */
+#define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller initializers take less room than a reference */
 
 /* Offsets of header fields, see the manual. */
 #define EPCTX_NPU__H_FORMAT   8
@@ -3907,6 +3929,7 @@ typedef enum epctx_npu__place {
     EPCTX_NPU__INPUT,
     EPCTX_NPU__OUTPUT,
     EPCTX_NPU__WEIGHT,
+    EPCTX_NPU__MADE, /* an output of the graph that makes the weights */
     EPCTX_NPU__PLACE_COUNT
 } epctx_npu__place;
 
@@ -3991,7 +4014,7 @@ static bool epctx_npu__copies_weights(epctx_span blob, const epctx_npu__layout *
 
 /* How a context lies in the caller's memory; offsets in bytes, parts aligned to 8. */
 typedef struct epctx_npu__parts {
-    uint64_t graphs, values, dims, words, strings, weights, total;
+    uint64_t graphs, values, dims, made, words, strings, weights, total;
     uint64_t value_count;
 } epctx_npu__parts;
 
@@ -4020,6 +4043,7 @@ static epctx_status epctx_npu__parts_of(epctx_span blob, const epctx_npu__layout
     out->graphs = epctx_npu__part(&out->total, layout->graphs * sizeof(epctx_npu_graph));
     out->values = epctx_npu__part(&out->total, out->value_count * sizeof(epctx_value));
     out->dims = epctx_npu__part(&out->total, out->value_count * 8 * sizeof(int64_t));
+    out->made = epctx_npu__part(&out->total, layout->graphs * sizeof(epctx_memory *));
     out->words = epctx_npu__part(&out->total, layout->words * 4);
     out->strings = epctx_npu__part(&out->total, layout->string_bytes);
     out->weights = epctx_npu__part(
@@ -4054,6 +4078,7 @@ EPCTX_API epctx_status epctx_npu_load_size(epctx_span blob, size_t *size, epctx_
 typedef struct epctx_npu__loader {
     epctx_npu_context *context;
     epctx_npu_graph *graphs;
+    const epctx_memory **made;
     epctx_value *values;
     int64_t *dims;
     const uint32_t *words;
@@ -4159,6 +4184,12 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
         }
         size = epctx_npu__pair(graph->context->weight_table +
                                (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS + 2);
+        break;
+    case EPCTX_NPU__MADE:
+        if (graph->maker == NULL || o->index >= graph->maker->info.output_count) {
+            return false;
+        }
+        size = epctx_npu__value_bytes(&graph->maker->info.outputs[o->index]);
         break;
     default:
         return false;
@@ -4309,7 +4340,42 @@ static epctx_status epctx_npu__load_graph(epctx_npu__loader *l, uint32_t index)
     graph->info.output_count = w[8];
     graph->info.scratch_size = (size_t)scratch;
     graph->command_count = w[11];
+    if (w[12] != 0) {
+        if (w[13] != 0 || w[12] > l->context->total_count || w[12] <= l->context->graph_count) {
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              "context binary: the weights of graph '%S' are made by graph %u, "
+                              "which is none that makes weights",
+                              &graph->info.name, (uint64_t)w[12]);
+        }
+        graph->maker = &l->graphs[w[12] - 1];
+        graph->made = &l->made[index];
+    }
     return epctx_npu__load_commands(l, graph, w[9], w[10]);
+}
+
+/* Graphs that make weights stand behind the others, and are loaded first. */
+static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
+{
+    epctx_status status = EPCTX_OK;
+    uint32_t ordinary = 0, i;
+    for (i = 0; i < total; i++) {
+        if (l->words[(size_t)i * EPCTX_NPU__GRAPH_WORDS + 13] == 0) {
+            if (i != ordinary) {
+                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                                  "context binary: its graphs are out of order");
+            }
+            ordinary++;
+        }
+    }
+    l->context->graph_count = ordinary;
+    l->context->total_count = total;
+    for (i = ordinary; status == EPCTX_OK && i < total; i++) {
+        status = epctx_npu__load_graph(l, i);
+    }
+    for (i = 0; status == EPCTX_OK && i < ordinary; i++) {
+        status = epctx_npu__load_graph(l, i);
+    }
+    return status;
 }
 
 static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
@@ -4382,7 +4448,6 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     uint8_t *words = memory + parts->words, *strings = memory + parts->strings;
     uint64_t sum, table;
     epctx_status status;
-    uint32_t g;
     memset(memory, 0, (size_t)parts->words);
     memcpy(words, blob.data + EPCTX_NPU_HEADER_SIZE, word_bytes);
     memcpy(strings, blob.data + layout->strings, (size_t)layout->string_bytes);
@@ -4391,6 +4456,7 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     l.graphs = (epctx_npu_graph *)(void *)(memory + parts->graphs);
     l.values = (epctx_value *)(void *)(memory + parts->values);
     l.dims = (int64_t *)(void *)(memory + parts->dims);
+    l.made = (const epctx_memory **)(void *)(memory + parts->made);
     l.words = (const uint32_t *)(const void *)words;
     l.word_count = layout->words;
     l.strings = (const char *)strings;
@@ -4405,7 +4471,6 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     }
     epctx_npu__to_host(words, word_bytes, 4);
     context->graphs = l.graphs;
-    context->graph_count = layout->graphs;
     context->blob = blob;
     context->strings = l.strings;
     context->weights = blob.data + layout->weights;
@@ -4417,8 +4482,8 @@ static epctx_status epctx_npu__load_copy(epctx_npu_context *context, epctx_span 
     table = layout->words - (uint64_t)layout->weight_count * EPCTX_NPU__WEIGHT_WORDS;
     context->weight_table = l.words + table;
     status = epctx_npu__load_weights(&l, table);
-    for (g = 0; status == EPCTX_OK && g < layout->graphs; g++) {
-        status = epctx_npu__load_graph(&l, g);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__load_graphs(&l, layout->graphs);
     }
     if (status == EPCTX_OK) {
         status = epctx_npu__check_names(&l);
@@ -4490,10 +4555,38 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
+/* The names of the graphs, as many as fit: "'a', 'b', ...", or "none". */
+static void epctx_npu__names(const epctx_npu_context *context, char *text, size_t room)
+{
+    size_t used = 0;
+    size_t i;
+    if (context->graph_count == 0) {
+        memcpy(text, "none", 5);
+        return;
+    }
+    for (i = 0; i < context->graph_count; i++) {
+        epctx_str name = context->graphs[i].info.name;
+        /* Quotes, comma and "..." take less than ten. */
+        if (name.size > room || name.size + 10 > room - used) {
+            memcpy(text + used, "...", 4);
+            return;
+        }
+        text[used++] = '\'';
+        if (name.size > 0) {
+            memcpy(text + used, name.data, name.size);
+        }
+        used += name.size;
+        memcpy(text + used, "', ", 4);
+        used += 3;
+    }
+    text[used - 2] = '\0';
+}
+
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error)
 {
+    char names[200]; /* epctx_fail prints no more of a text */
     size_t i;
     epctx_error_clear(error);
     *graph = NULL;
@@ -4511,8 +4604,9 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S' among its %u graphs",
-                      &name, (uint64_t)context->graph_count);
+    epctx_npu__names(context, names, sizeof names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
+                      names);
 }
 
 /* ================================================================================================
@@ -4542,6 +4636,10 @@ static epctx_status epctx_npu__check_call(const epctx_npu_graph *graph, const ep
     const epctx_graph_info *info = &graph->info;
     epctx_status status = EPCTX_OK;
     size_t i;
+    if (graph->maker != NULL && *graph->made == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG,
+                          "graph '%S' is weightless and has not got its weights", &info->name);
+    }
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
         status = epctx_npu__check_memory(&info->inputs[i], "input", inputs[i].data, inputs[i].size,
                                          error);
@@ -4581,6 +4679,8 @@ static const void *epctx_npu__source(const epctx_npu_graph *graph, const epctx_n
         return c->weights +
                epctx_npu__pair(c->weight_table + (size_t)o->index * EPCTX_NPU__WEIGHT_WORDS) +
                o->offset;
+    case EPCTX_NPU__MADE:
+        return (const uint8_t *)(*graph->made)[o->index].data + o->offset;
     default:
         return NULL;
     }
@@ -4631,6 +4731,118 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
             epctx_blame(error, NULL, &name, NULL);
         }
         words += words[1];
+    }
+    return status;
+}
+
+/* -- weights of weightless graphs -- */
+
+static uint64_t epctx_npu__aligned(uint64_t size)
+{
+    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
+}
+
+/* Bytes of `count` tensors, each aligned. */
+static uint64_t epctx_npu__values_bytes(const epctx_value *values, size_t count)
+{
+    uint64_t total = 0;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        total += epctx_npu__aligned(epctx_npu__value_bytes(&values[i]));
+    }
+    return total;
+}
+
+EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size_t *kept,
+                                              size_t *temporary, epctx_error *error)
+{
+    uint64_t keep, spare;
+    epctx_error_clear(error);
+    *kept = 0;
+    *temporary = 0;
+    if (graph->maker != NULL) {
+        const epctx_graph_info *info = &graph->maker->info;
+        keep = epctx_npu__aligned(info->output_count * sizeof(epctx_memory)) +
+               epctx_npu__values_bytes(info->outputs, info->output_count);
+        spare = epctx_npu__aligned(info->input_count * sizeof(epctx_span)) +
+                epctx_npu__values_bytes(info->inputs, info->input_count) + info->scratch_size;
+        if (keep > SIZE_MAX / 2 || spare > SIZE_MAX / 2) {
+            return epctx_fail(error, EPCTX_ERR_NOMEM,
+                              "the weights of graph '%S' are too large for this machine",
+                              &graph->info.name);
+        }
+        *kept = (size_t)keep;
+        *temporary = (size_t)spare;
+    }
+    return EPCTX_OK;
+}
+
+/* An initializer as the maker's input: in place, or a copy that is aligned and of the host. */
+static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx_tensor *weights,
+                                            size_t count, uint8_t **spare, epctx_span *out,
+                                            epctx_error *error)
+{
+    const uint64_t bytes = epctx_npu__value_bytes(want);
+    const uint32_t elem = epctx_npu__elem_size(want->elem_type);
+    size_t i = 0;
+    while (i < count && !epctx_str_eq(weights[i].name, want->name)) {
+        i++;
+    }
+    if (i == count || weights[i].data == NULL || weights[i].size != bytes ||
+        weights[i].elem_type != want->elem_type) {
+        return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                          "weight '%S': expected %u bytes of type %d, found %u of type %d",
+                          &want->name, bytes, (int64_t)want->elem_type,
+                          (uint64_t)(i < count ? weights[i].size : 0),
+                          (int64_t)(i < count ? weights[i].elem_type : 0));
+    }
+    out->data = weights[i].data;
+    out->size = (size_t)bytes;
+    if (epctx_npu__big_endian() || (uintptr_t)out->data % elem != 0) {
+        memcpy(*spare, out->data, out->size);
+        epctx_npu__to_host(*spare, bytes, elem);
+        out->data = *spare;
+        *spare += epctx_npu__aligned(bytes);
+    }
+    return EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
+                                              const epctx_tensor *weights, size_t count, void *kept,
+                                              void *temporary, epctx_error *error)
+{
+    const epctx_graph_info *info;
+    epctx_memory *outputs = (epctx_memory *)kept;
+    epctx_span *inputs = (epctx_span *)temporary;
+    uint8_t *at = (uint8_t *)kept, *spare = (uint8_t *)temporary;
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    epctx_error_clear(error);
+    if (graph->maker == NULL || count == 0) {
+        if (graph->maker != NULL) {
+            *graph->made = NULL;
+        }
+        return EPCTX_OK;
+    }
+    info = &graph->maker->info;
+    *graph->made = NULL;
+    at += epctx_npu__aligned(info->output_count * sizeof *outputs);
+    for (i = 0; i < info->output_count; i++) {
+        outputs[i].data = at;
+        outputs[i].size = (size_t)epctx_npu__value_bytes(&info->outputs[i]);
+        at += epctx_npu__aligned(outputs[i].size);
+    }
+    spare += epctx_npu__aligned(info->input_count * sizeof *inputs) + info->scratch_size;
+    for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
+        status = epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i],
+                                         error);
+    }
+    if (status == EPCTX_OK) {
+        spare = (uint8_t *)temporary + epctx_npu__aligned(info->input_count * sizeof *inputs);
+        status = epctx_npu_run(graph->maker, inputs, outputs, spare, info->scratch_size, error);
+    }
+    if (status == EPCTX_OK) {
+        *graph->made = outputs;
     }
     return status;
 }
@@ -4688,6 +4900,9 @@ typedef struct epctx_npu__tensor {
     uint64_t offset; /* bytes in the buffer: reshaped and sliced values share one */
     uint32_t writer; /* the only step that writes it, or NONE */
     uint32_t uses;   /* by nodes and as graph output */
+    bool outside;    /* constant that a weightless blob does not hold: it is (a part of) */
+    uint32_t whole;  /* this one, which is an initializer or made of initializers */
+    uint64_t at;     /* byte of `whole` where it begins */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -4729,6 +4944,11 @@ typedef struct epctx_npu__compiler {
     const epctx_node *node;
     bool folding; /* every input of the node is constant */
     bool judging; /* only whether nodes compile is wanted: weights are not computed */
+    epctx_weightless_support weightless;
+    epctx_npu__step *makes; /* weightless: steps that made constants, in order */
+    size_t make_count, make_room;
+    uint32_t *outputs;   /* weightless: tensor -> output of the graph of these steps, or NONE */
+    const uint32_t *ios; /* tensors of the graph's inputs and outputs; NULL: found by name */
     epctx_npu_stats stats;
 } epctx_npu__compiler;
 
@@ -4859,6 +5079,9 @@ static epctx_status epctx_npu__alias(epctx_npu__compiler *c, uint32_t source,
     }
     t->buffer = c->tensors[source].buffer;
     t->offset = c->tensors[source].offset + bytes;
+    t->outside = c->tensors[source].outside;
+    t->whole = c->tensors[source].whole;
+    t->at = c->tensors[source].at + bytes;
     return EPCTX_OK;
 }
 
@@ -4959,6 +5182,25 @@ static bool epctx_npu__foldable(const epctx_npu__step *s)
     }
 }
 
+/* Notes a step that makes a constant. When it needs constants that stay outside, so does what it
+ * makes, and it is done again when the weights are there. */
+static epctx_status epctx_npu__record(epctx_npu__compiler *c, const epctx_npu__step *s)
+{
+    epctx_npu__tensor *out = &c->tensors[s->out];
+    void *array = c->makes;
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU__MAX_IN; i++) {
+        if (s->in[i] != EPCTX_NPU__NONE && c->tensors[s->in[i]].outside) {
+            out->outside = true;
+        }
+    }
+    out->whole = s->out;
+    EPCTX_NPU__TRY(epctx_npu__grow(c, &array, c->make_count, &c->make_room, sizeof *c->makes));
+    c->makes = (epctx_npu__step *)array;
+    c->makes[c->make_count++] = *s;
+    return EPCTX_OK;
+}
+
 /* Runs a step now. Several steps may fill one result. */
 static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__step *s)
 {
@@ -4975,6 +5217,9 @@ static epctx_status epctx_npu__fold(epctx_npu__compiler *c, const epctx_npu__ste
     }
     if (out->count == 0) {
         return EPCTX_OK;
+    }
+    if (c->weightless != EPCTX_WEIGHTLESS_NONE) {
+        EPCTX_NPU__TRY(epctx_npu__record(c, s));
     }
     for (i = 0; i < op->in_count; i++) {
         if (s->in[i] != EPCTX_NPU__NONE) {
@@ -7058,8 +7303,8 @@ static epctx_status epctx_npu__lower_trilu(epctx_npu__compiler *c)
 static epctx_status epctx_npu__lower_range(epctx_npu__compiler *c)
 {
     epctx_npu__shape shape = {1, {0}};
-    int64_t v[3], n, i;
-    float f[3];
+    int64_t v[3] = {0}, n, i;
+    float f[3] = {0};
     uint32_t ids[3], y, j;
     size_t count;
     void *data;
@@ -8450,15 +8695,38 @@ static epctx_status epctx_npu__norm_factors(epctx_npu__compiler *c, const uint32
     return EPCTX_OK;
 }
 
+/* Constant weights times the factor of their channel. */
+static epctx_status epctx_npu__scale_weights(epctx_npu__compiler *c, uint32_t w, uint64_t channels,
+                                             uint32_t factor, uint32_t *out)
+{
+    const bool folding = c->folding;
+    epctx_npu__shape rows = {2, {0}}, column = {2, {0}};
+    uint32_t a, b;
+    float *unused;
+    epctx_status status;
+    if (c->judging) {
+        return epctx_npu__add_floats(c, c->tensors[w].count, &unused, out);
+    }
+    rows.dims[0] = column.dims[0] = (int64_t)channels;
+    rows.dims[1] = (int64_t)(c->tensors[w].count / channels);
+    column.dims[1] = 1;
+    EPCTX_NPU__TRY(epctx_npu__alias(c, w, &rows, 0, &a));
+    EPCTX_NPU__TRY(epctx_npu__alias(c, factor, &column, 0, &b));
+    c->folding = true;
+    status = epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, out);
+    c->folding = folding;
+    return status;
+}
+
 /* Multiplies the weights of the convolution before by `factor`, its bias likewise plus `offset`. */
 static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uint64_t channels,
                                          uint32_t factor, uint32_t offset, bool *done)
 {
     epctx_npu__step *s = epctx_npu__producer(c, x);
-    const void *old_w, *f, *g, *old_b = NULL;
-    float *w, *b;
+    const void *f, *g, *old_b = NULL;
+    float *b;
     uint32_t w_id, b_id;
-    uint64_t i, k, depth;
+    uint64_t i;
     *done = false;
     if (s == NULL ||
         !((s->op == EPCTX_NPU__OP_CONV && s->packs && s->in[3] == EPCTX_NPU__NONE &&
@@ -8469,20 +8737,15 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
         (s->in[2] != EPCTX_NPU__NONE && !c->tensors[s->in[2]].constant)) {
         return EPCTX_OK;
     }
-    EPCTX_NPU__TRY(epctx_npu__data(c, s->in[1], &old_w));
     EPCTX_NPU__TRY(epctx_npu__data(c, factor, &f));
     EPCTX_NPU__TRY(epctx_npu__data(c, offset, &g));
     if (s->in[2] != EPCTX_NPU__NONE) {
         EPCTX_NPU__TRY(epctx_npu__data(c, s->in[2], &old_b));
     }
-    depth = c->tensors[s->in[1]].count / channels;
-    EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels * depth, &w, &w_id));
+    EPCTX_NPU__TRY(epctx_npu__scale_weights(c, s->in[1], channels, factor, &w_id));
     EPCTX_NPU__TRY(epctx_npu__add_floats(c, channels, &b, &b_id));
     for (i = 0; i < channels && !c->judging; i++) {
         const float scale = ((const float *)f)[i], shift = ((const float *)g)[i];
-        for (k = 0; k < depth; k++) {
-            w[i * depth + k] = epctx_npu__f_mul(((const float *)old_w)[i * depth + k], scale);
-        }
         b[i] = old_b == NULL
                    ? shift
                    : epctx_npu__f_add(epctx_npu__f_mul(((const float *)old_b)[i], scale), shift);
@@ -9696,21 +9959,40 @@ static epctx_status epctx_npu__resize_policy(epctx_npu__compiler *c, const epctx
     return EPCTX_OK;
 }
 
+/* Attribute `axes`; without it all of them. */
+static epctx_status epctx_npu__resize_axes(epctx_npu__compiler *c, uint32_t rank, int64_t *axes,
+                                           size_t *count)
+{
+    const epctx_attr *attr = c->node->version >= 18 ? epctx_node_attr(c->node, "axes") : NULL;
+    uint32_t axis;
+    size_t i;
+    *count = attr != NULL ? attr->count : rank;
+    if (attr != NULL && (attr->type != EPCTX_ATTR_INTS || *count > rank)) {
+        return epctx_npu__bad_attr(c, "axes", "axes of the input");
+    }
+    for (i = 0; i < *count; i++) {
+        axes[i] = (int64_t)i;
+        if (attr != NULL) {
+            EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], rank, 0, &axis));
+            axes[i] = (int64_t)axis;
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, found = false, by_size;
-    size_t count = 0, size_count = 0, roi_count = 0, axes_count = 0, i;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size;
+    size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
-    uint32_t x, id, axis;
+    uint32_t x, id;
     EPCTX_NPU__TRY(epctx_npu__float_input(c, 0, &x));
     shape = c->tensors[x].shape;
     EPCTX_NPU__TRY(epctx_npu__resize_attrs(c, &p));
-    for (i = 0; i < shape.rank; i++) {
-        axes[i] = (int64_t)i;
-    }
+    EPCTX_NPU__TRY(epctx_npu__resize_axes(c, shape.rank, axes, &axes_count));
     if (epctx_str_is(c->node->op_type, "Upsample") || c->node->version < 11) {
         EPCTX_NPU__TRY(epctx_npu__resize_old(c, &p, scales, &count));
     } else {
@@ -9722,20 +10004,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
             EPCTX_NPU__TRY(
                 epctx_npu__const_ints(c, id, "sizes", EPCTX_NPU_MAX_RANK, sizes, &size_count));
         }
-        if (c->node->version >= 18) {
-            const epctx_attr *attr = epctx_node_attr(c->node, "axes");
-            found = attr != NULL;
-            axes_count = found ? attr->count : 0;
-            if (found && (attr->type != EPCTX_ATTR_INTS || axes_count > shape.rank)) {
-                return epctx_npu__bad_attr(c, "axes", "axes of the input");
-            }
-            for (i = 0; i < axes_count; i++) {
-                EPCTX_NPU__TRY(epctx_npu__axis(c, attr->ints[i], shape.rank, 0, &axis));
-                axes[i] = (int64_t)axis;
-            }
-        }
     }
-    axes_count = found ? axes_count : shape.rank;
     by_size = size_count > 0;
     EPCTX_NPU__TRY(epctx_npu__mark_axes(c, axes, axes_count, shape.rank, marked));
     if ((by_size ? size_count : count) != axes_count || (by_size && count != 0) ||
@@ -9957,6 +10226,7 @@ static epctx_status epctx_npu__import_tensor(epctx_npu__compiler *c, const epctx
     c->tensors[*id].name = from->name;
     c->tensors[*id].constant = true;
     c->tensors[*id].raw = from->data;
+    c->tensors[*id].whole = *id;
     return EPCTX_OK;
 }
 
@@ -10032,7 +10302,12 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
     }
     for (i = 0; i < g->initializer_count; i++) {
         uint32_t id;
-        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, &g->initializers[i], &id));
+        const epctx_tensor *from = &g->initializers[i];
+        EPCTX_NPU__TRY(epctx_npu__import_tensor(c, from, &id));
+        c->tensors[id].outside =
+            c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE &&
+            (c->weightless == EPCTX_WEIGHTLESS_ALL ||
+             (c->weightless == EPCTX_WEIGHTLESS_EXTERNAL_ONLY && from->location.size > 0));
         if (epctx_map_put(&c->names, g->initializers[i].name, id) != EPCTX_OK) {
             return epctx_npu__nomem(c, c->arena->missing);
         }
@@ -10150,6 +10425,22 @@ static void epctx_npu__drop_dead(epctx_npu__compiler *c)
     }
 }
 
+/* Weights that stay outside are packed when they are there. */
+static epctx_status epctx_npu__pack_outside(epctx_npu__compiler *c, const epctx_npu__step *s,
+                                            uint32_t *id)
+{
+    const epctx_npu__pack *p = &s->pack;
+    epctx_npu__shape shape = {1, {0}};
+    epctx_npu__step pack;
+    shape.dims[0] = (int64_t)epctx_npu__packed(p->batch, p->rows, p->depth, p->block);
+    EPCTX_NPU__TRY(epctx_npu__add_tensor(c, EPCTX_ONNX_FLOAT, &shape, id));
+    c->tensors[*id].constant = true;
+    epctx_npu__step_init(&pack, EPCTX_NPU__OP_PACK, s->in[1], EPCTX_NPU__NONE, *id);
+    pack.params.pack = *p;
+    pack.name = s->name;
+    return epctx_npu__record(c, &pack);
+}
+
 static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
 {
     size_t i;
@@ -10160,6 +10451,12 @@ static epctx_status epctx_npu__pack_weights(epctx_npu__compiler *c)
         float *packed;
         uint32_t id;
         if (s->dead || !s->packs) {
+            continue;
+        }
+        if (c->tensors[s->in[1]].outside) {
+            EPCTX_NPU__TRY(epctx_npu__pack_outside(c, s, &id));
+            s->in[1] = id;
+            s->packs = false;
             continue;
         }
         memset(&args, 0, sizeof args);
@@ -10202,11 +10499,6 @@ static void epctx_npu__lifetimes(epctx_npu__compiler *c)
             epctx_npu__touch(c, s->temporary, i);
         }
     }
-}
-
-static uint64_t epctx_npu__aligned(uint64_t size)
-{
-    return (size + EPCTX_NPU_ALIGN - 1) & ~(uint64_t)(EPCTX_NPU_ALIGN - 1);
 }
 
 static bool epctx_npu__in_scratch(const epctx_npu__buffer *b)
@@ -10587,16 +10879,19 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
  * ============================================================================================== */
 
 /* One graph of a context under construction; word positions count from the end of the records. */
-typedef struct epctx_npu__record {
+typedef struct epctx_npu__graph_record {
     uint32_t name_at, name_size;
     uint64_t hash, scratch;
     uint32_t io_at, inputs, outputs, commands_at, command_words, commands;
-} epctx_npu__record;
+    uint32_t maker; /* position among the makers, from 1 */
+} epctx_npu__graph_record;
 
 /* A context under construction. `words` are little-endian already. */
 typedef struct epctx_npu__build {
     epctx_allocator allocator;
-    epctx_buffer records, words, strings, weights;
+    epctx_weightless_support weightless;
+    epctx_buffer records, makers; /* of graphs, and of those that make their weights */
+    epctx_buffer words, strings, weights;
     epctx_weights table; /* over `weights`; kind is the size of an element */
     epctx_arena arena;   /* what types_fn hands out */
 } epctx_npu__build;
@@ -10682,7 +10977,11 @@ static epctx_status epctx_npu__write_operand(epctx_npu__compiler *c, epctx_npu__
 {
     uint32_t place = EPCTX_NPU__NOWHERE, index = 0;
     uint64_t offset = 0;
-    if (id != EPCTX_NPU__NONE && c->tensors[id].constant) {
+    if (id != EPCTX_NPU__NONE && c->tensors[id].outside) {
+        place = EPCTX_NPU__MADE;
+        index = c->outputs[c->tensors[id].whole];
+        offset = c->tensors[id].at;
+    } else if (id != EPCTX_NPU__NONE && c->tensors[id].constant) {
         place = EPCTX_NPU__WEIGHT;
         EPCTX_NPU__TRY(epctx_npu__add_constant_weight(c, b, id, &index));
     } else if (id != EPCTX_NPU__NONE) {
@@ -10723,10 +11022,12 @@ static epctx_status epctx_npu__write_step(epctx_npu__compiler *c, epctx_npu__bui
     return EPCTX_OK;
 }
 
+/* Input or output `at`, the outputs behind the inputs. */
 static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__build *b,
-                                           epctx_str name)
+                                           epctx_str name, size_t at)
 {
-    const epctx_npu__tensor *t = &c->tensors[epctx_map_get(&c->names, name)];
+    const epctx_npu__tensor *t =
+        &c->tensors[c->ios != NULL ? c->ios[at] : epctx_map_get(&c->names, name)];
     uint32_t i;
     EPCTX_NPU__TRY(epctx_npu__name(c, b, name));
     EPCTX_NPU__TRY(epctx_npu__word(c, &b->words, (uint32_t)t->elem));
@@ -10738,26 +11039,29 @@ static epctx_status epctx_npu__write_value(epctx_npu__compiler *c, epctx_npu__bu
     return EPCTX_OK;
 }
 
-/* Appends the compiled graph to the context. */
+/* Appends the compiled graph to the context; its record to `records`. */
 static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__build *b,
-                                           epctx_str name, uint64_t hash)
+                                           epctx_buffer *records, epctx_str name, uint64_t hash,
+                                           uint32_t maker)
 {
-    epctx_npu__record r;
+    epctx_npu__graph_record r;
     size_t i;
     memset(&r, 0, sizeof r);
     r.name_at = (uint32_t)b->strings.size;
     r.name_size = (uint32_t)name.size;
     EPCTX_NPU__TRY(epctx_npu__append(c, &b->strings, name.data, name.size));
     r.hash = hash;
+    r.maker = maker;
     r.scratch = c->stats.scratch_size;
     r.io_at = (uint32_t)(b->words.size / 4);
     r.inputs = (uint32_t)c->graph->input_count;
     r.outputs = (uint32_t)c->graph->output_count;
     for (i = 0; i < c->graph->input_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name));
+        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
     }
     for (i = 0; i < c->graph->output_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->outputs[i].name));
+        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->outputs[i].name,
+                                              c->graph->input_count + i));
     }
     r.commands_at = (uint32_t)(b->words.size / 4);
     for (i = 0; i < c->step_count; i++) {
@@ -10771,11 +11075,191 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
     if (b->words.size > UINT32_MAX || b->strings.size > UINT32_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT, "a context holds less than 4 GiB of commands");
     }
-    return epctx_npu__append(c, &b->records, &r, sizeof r);
+    return epctx_npu__append(c, records, &r, sizeof r);
 }
 
+/* -- weightless: the steps that made constants, as a graph from initializers to weights -- */
+
+/* Numbers the constants outside that steps of the graph read: they are the outputs. */
+static epctx_status epctx_npu__number_outputs(epctx_npu__compiler *c, uint32_t *count)
+{
+    void *memory;
+    size_t i;
+    uint32_t j;
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->tensor_count, sizeof *c->outputs, &memory));
+    c->outputs = (uint32_t *)memory;
+    *count = 0;
+    for (i = 0; i < c->tensor_count; i++) {
+        c->outputs[i] = EPCTX_NPU__NONE;
+    }
+    for (i = 0; i < c->step_count; i++) {
+        for (j = 0; j < EPCTX_NPU__MAX_IN && !c->steps[i].dead; j++) {
+            uint32_t id = c->steps[i].in[j];
+            if (id != EPCTX_NPU__NONE && c->tensors[id].outside &&
+                c->outputs[c->tensors[id].whole] == EPCTX_NPU__NONE) {
+                c->outputs[c->tensors[id].whole] = (*count)++;
+            }
+        }
+    }
+    return EPCTX_OK;
+}
+
+/* The graph of the makers while it is compiled. */
+typedef struct epctx_npu__making {
+    const epctx_npu__compiler *from;
+    epctx_npu__compiler c;
+    epctx_graph graph;
+    uint8_t *needed; /* tensors of `from` */
+    uint32_t *ids;   /* tensor of `from` -> tensor */
+    uint32_t *ios;
+    epctx_value *values; /* names of the inputs; outputs have none */
+} epctx_npu__making;
+
+/* An operand of `from`: what is outside was added before, other constants are taken along. */
+static epctx_status epctx_npu__making_operand(epctx_npu__making *m, uint32_t id, uint32_t *out)
+{
+    const epctx_npu__tensor *t = &m->from->tensors[id];
+    if (!t->outside || t->whole != id) {
+        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, out));
+    }
+    if (!t->outside) {
+        m->c.tensors[*out].constant = true;
+        m->c.tensors[*out].raw = t->raw;
+        m->c.tensors[*out].data = t->data;
+    } else if (t->whole == id) {
+        *out = m->ids[id];
+    } else {
+        m->c.tensors[*out].buffer = m->c.tensors[m->ids[t->whole]].buffer;
+        m->c.tensors[*out].offset = t->at;
+    }
+    return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__making_step(epctx_npu__making *m, const epctx_npu__step *made)
+{
+    epctx_npu__step s = *made;
+    uint32_t j;
+    if (m->ids[s.out] == EPCTX_NPU__NONE) {
+        const epctx_npu__tensor *t = &m->from->tensors[s.out];
+        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[s.out]));
+    }
+    for (j = 0; j < EPCTX_NPU__MAX_IN; j++) {
+        if (s.in[j] != EPCTX_NPU__NONE) {
+            EPCTX_NPU__TRY(epctx_npu__making_operand(m, s.in[j], &s.in[j]));
+        }
+    }
+    s.out = m->ids[s.out];
+    return epctx_npu__emit(&m->c, &s);
+}
+
+/* Initializers that are needed become inputs. */
+static epctx_status epctx_npu__making_inputs(epctx_npu__making *m)
+{
+    const epctx_npu__compiler *from = m->from;
+    size_t i;
+    for (i = 0; i < from->graph->initializer_count; i++) {
+        const epctx_npu__tensor *t = &from->tensors[i];
+        uint32_t buffer;
+        size_t at = m->graph.input_count;
+        if (!m->needed[i]) {
+            continue;
+        }
+        EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &m->ids[i]));
+        EPCTX_NPU__TRY(
+            epctx_npu__add_buffer(&m->c, t->count * epctx_npu__elem_size(t->elem), &buffer));
+        m->c.buffers[buffer].place = EPCTX_NPU__INPUT;
+        m->c.buffers[buffer].index = (uint32_t)at;
+        m->c.tensors[m->ids[i]].buffer = buffer;
+        m->ios[at] = m->ids[i];
+        m->values[at].name = t->name;
+        m->graph.input_count++;
+    }
+    return EPCTX_OK;
+}
+
+/* What the graph reads becomes an output; an initializer as it is, a copy. */
+static epctx_status epctx_npu__making_outputs(epctx_npu__making *m)
+{
+    const epctx_npu__compiler *from = m->from;
+    size_t i;
+    for (i = 0; i < from->tensor_count; i++) {
+        const epctx_npu__tensor *t = &from->tensors[i];
+        uint32_t id = m->ids[i];
+        epctx_npu__buffer *buffer;
+        if (from->outputs[i] == EPCTX_NPU__NONE) {
+            continue;
+        }
+        if (i < from->graph->initializer_count) {
+            EPCTX_NPU__TRY(epctx_npu__add_tensor(&m->c, t->elem, &t->shape, &id));
+            EPCTX_NPU__TRY(epctx_npu__emit_copy(&m->c, m->ids[i], id));
+        }
+        buffer = &m->c.buffers[m->c.tensors[id].buffer];
+        buffer->place = EPCTX_NPU__OUTPUT;
+        buffer->index = from->outputs[i];
+        buffer->needed = true;
+        m->ios[m->graph.input_count + from->outputs[i]] = id;
+    }
+    return EPCTX_OK;
+}
+
+/* Writes the graph that makes the weights of `from`; `maker` 0 when there are none. */
+static epctx_status epctx_npu__write_maker(epctx_npu__compiler *from, epctx_npu__build *b,
+                                           uint32_t *maker)
+{
+    epctx_npu__making m;
+    void *memory;
+    uint32_t count, j;
+    size_t i;
+    *maker = 0;
+    EPCTX_NPU__TRY(epctx_npu__number_outputs(from, &count));
+    if (count == 0) {
+        return EPCTX_OK;
+    }
+    memset(&m, 0, sizeof m);
+    m.from = from;
+    m.c = epctx_npu__compiler_of(&m.graph, from->arch, from->arena, from->error);
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, from->tensor_count, 1, &memory));
+    m.needed = (uint8_t *)memory;
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, from->tensor_count, sizeof *m.ids, &memory));
+    m.ids = (uint32_t *)memory;
+    i = from->graph->initializer_count + count;
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, i, sizeof *m.ios, &memory));
+    m.ios = (uint32_t *)memory;
+    EPCTX_NPU__TRY(epctx_npu__alloc(from, i, sizeof *m.values, &memory));
+    m.values = (epctx_value *)memory;
+    for (i = 0; i < from->tensor_count; i++) {
+        m.ids[i] = EPCTX_NPU__NONE;
+        m.needed[i] = from->outputs[i] != EPCTX_NPU__NONE;
+    }
+    for (i = from->make_count; i > 0; i--) {
+        const epctx_npu__step *s = &from->makes[i - 1];
+        for (j = 0; m.needed[s->out] && j < EPCTX_NPU__MAX_IN; j++) {
+            if (s->in[j] != EPCTX_NPU__NONE && from->tensors[s->in[j]].outside) {
+                m.needed[from->tensors[s->in[j]].whole] = 1;
+            }
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__making_inputs(&m));
+    for (i = 0; i < from->make_count; i++) {
+        if (m.needed[from->makes[i].out]) {
+            EPCTX_NPU__TRY(epctx_npu__making_step(&m, &from->makes[i]));
+        }
+    }
+    EPCTX_NPU__TRY(epctx_npu__making_outputs(&m));
+    m.graph.inputs = m.values;
+    m.graph.outputs = m.values + m.graph.input_count;
+    m.graph.output_count = count;
+    m.c.ios = m.ios;
+    epctx_npu__drop_dead(&m.c);
+    EPCTX_NPU__TRY(epctx_npu__plan(&m.c));
+    *maker = (uint32_t)(b->makers.size / sizeof(epctx_npu__graph_record)) + 1;
+    return epctx_npu__write_graph(&m.c, b, &b->makers, epctx_str_of(NULL), 0, 0);
+}
+
+/* `maker` is the number of the graph that makes the weights, from 1; `makes`: this is such one. */
 static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *out,
-                                          const epctx_npu__record *r, uint64_t base)
+                                          const epctx_npu__graph_record *r, uint64_t base,
+                                          uint64_t maker, bool makes)
 {
     uint32_t i;
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->name_at));
@@ -10788,7 +11272,9 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands_at + base));
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->command_words));
     EPCTX_NPU__TRY(epctx_npu__word(c, out, r->commands));
-    for (i = 12; i < EPCTX_NPU__GRAPH_WORDS; i++) {
+    EPCTX_NPU__TRY(epctx_npu__word(c, out, maker));
+    EPCTX_NPU__TRY(epctx_npu__word(c, out, makes));
+    for (i = 14; i < EPCTX_NPU__GRAPH_WORDS; i++) {
         EPCTX_NPU__TRY(epctx_npu__word(c, out, 0));
     }
     return EPCTX_OK;
@@ -10797,15 +11283,19 @@ static epctx_status epctx_npu__put_record(epctx_npu__compiler *c, epctx_buffer *
 static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_npu__build *b,
                                             epctx_buffer *out, size_t start)
 {
-    const size_t graphs = b->records.size / sizeof(epctx_npu__record);
+    const size_t graphs = b->records.size / sizeof(epctx_npu__graph_record);
+    const size_t total = graphs + b->makers.size / sizeof(epctx_npu__graph_record);
     epctx_weight w;
     uint32_t index;
     size_t i, size;
     EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
-    for (i = 0; i < graphs; i++) {
-        epctx_npu__record r;
-        memcpy(&r, b->records.data + i * sizeof r, sizeof r);
-        EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, graphs * EPCTX_NPU__GRAPH_WORDS));
+    for (i = 0; i < total; i++) {
+        epctx_npu__graph_record r;
+        const uint8_t *from = i < graphs ? b->records.data + i * sizeof r
+                                         : b->makers.data + (i - graphs) * sizeof r;
+        memcpy(&r, from, sizeof r);
+        EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, total * EPCTX_NPU__GRAPH_WORDS,
+                                             r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
     }
     EPCTX_NPU__TRY(epctx_npu__append(c, out, b->words.data, b->words.size));
     for (index = 0; epctx_weights_at(&b->table, index, &w); index++) {
@@ -10823,7 +11313,8 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
                                   size_t size)
 {
-    const size_t graphs = b->records.size / sizeof(epctx_npu__record);
+    const size_t graphs =
+        (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
     const uint64_t weights = epctx_weights_statistics(&b->table).stored;
     const uint64_t words = graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 +
                            weights * EPCTX_NPU__WEIGHT_WORDS;
@@ -11014,6 +11505,7 @@ static void epctx_npu__discard(void *self, void *build)
         return;
     }
     epctx_buffer_free(&b->records);
+    epctx_buffer_free(&b->makers);
     epctx_buffer_free(&b->words);
     epctx_buffer_free(&b->strings);
     epctx_buffer_free(&b->weights);
@@ -11036,6 +11528,7 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     memset(b, 0, sizeof *b);
     b->allocator = npu->allocator;
     epctx_buffer_init(&b->records, &npu->allocator);
+    epctx_buffer_init(&b->makers, &npu->allocator);
     epctx_buffer_init(&b->words, &npu->allocator);
     epctx_buffer_init(&b->strings, &npu->allocator);
     epctx_buffer_init(&b->weights, &npu->allocator);
@@ -11046,6 +11539,32 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     return epctx_weights_init(&b->table, &opts, error);
 }
 
+/* The record of the graph `name`. */
+static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name,
+                                   epctx_npu__graph_record *out)
+{
+    size_t at;
+    for (at = 0; at < b->records.size; at += sizeof *out) {
+        epctx_str found;
+        memcpy(out, b->records.data + at, sizeof *out);
+        found.data = (const char *)b->strings.data + out->name_at;
+        found.size = out->name_size;
+        if (epctx_str_eq(found, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
+                                     epctx_error *error)
+{
+    (void)self;
+    epctx_error_clear(error);
+    ((epctx_npu__build *)build)->weightless = opts->weightless;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__compile(void *self, void *build, const epctx_graph *graph,
                                        epctx_str name, uint64_t hash, epctx_error *error)
 {
@@ -11053,26 +11572,24 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__compiler c;
     epctx_arena arena;
+    epctx_npu__graph_record same;
     epctx_status status;
-    size_t i;
+    uint32_t maker = 0;
     epctx_error_clear(error);
-    for (i = 0; i * sizeof(epctx_npu__record) < b->records.size; i++) {
-        epctx_npu__record r;
-        epctx_str other;
-        memcpy(&r, b->records.data + i * sizeof r, sizeof r);
-        other.data = (const char *)b->strings.data + r.name_at;
-        other.size = r.name_size;
-        if (epctx_str_eq(other, name)) {
-            return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
-        }
+    if (epctx_npu__find_record(b, name, &same)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
     }
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
     c = epctx_npu__compiler_of(graph, npu->arch, &arena, error);
     c.stats.nodes = graph->node_count;
+    c.weightless = b->weightless;
     status = epctx_npu__compile_graph(&c);
+    if (status == EPCTX_OK && b->weightless != EPCTX_WEIGHTLESS_NONE) {
+        status = epctx_npu__write_maker(&c, b, &maker);
+    }
     if (status == EPCTX_OK) {
-        status = epctx_npu__write_graph(&c, b, name, hash);
+        status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -11104,34 +11621,41 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
                                      const epctx_value **outputs, size_t *count, epctx_error *error)
 {
     epctx_npu__build *b = (epctx_npu__build *)build;
-    size_t at;
+    epctx_npu__graph_record r;
+    epctx_value *values;
+    uint32_t i;
     (void)self;
     epctx_error_clear(error);
-    for (at = 0; at < b->records.size; at += sizeof(epctx_npu__record)) {
-        epctx_npu__record r;
-        epctx_value *values;
-        epctx_str found;
-        uint32_t i;
-        memcpy(&r, b->records.data + at, sizeof r);
-        found.data = (const char *)b->strings.data + r.name_at;
-        found.size = r.name_size;
-        if (!epctx_str_eq(found, name)) {
-            continue;
-        }
-        values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
-        for (i = 0; values != NULL && i < r.outputs; i++) {
-            if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
-                                       &values[i])) {
-                values = NULL;
-            }
-        }
-        *outputs = values;
-        *count = r.outputs;
-        return values != NULL ? EPCTX_OK
-                              : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
-                                           (uint64_t)r.outputs);
+    if (!epctx_npu__find_record(b, name, &r)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
-    return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+    values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
+    for (i = 0; values != NULL && i < r.outputs; i++) {
+        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
+                                   &values[i])) {
+            values = NULL;
+        }
+    }
+    *outputs = values;
+    *count = r.outputs;
+    return values != NULL ? EPCTX_OK
+                          : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
+                                       (uint64_t)r.outputs);
+}
+
+/* Scratch: a caller who runs graphs of one context in turn gets along with the largest. */
+static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
+                                        epctx_error *error)
+{
+    const epctx_npu__build *b = (const epctx_npu__build *)build;
+    epctx_npu__graph_record r;
+    (void)self;
+    epctx_error_clear(error);
+    if (!epctx_npu__find_record(b, name, &r)) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
+    }
+    *bytes = (int64_t)r.scratch;
+    return EPCTX_OK;
 }
 
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
@@ -11200,6 +11724,15 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     return epctx_npu__left_out(error);
 }
 
+static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
+                                     epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)opts;
+    return epctx_npu__left_out(error);
+}
+
 static epctx_status epctx_npu__finish(void *self, void *build, epctx_buffer *out,
                                       epctx_error *error)
 {
@@ -11217,6 +11750,16 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     (void)name;
     (void)outputs;
     (void)count;
+    return epctx_npu__left_out(error);
+}
+
+static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name, int64_t *bytes,
+                                        epctx_error *error)
+{
+    (void)self;
+    (void)build;
+    (void)name;
+    (void)bytes;
     return epctx_npu__left_out(error);
 }
 
@@ -11290,6 +11833,59 @@ static epctx_status epctx_npu__info(void *self, void *graph, epctx_graph_info *i
     return EPCTX_OK;
 }
 
+/* `kept` memory of epctx_npu_make_weights, aligned, with the address of its block in front. */
+static void epctx_npu__free_kept(const epctx_npu *npu, const epctx_memory *kept)
+{
+    void *block;
+    if (kept != NULL) {
+        memcpy(&block, (const uint8_t *)kept - sizeof block, sizeof block);
+        npu->allocator.free_fn(npu->allocator.user, block);
+    }
+}
+
+static void *epctx_npu__alloc_kept(const epctx_npu *npu, size_t size)
+{
+    uint8_t *block = (uint8_t *)npu->allocator.alloc_fn(npu->allocator.user,
+                                                        sizeof block + EPCTX_NPU_ALIGN + size);
+    uint8_t *kept = block;
+    if (block != NULL) {
+        kept += sizeof block;
+        kept += (EPCTX_NPU_ALIGN - (uintptr_t)kept % EPCTX_NPU_ALIGN) % EPCTX_NPU_ALIGN;
+        memcpy(kept - sizeof block, &block, sizeof block);
+    }
+    return kept;
+}
+
+static epctx_status epctx_npu__weights(void *self, void *graph, const epctx_tensor *weights,
+                                       size_t count, epctx_error *error)
+{
+    const epctx_npu *npu = (const epctx_npu *)self;
+    const epctx_npu_graph *g = (const epctx_npu_graph *)graph;
+    const epctx_memory *old = g->maker != NULL ? *g->made : NULL;
+    void *kept, *temporary;
+    size_t keep, spare;
+    epctx_status status = epctx_npu_make_weights(g, NULL, 0, NULL, NULL, error);
+    epctx_npu__free_kept(npu, old);
+    if (count == 0 || g->maker == NULL) {
+        return status;
+    }
+    status = epctx_npu_weights_size(g, &keep, &spare, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    kept = epctx_npu__alloc_kept(npu, keep);
+    temporary = kept != NULL ? epctx_npu__alloc_kept(npu, spare) : NULL;
+    status = temporary != NULL
+                 ? epctx_npu_make_weights(g, weights, count, kept, temporary, error)
+                 : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u bytes of weights",
+                              (uint64_t)(keep + spare));
+    epctx_npu__free_kept(npu, (const epctx_memory *)temporary);
+    if (status != EPCTX_OK) {
+        epctx_npu__free_kept(npu, (const epctx_memory *)kept);
+    }
+    return status;
+}
+
 static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *inputs,
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
@@ -11358,6 +11954,10 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->run_fn = epctx_npu__run;
     backend->explain_fn = epctx_npu__explain;
     backend->check_fn = epctx_npu__check;
+    backend->setup_fn = epctx_npu__setup;
+    backend->max_size_fn = epctx_npu__max_size;
+    backend->weightless = EPCTX_WEIGHTLESS_ALL;
+    backend->weights_fn = epctx_npu__weights;
     return EPCTX_OK;
 }
 

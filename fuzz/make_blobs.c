@@ -199,8 +199,8 @@ int main(int argc, char **argv)
     size_t i;
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         numbers[i] = (float)(i % 7) * 0.25f + 0.125f;
-    if (argc != 2 || cnn(argv[1]) + windows(argv[1]) || mlp(argv[1]) || shapes(argv[1]) || indices(argv[1]) ||
-        sequence(argv[1]))
+    if (argc != 2 || cnn(argv[1]) || windows(argv[1]) || mlp(argv[1]) || shapes(argv[1]) ||
+        indices(argv[1]) || sequence(argv[1]))
         return 1;
     printf("%d seeds\n", written);
     return 0;

@@ -257,6 +257,8 @@ BUILD_UNUSED static void add_epnode(bytes *graph, const char *name, const char *
 
 /* -- allocators and random numbers -- */
 
+enum { HUNGRY_BUFFER = 1 << 20 };
+
 /* Counts what is alive; call number `fail_at` (from 1) and all later ones return NULL. */
 typedef struct counting {
     size_t calls;
@@ -300,6 +302,21 @@ BUILD_UNUSED static uint32_t random_below(uint32_t *state, uint32_t limit)
     x ^= x << 5;
     *state = x;
     return x % limit;
+}
+
+/* Opens a model in a buffer of 1 MB and leaves `room` bytes of it. A loop that adds what
+ * arena.missing says to `room` after each failure lets every allocation fail once. */
+BUILD_UNUSED static epctx_status open_hungry(epctx_model *model, const bytes *data, void *buffer,
+                                             size_t room)
+{
+    epctx_open_opts opts;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.buffer = buffer;
+    opts.buffer_size = HUNGRY_BUFFER;
+    status = epctx_model_open_memory(model, data->data, data->size, &opts, NULL);
+    if (status == EPCTX_OK && room < model->arena.left) model->arena.left = room;
+    return status;
 }
 
 /* Writes an open model to memory. */

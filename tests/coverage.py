@@ -6,6 +6,12 @@
 FOLDER holds objects built with --coverage and what their runs left. A header is compiled into many
 programs; a line or a branch counts when any of them went there. LIST gets every line that never ran
 and every branch that was never taken.
+
+A branch that nothing can take has its reason beside it, or on a line of its own above it:
+
+    if (size > MOST) { /* not taken: needs 2^31 dimensions */
+
+Such branches count as marked, are printed with their reasons, and may be at most 2 % of a header.
 """
 import collections
 import json
@@ -15,6 +21,8 @@ import subprocess
 import sys
 
 HEADERS = ("epctx.h", "epctx_npu.h")
+MARK = re.compile(r"/\* not taken: (.*?) \*/")
+MOST_MARKED = 2  # of 100
 
 
 def reports(folder):
@@ -60,16 +68,24 @@ def sections(name):
     return text, marks
 
 
+def reason(text, number):
+    """Why what is untaken on a line is, or None."""
+    here = MARK.search(text[number - 1])
+    above = MARK.fullmatch(text[number - 2].strip())
+    return (here or above or [None, None])[1]
+
+
 def main():
     merged = merge(sys.argv[1])
     listing = open(sys.argv[2], "w", encoding="utf-8") if len(sys.argv) > 2 else None
     for name in HEADERS:
         text, marks = sections(name)
-        total = [0, 0, 0, 0]
-        print(f"{name:<44} lines           branches")
+        total = [0, 0, 0, 0, 0]
+        marks_used = []
+        print(f"{name:<44} lines           branches         marked")
         for index, (first, title) in enumerate(marks):
             last = marks[index + 1][0] if index + 1 < len(marks) else len(text) + 1
-            figures = [0, 0, 0, 0]
+            figures = [0, 0, 0, 0, 0]
             for number in sorted(n for n in merged[name] if first <= n < last):
                 runs, variants = merged[name][number]
                 figures[0] += runs > 0
@@ -77,7 +93,12 @@ def main():
                 taken = max(variants.values(), key=lambda v: sum(c > 0 for c in v), default=[])
                 figures[2] += sum(c > 0 for c in taken)
                 figures[3] += len(taken)
-                if listing and (not runs or not all(taken)):
+                why = reason(text, number)
+                if why and not all(taken):
+                    untaken = sum(c == 0 for c in taken)
+                    figures[4] += untaken
+                    marks_used.append(f"  {name}:{number}: {untaken} of {len(taken)}: {why}")
+                elif listing and (not runs or not all(taken)):
                     what = ("never ran" if not runs else
                             f"{sum(c == 0 for c in taken)} of {len(taken)} branches never taken")
                     listing.write(f"{name}:{number}: [{title}] {what}: "
@@ -85,13 +106,18 @@ def main():
             total = [a + b for a, b in zip(total, figures)]
             show(title, figures)
         show("all", total)
+        if marks_used:
+            print("  marked as never to be taken:", *marks_used, sep="\n  ")
+        if total[4] * 100 > total[3] * MOST_MARKED:
+            sys.exit(f"{name}: {total[4]} of {total[3]} branches are marked, more than "
+                     f"{MOST_MARKED} %")
 
 
 def show(title, figures):
-    line, lines, branch, branches = figures
+    line, lines, branch, branches, marked = figures
     if lines:
         print(f"  {title:<40} {100 * line / lines:6.2f} % {lines:6}  "
-              f"{100 * branch / max(branches, 1):6.2f} % {branches:6}")
+              f"{100 * (branch + marked) / max(branches, 1):6.2f} % {branches:6} {marked:8}")
 
 
 main()

@@ -1,9 +1,10 @@
 #!/bin/sh
 # What epctx needs from outside, installed only where it is missing.
 #
-#   tests/deps.sh build          compiler and nanopb
+#   tests/deps.sh build          compiler, nanopb and libsodium
 #   tests/deps.sh demo           build, Node.js, the demo model and ONNX Runtime
 #   tests/deps.sh test           demo, second compiler, judges and their data
+#   tests/deps.sh bench          build, and the peers to measure beside
 #   tests/deps.sh plugin         build, and the C headers of ONNX Runtime
 #   tests/deps.sh matrix         test, more platforms, older ONNX Runtimes
 #   tests/deps.sh where NAME     print the folder of a downloaded package:
@@ -115,11 +116,18 @@ nanopb_there() {
     echo '#include <pb_decode.h>' | $CC ${NANOPB_CFLAGS:-} -E - >/dev/null 2>&1
 }
 
+# For the tool's `package`, and for examples/encrypted.
+sodium_there() {
+    [ -e /usr/include/sodium.h ] && return 0
+    echo '#include <sodium.h>' | $CC -E - >/dev/null 2>&1
+}
+
 want_build() {
     have "${CC%% *}" || need "$(basename "${CC%% *}")"
     # gcc only recommends the C library's headers
     [ -e /usr/include/stdio.h ] || need libc6-dev
     nanopb_there || need libnanopb-dev
+    sodium_there || need libsodium-dev
 }
 
 # Debian's npm conflicts with NodeSource's nodejs, so npm is asked for only
@@ -135,7 +143,6 @@ want_test() {
     have g++ || need g++
     have nm || need binutils
     have strace || need strace
-    [ -e /usr/include/sodium.h ] || need libsodium-dev
     if have clang; then
         # clang does not depend on its sanitizer and fuzzer runtimes
         resources=$(clang -print-resource-dir)
@@ -356,6 +363,12 @@ matrix)
     want_build
     if downloads_missing; then want_node; fi
     for p in arm64 armhf powerpc musl windows; do want_platform $p; done ;;
+bench)
+    want_build
+    have "${CXX%% *}" || need "$(basename "${CXX%% *}")"
+    [ -e /usr/include/onnx/onnx-ml.pb.h ] || need libonnx-dev
+    [ -e /usr/include/google/protobuf/dynamic_message.h ] || need libprotobuf-dev
+    [ -e /usr/lib/"$(uname -m)"-linux-gnu/libxxhash.so.0 ] || need libxxhash0 ;;
 test)
     packages="ort ort-headers blazeface onnx-buf nanopb-source"
     want_build

@@ -4,6 +4,7 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "build.h"
+#include "rich.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -94,6 +95,7 @@ typedef struct spec {
     bool no_info;   /* no value_info for a */
     bool no_import; /* com.microsoft is not imported */
     bool no_base;   /* the folder of the model is not known */
+    bool no_title;  /* the graph has no name */
     void (*node_fn)(bytes *node);
     void (*graph_fn)(bytes *graph);
     void (*model_fn)(bytes *model);
@@ -138,7 +140,7 @@ static bytes make(const spec *s)
 {
     static const int64_t dims[] = {1, 4, -1};
     bytes graph = {0}, model;
-    put_str(&graph, 2, "g");
+    if (!s->no_title) put_str(&graph, 2, "g");
     add_part(&graph, &s->first, "n", "x", s->two ? "a" : "y", s->node_fn);
     if (s->two) add_part(&graph, &s->second, "m", "a", "y", NULL);
     add_value(&graph, GRAPH_INPUT, "x", s->elem != 0 ? s->elem : 1, s->dynamic ? NULL : dims);
@@ -328,6 +330,11 @@ static void compat_other(bytes *model)
 static void compat_mine(bytes *model)
 {
     metadata(model, "ep_compatibility_info.MyEP", "x");
+}
+
+static void metadata_latin(bytes *model)
+{
+    metadata(model, "author", "J\xfcrgen");
 }
 
 static void compat_qnn_bad(bytes *model)
@@ -536,6 +543,12 @@ static const rule_case cases[] = {
      NULL,
      {.first = {.main = "0", .cache = ABSENT}},
      {.two = true, .second = {.main = "0", .cache = ABSENT}}},
+    /* A context that a secondary node has itself is not one that it may read. */
+    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0"}}, {.two = true, .second = {.main = "0"}}},
+    {EPCTX_RULE_NO_MAIN,
+     NULL,
+     {.first = {.main = "0", .source = QNN_SOURCE, .embed = "0", .cache = "good.bin"}},
+     {.first = {.main = "0", .source = "NvTensorRTRTXExecutionProvider"}}},
     {EPCTX_RULE_NO_CONTEXT, NULL, {.first = {.cache = ABSENT}}, {.two = false}},
     {EPCTX_RULE_NO_PAYLOAD,
      "qnn",
@@ -667,6 +680,12 @@ static const rule_case cases[] = {
     {EPCTX_RULE_DOUBLED_INFO, NULL, {.graph_fn = info_twice}, {.two = false}},
     {EPCTX_RULE_IR_VERSION, NULL, {.model_fn = ir_99}, {.two = false}},
     {EPCTX_RULE_NOT_UTF8, NULL, {.first = {.name = "\xff"}}, {.first = {.name = "\xc3\xa4"}}},
+    {EPCTX_RULE_NOT_UTF8, NULL, {.first = {.outputs = "y,\xc0\xaf"}},
+     {.first = {.outputs = "y,\xc3\xa4"}}},
+    {EPCTX_RULE_NOT_UTF8, NULL, {.model_fn = metadata_latin}, {.model_fn = compat_mine}},
+    {EPCTX_RULE_NO_GRAPH_NAME, NULL, {.no_title = true}, {.two = false}},
+    {EPCTX_RULE_NO_GRAPH_NAME, NULL, {.graph_fn = ghost_in_body},
+     {.model_fn = function_with_import}},
     {EPCTX_RULE_DOTS,
      "qnn_plugin",
      {.first = {.source = "QNN", .embed = "0", .cache = "a..b.bin"}},
@@ -898,13 +917,106 @@ TEST(sizes)
     }
 }
 
+/* -- the model with everything -- */
+
+/* What lint, state and files say of the model, in `text`. Memory from `allocator`. */
+static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, findings *f,
+                               char *text, size_t room)
+{
+    bytes b = rich_model(noise);
+    epctx_io io = rich_io();
+    epctx_open_opts open;
+    epctx_check_opts opts;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    epctx_state state;
+    epctx_status status;
+    epctx_error error;
+    size_t count = 0, i;
+    memset(&open, 0, sizeof open);
+    memset(&opts, 0, sizeof opts);
+    memset(f, 0, sizeof *f);
+    io.list_fn = fake_list;
+    open.io = &io;
+    opts.context_file_path = "/m/model_ctx.onnx";
+    opts.external_folder = "/m";
+    opts.allocator = allocator;
+    text[0] = '\0';
+    epctx_arena_init(&arena, allocator);
+    epctx_model_open_memory(&model, b.data, b.size, &open, NULL);
+    status = epctx_lint(&model, &opts, collect, f, NULL, &error);
+    if (status == EPCTX_OK) status = epctx_model_state(&model, &arena, &state, &error);
+    if (status == EPCTX_OK)
+        status = epctx_model_files(&model, &opts, &arena, &files, &count, &error);
+    if (status == EPCTX_OK)
+        snprintf(text, room, "%d ep %d other %d weightless %d makers %d:", (int)state.ep_nodes,
+                 (int)state.other_nodes, (int)state.weightless_inputs, (int)state.maker_count,
+                 (int)state.compat_count);
+    for (i = 0; i < count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, room - used, " %.*s%s", (int)files[i].name.size, files[i].name.data,
+                 files[i].required ? "" : "?");
+    }
+    epctx_arena_free(&arena);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    return status;
+}
+
+TEST(the_model_with_everything)
+{
+    static findings f, with_noise;
+    char text[1000], noisy[1000], ids[400] = "";
+    const char *at;
+    size_t i;
+    CHECK_INT(judge_rich(false, NULL, &f, text, sizeof text), EPCTX_OK);
+    CHECK_INT(judge_rich(true, NULL, &with_noise, noisy, sizeof noisy), EPCTX_OK);
+    CHECK_STR(noisy, text);
+    CHECK_STR(text, "5 ep 17 other 1 weightless 3 makers 1: model_qnn.bin from.onnx? qnn_op_trace.json? "
+                    "net_schematic.bin? model.xml model.bin training.bin? weights.bin sparse.bin "
+                    "attr.bin body.bin start.bin?");
+    for (i = 0; i < EPCTX_RULE_COUNT; i++)
+        CHECK(f.count[i] == with_noise.count[i], "%s: found %u times, with unknown fields %u",
+              epctx_rule_of((epctx_rule)i).id, f.count[i], with_noise.count[i]);
+    CHECK_STR(f.text, with_noise.text);
+    for (at = f.text; (at = strchr(at, '[')) != NULL; at++)
+        if (at[1] != ' ') sprintf(ids + strlen(ids), "%.4s ", at + 1);
+    CHECK_STR(ids, "I002 I009 E030 I005 I002 I009 I002 I009 I003 W003 " /* part0 to part2 */
+                   "I006 I006 I006 "                                     /* bodies */
+                   "W006 I002 I009 W023 "                                /* training */
+                   "I006 I006 I006 "                                     /* main graph */
+                   "E011 I006 E011 I006 E011 I006 W001 W006 I002 I009 E027 " /* function */
+                   "E012 I004 I004 I007 I007 ");                         /* EPs together, files */
+}
+
+TEST(out_of_memory_with_everything)
+{
+    static findings f;
+    char text[1000];
+    size_t n;
+    for (n = 1; n < 5000; n++) {
+        counting c;
+        epctx_allocator allocator;
+        epctx_status status;
+        memset(&c, 0, sizeof c);
+        c.fail_at = n;
+        allocator = counting_allocator(&c);
+        status = judge_rich(false, &allocator, &f, text, sizeof text);
+        CHECK(c.alive == 0, "allocation %zu: %zu blocks leak", n, (size_t)c.alive);
+        if (status == EPCTX_OK) break;
+        CHECK_INT(status, EPCTX_ERR_NOMEM);
+    }
+    CHECK(n > 1 && n < 5000, "%zu allocations", n);
+}
+
 /* Lint with every allocation failing once: NOMEM or a full answer, and nothing leaks. */
 TEST(out_of_memory)
 {
     spec s = {.two = true, .graph_fn = ghost_in_body, .model_fn = metadata_twice};
     bytes model = make(&s);
     size_t n;
-    for (n = 1; n < 400; n++) {
+    for (n = 1; n < 5000; n++) {
         counting c;
         epctx_allocator allocator;
         epctx_check_opts opts;
@@ -923,7 +1035,7 @@ TEST(out_of_memory)
         if (status == EPCTX_OK) break;
         CHECK_INT(status, EPCTX_ERR_NOMEM);
     }
-    CHECK(n > 1 && n < 400, "%zu allocations", n);
+    CHECK(n > 1 && n < 5000, "%zu allocations", n);
     bytes_free(&model);
 }
 
@@ -1364,6 +1476,8 @@ int main(int argc, char **argv)
     RUN(every_rule_has_a_case);
     RUN(a_proper_model_has_no_finding);
     RUN(sizes);
+    RUN(the_model_with_everything);
+    RUN(out_of_memory_with_everything);
     RUN(out_of_memory);
     RUN(sidecar_patterns);
     RUN(the_disk_lists_folders);

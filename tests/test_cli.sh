@@ -103,7 +103,10 @@ epctx copy --rebuild=yes plain.onnx x.onnx; result "switch with a value" 2 "--re
 # -- copy --
 epctx copy plain.onnx a.onnx; result "copy" 0
 same "copy is the same" plain.onnx a.onnx
-epctx copy a.onnx a.onnx; result "copy onto itself" 0
+epctx copy a.onnx a.onnx; result "copy onto a file" 1 "-f replaces it"
+epctx copy -f a.onnx a.onnx; result "copy -f onto itself" 0
+epctx copy --overwrite backup a.onnx a.onnx; result "copy --overwrite backup" 0
+same "copy --overwrite backup keeps the old one" a.onnx~ a.onnx
 same "copy onto itself is the same" plain.onnx a.onnx
 epctx copy --rebuild partly.onnx b.onnx; result "copy --rebuild" 0
 same "copy --rebuild is the same" partly.onnx b.onnx
@@ -113,7 +116,7 @@ epctx copy plain.onnx nowhere/x.onnx
 result "copy into a missing folder" 1 "nowhere/x.onnx: cannot be written, its folder does not exist"
 mkdir folder
 epctx copy plain.onnx folder; result "copy onto a folder" 1 "folder"
-rm -rf folder a.onnx b.onnx c.onnx ./-dash.onnx
+rm -rf folder a.onnx a.onnx~ b.onnx c.onnx ./-dash.onnx
 
 # -- info --
 epctx info plain.onnx; result "info of an ordinary model" 0 "not an EPContext model"
@@ -229,6 +232,86 @@ epctx diff raw.onnx external.onnx
 [ $code -eq 1 ] && grep -q "unreadable: .*tensors.bin" out ||
     fail "diff without the data file" "expected that it says so"
 mv away.bin tensors.bin
+
+# -- diff: what has another name --
+epctx prefix plain_ctx.onnx pre_ -o renamed.onnx -f; result "prefix before diff" 0
+epctx diff plain_ctx.onnx renamed.onnx
+if [ $code -eq 1 ] && [ "$(wc -l <out)" -eq 1 ] && grep -q "^> node '\(.*\)' -> node 'pre_\1'$" out
+then echo "ok diff of a renamed context"; else fail "diff of a renamed context" "expected one line"; fi
+epctx diff --json plain_ctx.onnx renamed.onnx
+grep -q '"change": "renamed", "what": "node .*"old": "node .*"new": "node ' out ||
+    fail "diff --json of a renamed context" "expected one change"
+epctx rename plain.onnx c c2 w w2 -o values.onnx -f; result "rename before diff" 0
+epctx rename --nodes values.onnx relu relu2 -o renamed.onnx -f; result "rename --nodes before diff" 0
+epctx diff plain.onnx renamed.onnx; cp out found
+cat >want <<'END'
+> node 'relu' -> node 'relu2'
+> initializer 'w' -> initializer 'w2'
+~ node 'conv': input 1: w -> w2
+~ node 'conv': output 0: c -> c2
+~ node 'relu2': input 0: c -> c2
+END
+same "diff of renamed values, initializers and nodes" want found
+"$python" - "$top/tests/judge" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import make_model
+for name, extra in (("old", ""), ("new", "_b")):
+    model = make_model.make("plain")
+    branch = model.graph.node.add(op_type="If", name="if" + extra, output=["z"]).attribute.add(
+        name="then_branch", type=5).g
+    make_model.node(branch, "Relu", "inside" + extra, ["r"], ["q"])
+    make_model.node(branch, "Sigmoid", "", ["q"], ["s" + extra])
+    for i in range(3): # all alike
+        make_model.node(model.graph, "Neg", "alike%d%s" % (i, extra), ["r"], ["n%d%s" % (i, extra)])
+    open(name + ".onnx", "wb").write(model.SerializeToString())
+END
+epctx diff old.onnx new.onnx; cp out found
+cat >want <<'END'
+> node 'if' -> node 'if_b'
+> node 'if_b': then_branch > node 'inside' -> node 'if_b': then_branch > node 'inside_b'
+> node 'if_b': then_branch > node 's' -> node 'if_b': then_branch > node 's_b'
+> node 'alike0' -> node 'alike0_b'
+> node 'alike1' -> node 'alike1_b'
+> node 'alike2' -> node 'alike2_b'
+~ node 'if_b': then_branch > node 's_b': output 0: s -> s_b
+~ node 'alike0_b': output 0: n0 -> n0_b
+~ node 'alike1_b': output 0: n1 -> n1_b
+~ node 'alike2_b': output 0: n2 -> n2_b
+END
+same "diff of renamed nodes in a body" want found
+
+# -- what a first user met --
+head -c 200 plain.onnx >cut.onnx
+epctx scan cut.onnx; result "scan of a truncated file" 1 "cut.onnx: not an ONNX protobuf: byte 18 of 200: \
+a field is longer than what is left: is it cut off?"
+epctx info cut.onnx; result "info of a truncated file" 1 "is it cut off?"
+"$epctx" scan - <cut.onnx >out 2>err; code=$?
+result "scan of a truncated stream" 1 "is it cut off?"
+epctx check --ep zzz plain_ctx.onnx; result "check of an unknown EP" 0 "no compatibility info of 'zzz'"
+grep -q "QNNExecutionProvider" out || fail "check of an unknown EP" "the known ones are not listed"
+epctx check --ep QNNExecutionProvider plain_ctx.onnx
+result "check of an EP that the model does not name" 0 "no compatibility info of 'QNNExec"
+[ "$(wc -l <out)" -eq 1 ] || fail "check of an EP that the model does not name" "a list"
+epctx check --fresh --ep zzz plain_ctx.onnx
+[ $code -eq 2 ] && grep -q "no build stamp of 'zzz'" out || fail "check --fresh of an unknown EP" "text"
+epctx set plain_ctx.onnx foo:ints=1,-2 -o set.onnx -f; result "set of a list" 0 "foo = [1,-2] (new)"
+epctx set set.onnx foo:strings=a,b -o set2.onnx -f
+result "set of texts" 0 "foo = a value of type STRINGS (was [1,-2])"
+epctx set plain_ctx.onnx foo:ints=$(seq -s , 100) -o set.onnx -f; result "set of a long list" 0 ",...] (new)"
+epctx compile plain.onnx missing.onnx; result "one of two models is missing" 1 "missing.onnx: cannot open"
+[ -s out ] && fail "one of two models is missing" "it says something on standard output"
+epctx compile plain.onnx -f -C "foo|bar"; result "compile -C with an unknown key" 2 "'foo' is no option"
+grep -q '^  ep.context_embed_mode$' err || fail "compile -C with an unknown key" "no list of keys"
+epctx compile plain.onnx -f -C "ep.context_embed_mode|0	 session.x|"
+result "compile -C with another unknown key" 2 "'session.x' is no option"
+epctx set plain_ctx.onnx partition_name=other -o set.onnx -f; result "another partition" 0
+epctx run set.onnx; result "run of a graph that the binary has not" 1 "no graph 'other', there is: 'EpctxNpu"
+if (cd "$top" && EPCTX_CACHE=$work/nothing "$python" tests/judge/make_model.py plain x.onnx) >out 2>err
+then fail "judge without its schema" "it works"
+elif grep -q Traceback err; then fail "judge without its schema" "a traceback"
+elif grep -q "tests/deps.sh test" err; then echo "ok judge without its schema"
+else fail "judge without its schema" "no cure"; fi
 
 # -- explain: what users meet, and a word of the cause or the cure --
 explains() {

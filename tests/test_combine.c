@@ -1,7 +1,7 @@
 /* Merge, chain, split, wrap and repair on small models: refusals, undo, lack of memory, damaged
  * input. What the results mean is judged in test_combine.sh. */
-#include "build.h"
-#include "test.h"
+#define _XOPEN_SOURCE 700
+#include "files.h"
 
 static const int64_t vector[] = {4, -1};
 static const int64_t other[] = {5, -1};
@@ -340,6 +340,236 @@ TEST(merge_the_same_model)
     pair_close(&p);
 }
 
+/* A graph body that reads `captured`. */
+static void add_body(bytes *graph, const char *node_name, const char *input, const char *output,
+                     const char *captured)
+{
+    bytes body = {0}, attr = {0}, node;
+    char names[64];
+    snprintf(names, sizeof names, "%s,own", captured);
+    add_node(&body, "Add", "inner", names, "inside");
+    add_node(&body, "Relu", "inner2", "inside", "body_out");
+    add_floats(&body, "own", weights, 4);
+    add_value(&body, GRAPH_OUTPUT, "body_out", EPCTX_ONNX_FLOAT, vector);
+    node = new_node("If", "", node_name, input, output);
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(graph, 1, &node);
+}
+
+/* NULL when the merge is refused with `status` and `text` and changes nothing. */
+static const char *merge_refused(bytes a, bytes b, const char *prefix, const epctx_merge_opts *opts,
+                                 epctx_status status, const char *text)
+{
+    static char problem[900];
+    epctx_status found;
+    pair p;
+    if (!pair_open(&p, a, b)) return "a model cannot be opened";
+    p.parts[1].prefix = prefix;
+    found = epctx_merge(p.parts, 2, opts, NULL, &p.error);
+    snprintf(problem, sizeof problem, "%s: %s", epctx_status_name(found), p.error.message);
+    if (found == status && strstr(problem, text) != NULL) problem[0] = '\0';
+    if (!pair_untouched(&p)) snprintf(problem, sizeof problem, "a refusal changes something");
+    pair_close(&p);
+    return problem[0] != '\0' ? problem : NULL;
+}
+
+#define MERGE_REFUSED(a, b, prefix, opts, status, text)                                            \
+    do {                                                                                           \
+        const char *why_ = merge_refused(a, b, prefix, opts, status, text);                        \
+        CHECK(why_ == NULL, "expected %s, found %s", text, why_);                                  \
+    } while (0)
+
+/* One node of a name with one input and one output. */
+static bytes small_model(const char *node, const char *x, const char *y)
+{
+    bytes graph = {0};
+    add_node(&graph, "Relu", node, x, y);
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
+    return new_model(&graph);
+}
+
+TEST(merge_refusals)
+{
+    bytes model = small_model("n", "p", "q"), extra = {0}, function = {0};
+    epctx_merge_opts opts = {0};
+    epctx_connection links[2] = {0};
+    MERGE_REFUSED(small_model("n", "b_x", "y"), small_model("m", "x", "z"), "b_", NULL,
+                  EPCTX_ERR_EXISTS, "value 'b_x' is in an earlier model, too: choose another prefix");
+    MERGE_REFUSED(small_model("b_m", "x", "y"), small_model("m", "x", "z"), "b_", NULL,
+                  EPCTX_ERR_EXISTS, "node 'b_m' is in an earlier model, too: choose another prefix");
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("n", "p", "q"), "", NULL,
+                  EPCTX_ERR_EXISTS, "node 'n' is in an earlier model, too: give the model a prefix");
+    add_node(&extra, "Step", "step", "p", "q");
+    put_child(&function, 2, &extra);
+    put_child(&model, 20, &function);
+    MERGE_REFUSED(small_model("n", "x", "y"), model, NULL, NULL, EPCTX_ERR_UNSUPPORTED,
+                  "training information");
+    model = small_model("n", "p", "q");
+    put_str(&function, 1, "f");
+    put_child(&model, 25, &function);
+    extra = small_model("n", "x", "y");
+    put_str(&function, 1, "f");
+    put_str(&function, 4, "in");
+    put_child(&extra, 25, &function);
+    MERGE_REFUSED(model, extra, NULL, NULL, EPCTX_ERR_GRAPH, "function 'f'");
+    extra = small_model("n", "x", "y");
+    put_child(&extra, 7, &function); /* a second graph: it can only be read */
+    MERGE_REFUSED(extra, small_model("n", "p", "q"), NULL, NULL, EPCTX_ERR_GRAPH, "twice");
+    links[0].output = epctx_str_of("y");
+    links[0].input = epctx_str_of("gone");
+    links[0].from = links[0].to = EPCTX_ANY_PART;
+    opts.connections = links;
+    opts.connection_count = 1;
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
+                  EPCTX_ERR_NOT_FOUND, "no model behind that with the output has the input");
+    links[0].output = epctx_str_of("gone");
+    links[0].input = epctx_str_of("p");
+    MERGE_REFUSED(compiled_model("QNN"), compiled_model("QNN"), NULL, &opts, EPCTX_ERR_NOT_FOUND,
+                  "no such output, but for example 'y'");
+    links[0].output = epctx_str_of("q");
+    links[0].from = 1;
+    links[0].to = 0;
+    links[0].input = epctx_str_of("x");
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
+                  EPCTX_ERR_NOT_FOUND, "no model behind that");
+    links[0].from = 7;
+    MERGE_REFUSED(small_model("n", "x", "y"), small_model("m", "p", "q"), NULL, &opts,
+                  EPCTX_ERR_NOT_FOUND, "for example 'y'");
+    CHECK_INT(epctx_merge(NULL, 1, NULL, NULL, NULL), EPCTX_ERR_ARG);
+}
+
+/* An input that two outputs want, and connections by number. */
+TEST(connections)
+{
+    epctx_merge_opts opts = {0};
+    epctx_connection links[2] = {0};
+    epctx_model models[3];
+    epctx_part parts[3] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
+    bytes data[3] = {small_model("a", "x", "y"), small_model("b", "p", "y"),
+                     small_model("c", "in", "out")};
+    epctx_error error;
+    size_t i;
+    for (i = 0; i < 3; i++) {
+        parts[i].model = &models[i];
+        CHECK_INT(epctx_model_open_memory(&models[i], data[i].data, data[i].size, NULL, &error),
+                  EPCTX_OK);
+    }
+    for (i = 0; i < 2; i++) {
+        links[i].from = i;
+        links[i].output = epctx_str_of("y");
+        links[i].to = 2;
+        links[i].input = epctx_str_of("in");
+    }
+    opts.connections = links;
+    opts.connection_count = 2;
+    CHECK_INT(epctx_merge(parts, 3, &opts, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "model 3: the input 'in' is connected twice");
+    links[1] = links[0]; /* the same wish twice is one */
+    CHECK(epctx_merge(parts, 3, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_TRUE(has_input(&models[0], "x") && has_input(&models[0], "p"));
+    CHECK(!has_input(&models[0], "in"), "the connected input is one of the result");
+    for (i = 0; i < 3; i++) {
+        epctx_model_close(&models[i]);
+        bytes_free(&data[i]);
+    }
+}
+
+/* Which types go together; 0: none given, -1 behind the type: no shape. */
+TEST(types_of_connections)
+{
+    static const int64_t one[] = {4, 4, -1};
+    static const struct {
+        int32_t a, b;
+        const int64_t *x, *y;
+        bool fits;
+    } cases[] = {
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, vector, true},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, one, false},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, one, vector, false},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, other, false},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, vector, NULL, true},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_FLOAT, NULL, vector, true},
+        {EPCTX_ONNX_FLOAT, EPCTX_ONNX_INT8, NULL, NULL, false},
+        {EPCTX_ONNX_FLOAT, 0, NULL, NULL, true},
+        {0, EPCTX_ONNX_INT8, NULL, NULL, true},
+        {-1, EPCTX_ONNX_INT8, NULL, NULL, true},
+        {EPCTX_ONNX_INT8, -1, NULL, NULL, true},
+        {-2, EPCTX_ONNX_INT8, NULL, NULL, false},
+        {EPCTX_ONNX_INT8, -2, NULL, NULL, false},
+        {-2, -2, NULL, NULL, true},
+        {-3, EPCTX_ONNX_FLOAT, NULL, vector, true},
+        {EPCTX_ONNX_FLOAT, -3, vector, NULL, true},
+    };
+    epctx_merge_opts opts = {0};
+    size_t i;
+    opts.chain = true;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes graphs[2] = {{0}, {0}};
+        pair p;
+        int k;
+        for (k = 0; k < 2; k++) {
+            int32_t elem = k == 0 ? cases[i].a : cases[i].b;
+            uint32_t field = k == 0 ? GRAPH_OUTPUT : GRAPH_INPUT;
+            add_node(&graphs[k], "Relu", k == 0 ? "n" : "m", k == 0 ? "x" : "y", k == 0 ? "y" : "z");
+            add_value(&graphs[k], k == 0 ? GRAPH_INPUT : GRAPH_OUTPUT, k == 0 ? "x" : "z",
+                      EPCTX_ONNX_FLOAT, vector);
+            if (elem >= 0) {
+                add_value(&graphs[k], field, "y", elem, k == 0 ? cases[i].x : cases[i].y);
+            } else { /* no type, a sequence of tensors, one dimension with a name */
+                bytes value = {0}, type = {0}, inner = {0}, shape = {0}, dim = {0};
+                put_str(&value, 1, "y");
+                if (elem == -2) put_child(&type, 4, &inner);
+                if (elem == -3) {
+                    put_str(&dim, 2, "n");
+                    put_child(&shape, 1, &dim);
+                    put_int(&inner, 1, EPCTX_ONNX_FLOAT);
+                    put_child(&inner, 2, &shape);
+                    put_child(&type, 1, &inner);
+                }
+                if (elem != -1) put_child(&value, 2, &type);
+                put_child(&graphs[k], field, &value);
+            }
+        }
+        CHECK_TRUE(pair_open(&p, new_model(&graphs[0]), new_model(&graphs[1])));
+        CHECK((epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK) == cases[i].fits,
+              "case %zu: expected %s, found %s", i, cases[i].fits ? "a connection" : "a refusal",
+              p.error.message);
+        pair_close(&p);
+    }
+}
+
+/* Values of bodies get other names where they would hide one of the other model, and names that
+ * are made do not meet those that are there. */
+TEST(merge_names_are_new)
+{
+    bytes a = {0}, b = {0};
+    epctx_merge_opts opts = {0};
+    pair p;
+    add_node(&a, "Relu", "n", "x", "own");
+    add_node(&a, "Relu", "m2_n", "own", "inside");
+    add_value(&a, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&a, GRAPH_OUTPUT, "inside", EPCTX_ONNX_FLOAT, vector);
+    add_value(&a, GRAPH_OUTPUT, "m2_m2_x", EPCTX_ONNX_FLOAT, vector);
+    add_node(&a, "Relu", "", "x", "m2_m2_x");
+    add_body(&b, "n", "x", "m2_x", "w");
+    add_body(&b, "m2_m2_n", "m2_x", "z", "w");
+    add_floats(&b, "w", weights, 4);
+    add_value(&b, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&b, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
+    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(has_input(&p.first, "x") && has_input(&p.first, "m2_m2_m2_x"));
+    epctx_undo(&p.first, 0);
+    p.parts[1].prefix = "";
+    CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_EXISTS);
+    CHECK(pair_untouched(&p), "a refusal changes something");
+    pair_close(&p);
+}
+
 /* IR version 3 lists weights as inputs; in version 8 that would make them replaceable. */
 TEST(merge_of_an_old_model)
 {
@@ -358,6 +588,13 @@ TEST(merge_of_an_old_model)
     CHECK_TRUE(has_input(&p.first, "p") && has_input(&p.first, "x"));
     CHECK(!has_input(&p.first, "v"), "the weight is an input of the result");
     CHECK_INT(epctx_model_read(&p.first).ir_version, 8);
+    epctx_undo(&p.first, 0);
+    p.parts[0].model = &p.second; /* the other way round, with names that change */
+    p.parts[1].model = &p.first;
+    p.parts[1].prefix = "old_";
+    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_TRUE(has_input(&p.second, "old_p"));
+    CHECK(!has_input(&p.second, "old_v"), "the weight is an input of the result");
     pair_close(&p);
 }
 
@@ -633,12 +870,18 @@ TEST(repair_type_from_reader)
 
 /* -- lack of memory and damaged input -- */
 
+enum { MERGE, CHAIN, CONNECT, SPLIT_BEHIND, SPLIT_BEFORE, SPLIT_ALL, REPAIR, OPERATIONS };
+
 /* One of the operations on two models; the models may be anything. */
-static epctx_status operate(int which, epctx_model *a, epctx_model *b)
+static epctx_status operate(int which, epctx_model *a, epctx_model *b,
+                            epctx_error *error)
 {
+    epctx_connection link = {0};
     epctx_merge_opts merge_opts;
     epctx_repair_opts repair_opts;
     epctx_part parts[2];
+    epctx_combined out;
+    epctx_rule rules[EPCTX_RULE_COUNT];
     memset(&merge_opts, 0, sizeof merge_opts);
     memset(&repair_opts, 0, sizeof repair_opts);
     memset(parts, 0, sizeof parts);
@@ -646,17 +889,35 @@ static epctx_status operate(int which, epctx_model *a, epctx_model *b)
     parts[1].model = b;
     repair_opts.source = b;
     repair_opts.check.no_files = true;
-    repair_opts.check.allocator = &a->arena.allocator;
+    repair_opts.check.allocator = a->arena.allocator.alloc_fn ? &a->arena.allocator : NULL;
+    repair_opts.rules = rules;
+    for (; repair_opts.rule_count < EPCTX_RULE_COUNT; repair_opts.rule_count++)
+        rules[repair_opts.rule_count] = (epctx_rule)repair_opts.rule_count;
     merge_opts.metadata = EPCTX_METADATA_PREFIX;
     merge_opts.force_opset = true;
-    if (which == 0) return epctx_merge(parts, 2, &merge_opts, NULL, NULL);
-    if (which == 1) {
+    link.output = epctx_str_of("y");
+    link.to = EPCTX_ANY_PART;
+    link.input = epctx_str_of("y");
+    switch (which) {
+    case CHAIN:
         merge_opts.chain = merge_opts.share_inputs = true;
-        return epctx_merge(parts, 2, &merge_opts, NULL, NULL);
+        return epctx_merge(parts, 2, &merge_opts, &out, error);
+    case CONNECT:
+        parts[1].prefix = "right_";
+        merge_opts.connections = &link;
+        merge_opts.connection_count = 1;
+        return epctx_merge(parts, 2, &merge_opts, &out, error);
+    case MERGE:
+        return epctx_merge(parts, 2, &merge_opts, NULL, error);
+    case SPLIT_BEHIND:
+        return split_at(a, "t", "y", error);
+    case SPLIT_BEFORE:
+        return split_at(a, "", "t", error);
+    case SPLIT_ALL:
+        return epctx_split(a, NULL, &out, error);
+    default:
+        return epctx_repair(a, &repair_opts, NULL, NULL, NULL, NULL, error);
     }
-    if (which == 2) return split_at(a, "t", "", NULL);
-    if (which == 3) return split_at(a, "", "t", NULL);
-    return epctx_repair(a, &repair_opts, NULL, NULL, NULL, NULL, NULL);
 }
 
 static bool same_as(epctx_model *model, const bytes *data)
@@ -684,7 +945,7 @@ static const char *operate_on(int which, const bytes *a, const bytes *b, countin
         epctx_model_open_memory(&second, b->data, b->size, &opts, NULL) == EPCTX_OK) {
         memory->calls = 0;
         memory->fail_at = fail_at;
-        status = operate(which, &first, &second);
+        status = operate(which, &first, &second, NULL);
         memory->fail_at = 0;
         if (status != EPCTX_OK && !same_as(&first, a)) problem = "a failure left an edit";
         if (!same_as(&second, b)) problem = "the second model changed";
@@ -705,7 +966,7 @@ TEST(allocator_fails)
     bytes a = chain_model("x", "y", 17), b = chain_model("y", "z", 17);
     int which;
     add_metadata(&b, "ep_compatibility_info.none", "x");
-    for (which = 0; which < 5; which++) {
+    for (which = 0; which < OPERATIONS; which++) {
         counting memory = {0, 0, 0};
         const char *problem;
         do {
@@ -717,6 +978,212 @@ TEST(allocator_fails)
     }
     bytes_free(&a);
     bytes_free(&b);
+}
+
+static void add_sparse(bytes *graph, const char *name)
+{
+    bytes sparse = {0}, values = {0}, indices = {0};
+    put_int(&values, 1, 1);
+    put_int(&values, 2, EPCTX_ONNX_FLOAT);
+    put_str(&values, 8, name);
+    put_data(&values, 9, weights, 4);
+    put_int(&indices, 1, 1);
+    put_int(&indices, 2, EPCTX_ONNX_INT64);
+    put_data(&indices, 9, "\0\0\0\0\0\0\0\0", 8);
+    put_child(&sparse, 1, &values);
+    put_child(&sparse, 2, &indices);
+    put_int(&sparse, 3, 4);
+    put_child(graph, 15, &sparse);
+}
+
+static void add_annotation(bytes *graph, const char *value, const char *scale)
+{
+    bytes annotation = {0}, entry = {0};
+    put_str(&entry, 1, "SCALE_TENSOR");
+    put_str(&entry, 2, scale);
+    put_str(&annotation, 1, value);
+    put_child(&annotation, 2, &entry);
+    put_child(graph, 14, &annotation);
+}
+
+static void add_function(bytes *model, const char *name, const char *calls)
+{
+    bytes function = {0};
+    put_str(&function, 1, name);
+    put_str(&function, 4, "fx");
+    put_str(&function, 5, "fy");
+    bytes node = new_node(calls, "mine", "call", "fx", "fy"), opset = {0};
+    put_child(&function, 7, &node);
+    put_str(&opset, 1, "mine");
+    put_int(&opset, 2, 1);
+    put_child(&function, 9, &opset);
+    put_str(&function, 10, "mine");
+    put_child(model, 25, &function);
+}
+
+/* Something of everything: x -> compiled -> t -> Called -> If -> y, a second compiled node beside
+ * them, functions, a sparse and a plain initializer, annotations, metadata, training. */
+static bytes rich_model(const char *x, const char *t, const char *y, const char *source,
+                        int64_t ir_version, bool training)
+{
+    bytes graph = {0}, model = {0}, node, info = {0}, algorithm = {0};
+    char names[64], side[64];
+    snprintf(names, sizeof names, "%s,w", t);
+    snprintf(side, sizeof side, "%s_side", t);
+    put_str(&graph, 2, "rich");
+    add_epnode(&graph, "n0", x, t, 1, 1, source, "p0", "payload", 7);
+    add_epnode(&graph, "n1", x, side, 0, 1, source, "p1", NULL, 0);
+    node = new_node("Called", "mine", "call", names, "u");
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Sparse", "", "u,sp", "v");
+    add_body(&graph, "if", "v", y, "w");
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "scale", weights, 1);
+    add_sparse(&graph, "sp");
+    add_value(&graph, GRAPH_INPUT, x, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_INPUT, "w", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, side, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, t, EPCTX_ONNX_FLOAT, vector);
+    add_annotation(&graph, t, "scale");
+    add_annotation(&graph, "u", "scale");
+    put_int(&model, 1, ir_version);
+    add_opset(&model, "", 17);
+    add_opset(&model, "mine", 1);
+    add_opset(&model, "com.microsoft", 1);
+    put_child(&model, 7, &graph);
+    add_function(&model, "Called", "Inner");
+    add_function(&model, "Inner", "Leaf");
+    add_function(&model, "Leaf", "Nothing");
+    add_function(&model, "Idle", "Leaf");
+    add_metadata(&model, "author", training ? "one" : "two");
+    add_metadata(&model, "same", "same");
+    add_metadata(&model, EPCTX_BUILD_PREFIX "x", "1");
+    add_metadata(&model, "ep_compatibility_info.none", "x");
+    if (training) {
+        add_node(&algorithm, "Step", "step", "w", "w2");
+        put_child(&info, 2, &algorithm);
+        put_child(&model, 20, &info);
+    }
+    return model;
+}
+
+/* What repair can put right, as far as it stands in the model or its source. */
+static bytes broken_model(void)
+{
+    bytes graph = {0}, model = {0}, node, tensor = {0};
+    put_str(&graph, 2, "broken");
+    node = new_node("EPContext", "", "same", "x", "q"); /* wrong domain, no attribute but these */
+    add_attr_str(&node, "source", "qnn", 3);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "same", "x", "r", -1, -1, "VitisAIExecutionProvider", "p", "c", 1);
+    add_epnode(&graph, "", "x", "r2", 0, 1, "OpenVINOExecutionProvider", "p", NULL, 0);
+    node = new_node("DequantizeLinear", "", "dq", "q,w,z", "dqy");
+    put_child(&graph, 1, &node);
+    add_node(&graph, "Add", "dq", "r,w", "s");
+    add_node(&graph, "Else", "", "r2", "s2");
+    node = new_node("Other", "mine", "other", "s", "y");
+    put_child(&graph, 1, &node);
+    add_body(&graph, "if", "y", "y2", "lost");
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "idle", weights, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_UINT8);
+    put_str(&tensor, 8, "z");
+    put_data(&tensor, 9, "", 1);
+    put_child(&graph, 5, &tensor);
+    add_external(&graph, "far", 4, "*/_ORT_MEM_ADDR_/*", "0", "16");
+    add_node(&graph, "Use", "use", "far", "used");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "s", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "s", EPCTX_ONNX_FLOAT, vector);
+    add_annotation(&graph, "gone", "w");
+    add_annotation(&graph, "s", "gone");
+    put_int(&model, 1, 8);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "", 17);
+    put_child(&model, 7, &graph);
+    add_metadata(&model, "twice", "x");
+    add_metadata(&model, "twice", "x");
+    add_metadata(&model, "ep_compatibility_info.none", "x");
+    return model;
+}
+
+/* What the broken model was compiled from. */
+static bytes source_model(void)
+{
+    bytes graph = {0}, model = {0};
+    add_node(&graph, "Relu", "n", "x", "r2");
+    add_floats(&graph, "lost", weights, 4);
+    add_floats(&graph, "far", weights, 4);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "r2", EPCTX_ONNX_FLOAT, vector);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "mine", 3);
+    put_child(&model, 7, &graph);
+    return model;
+}
+
+/* Every allocation of the first or of the second model fails once. */
+static const char *starve(int which, const bytes *a, const bytes *b, bool second)
+{
+    static uint64_t memory[2][HUNGRY_BUFFER / 8];
+    static epctx_error error;
+    size_t room = 0, rounds;
+    for (rounds = 0; rounds < 20000; rounds++) {
+        epctx_model models[2];
+        epctx_status status;
+        size_t left, missing;
+        if (open_hungry(&models[0], a, memory[0], second ? SIZE_MAX : room) != EPCTX_OK ||
+            open_hungry(&models[1], b, memory[1], second ? room : SIZE_MAX) != EPCTX_OK)
+            return "a model cannot be opened";
+        models[second].arena.missing = 0;
+        status = operate(which, &models[0], &models[1], &error);
+        left = models[second].arena.left;
+        missing = models[second].arena.missing;
+        models[0].arena.left += 4096; /* for writing */
+        models[1].arena.left += 4096;
+        if (status == EPCTX_OK && missing == 0) return NULL;
+        if (status != EPCTX_OK && status != EPCTX_ERR_NOMEM) return error.message;
+        if (status != EPCTX_OK && !same_as(&models[0], a)) return "a failure left an edit";
+        if (!same_as(&models[1], b)) return "the second model changed";
+        if (left + missing == 0) return "a failure without a request";
+        room += missing;
+        epctx_model_close(&models[0]);
+        epctx_model_close(&models[1]);
+    }
+    return "it never ends";
+}
+
+TEST(every_allocation_fails)
+{
+    bytes models[6];
+    static const struct {
+        int which, a, b;
+    } cases[] = {{MERGE, 0, 1},        {CHAIN, 0, 2},        {CONNECT, 0, 3},   {SPLIT_BEHIND, 0, 1},
+                 {SPLIT_BEFORE, 0, 1}, {SPLIT_ALL, 0, 1},    {REPAIR, 4, 5}};
+    size_t i;
+    models[0] = rich_model("x", "t", "y", "EpctxNpuExecutionProvider", 8, true);
+    models[1] = rich_model("x", "t", "y", "Unknown", 3, false);
+    models[2] = rich_model("y", "t2", "z", "OpenVINOExecutionProvider", 8, false);
+    models[3] = rich_model("y", "t2", "z", "Unknown", 8, false);
+    models[4] = broken_model();
+    models[5] = source_model();
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const bytes *a = &models[cases[i].a], *b = &models[cases[i].b];
+        const char *problem = starve(cases[i].which, a, b, false);
+        CHECK(problem == NULL, "operation %d: %s", cases[i].which, problem);
+        problem = starve(cases[i].which, a, b, true);
+        CHECK(problem == NULL, "operation %d, second model: %s", cases[i].which, problem);
+    }
+    for (i = 0; i < 6; i++)
+        bytes_free(&models[i]);
 }
 
 TEST(damaged_models)
@@ -738,7 +1205,7 @@ TEST(damaged_models)
             victim->data[random_below(&state, (uint32_t)victim->size)] =
                 (uint8_t)random_below(&state, 256);
         }
-        problem = operate_on((int)(tries / 9 % 5), &a, &b, &memory);
+        problem = operate_on((int)(tries / 9 % OPERATIONS), &a, &b, &memory);
         bytes_free(&a);
         bytes_free(&b);
         CHECK(problem == NULL, "try %zu: %s", tries, problem);
@@ -761,6 +1228,10 @@ int main(int argc, char **argv)
     RUN(chain_keeps_names_of_binaries);
     RUN(merge_breaks_a_rule);
     RUN(merge_the_same_model);
+    RUN(merge_refusals);
+    RUN(connections);
+    RUN(types_of_connections);
+    RUN(merge_names_are_new);
     RUN(merge_of_an_old_model);
     RUN(split);
     RUN(split_refusals);
@@ -770,6 +1241,7 @@ int main(int argc, char **argv)
     RUN(repair_by_rule);
     RUN(repair_type_from_reader);
     RUN(allocator_fails);
+    RUN(every_allocation_fails);
     RUN(damaged_models);
     return test_end();
 }

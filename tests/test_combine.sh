@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/asan/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 work=$top/build/combine
 status=0
 
@@ -167,6 +167,11 @@ refused "the same prefix" 1 "choose another prefix"
 epctx split plain.onnx -o new.onnx; refused "split nowhere" 2 "where to cut?"
 epctx split plain.onnx --inputs gone -o new.onnx; refused "cut at nothing" 1 "'gone'"
 epctx split plain.onnx --inputs x:float32[1,2 -o new.onnx; refused "odd shape" 2 "[1,3,?]"
+epctx split plain.onnx --inputs x:float99[1] -o new.onnx; refused "odd type" 2 "that is no type"
+epctx split plain.onnx --inputs x:wide[1] -o new.onnx; refused "no type" 2 "that is no type"
+epctx split plain.onnx --inputs x:0 -o new.onnx; refused "name with a colon" 1 "'x:0'"
+epctx wrap plain_npu.bin --ep npu --outputs 'y:float32[batch]' -o new.onnx
+refused "named dimension" 2 "names of dimensions are not kept"
 epctx split plain.onnx --outputs x -o new.onnx; refused "input as output" 1 "'x'"
 epctx wrap plain_npu.bin --outputs y:float32[1] -o new.onnx; refused "wrap for nobody" 2 "--ep"
 epctx wrap plain_npu.bin --ep qnn -o new.onnx; refused "wrap of nothing" 2 "--outputs"

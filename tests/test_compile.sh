@@ -87,8 +87,9 @@ else
 fi
 
 # Every option alone and the useful bundles; and the proof that an option did something.
-for options in NO_MALLOC NO_STDIO NO_WIRE STATIC "NO_MALLOC NO_STDIO" "NO_MALLOC NO_WIRE" \
-    "NO_STDIO NO_WIRE" "NO_MALLOC NO_STDIO NO_WIRE"; do
+for options in NO_MALLOC NO_STDIO NO_WIRE NO_EDIT STATIC "NO_MALLOC NO_STDIO" \
+    "NO_MALLOC NO_WIRE" "NO_STDIO NO_WIRE" "NO_STDIO NO_EDIT" "NO_WIRE NO_EDIT" "NO_EDIT STATIC" \
+    "NO_MALLOC NO_STDIO NO_WIRE" "NO_MALLOC NO_STDIO NO_EDIT"; do
     flags=
     for option in $options; do flags="$flags -DEPCTX_$option"; done
     object=$work/option.$(echo "$options" | tr ' ' '.').o
@@ -105,7 +106,19 @@ for options in NO_MALLOC NO_STDIO NO_WIRE STATIC "NO_MALLOC NO_STDIO" "NO_MALLOC
             status=1
         fi
     done
+    case " $options " in *" NO_EDIT "*)
+        if nm "$object" 2>/dev/null | grep -E -w 'epctx_(set_attr|model_write|merge|generate)'; then
+            echo "FAIL epctx.h with $options: expected nothing that edits or writes"
+            status=1
+        fi ;;
+    esac
 done
+# shellcheck disable=SC2086
+try "epctx.h with NO_EDIT as C++" g++ -std=c++17 $warnings -DEPCTX_NO_EDIT $nanopb -I. \
+    -c "$work/epctx.implementation.cc" -o "$work/option.NO_EDIT.cc.o"
+# shellcheck disable=SC2086
+try "epctx_npu.h with NO_EDIT" gcc -std=c99 $c_warnings -DEPCTX_NO_EDIT $nanopb -I. \
+    -c "$work/epctx_npu.implementation.c" -o "$work/option.npu.NO_EDIT.o"
 
 # ------------------------------------------------------------- the names
 
@@ -155,11 +168,14 @@ bare="-ffreestanding -nostdinc -isystem $(clang -print-resource-dir)/include \
 -isystem $root/tests/freestanding -isystem $work/nanopb -I."
 no_system="-DEPCTX_NO_MALLOC -DEPCTX_NO_STDIO"
 
-printf '%s\n' '#define EPCTX_IMPLEMENTATION' '#include "epctx.h"' >"$work/reader.c"
+for part in library reader; do
+    printf '%s\n' '#define EPCTX_IMPLEMENTATION' '#include "epctx.h"' >"$work/$part.c"
+done
 printf '%s\n' '#define EPCTX_NPU_IMPLEMENTATION' '#include "epctx_npu.h"' >"$work/executor.c"
 
-for part in reader executor; do
+for part in library reader executor; do
     options=$no_system
+    [ $part != reader ] || options="$options -DEPCTX_NO_EDIT"
     if [ $part = executor ]; then
         [ -e epctx_npu.h ] || continue
         options="$options -DEPCTX_NPU_NO_COMPILER"

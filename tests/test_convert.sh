@@ -115,6 +115,13 @@ epctx init --external x.onnx -o sub/x.onnx
 result "a file would be left behind" 1 "copy the file there first"
 epctx init --prune plain.onnx -o p.onnx; same "init --prune has nothing to do" p.onnx plain.onnx
 epctx weightless m_ctx.onnx -o x3.onnx; result "weightless needs the EP" 1 "ep.enable_weightless"
+"$python" "$judge/convert.py" weightless i.onnx wl.onnx
+"$python" "$judge/convert.py" spoil i.onnx other.onnx
+epctx weightless --source i.onnx wl.onnx -o x4.onnx
+result "weightless" 0 "external 'w'"
+epctx weightless --source other.onnx wl.onnx -o x5.onnx
+result "weightless with a wrong source" 1 "it is another model"
+[ ! -e x5.onnx ] || fail "weightless with a wrong source" "x5.onnx was written"
 epctx weightless --self-contained --source a m_ctx.onnx -o x3.onnx; result "weightless usage" 2
 
 # -- mv --
@@ -137,8 +144,9 @@ epctx mv mv/m_npu.bin other.bin; result "mv out of the folder" 1 "outside of the
 epctx mv plain.onnx other.bin mv/one_ctx.onnx
 result "mv of a file that no node names" 1 "nothing is renamed"
 echo broken >mv/broken.onnx
-epctx mv mv/m_npu.bin mv/x.bin; result "mv beside a broken model" 1 "broken.onnx"
-epctx mv mv/m_npu.bin mv/x.bin mv/one_ctx.onnx; result "mv past a broken model" 0
+epctx mv mv/m_npu.bin mv/x.bin; result "mv beside a broken model" 0 "skipped mv/broken.onnx"
+epctx mv mv/x.bin mv/y.bin mv/one_ctx.onnx mv/two_ctx.onnx mv/broken.onnx
+result "mv of a broken model that is named" 1 "broken.onnx"
 rm -r mv
 
 # -- what goes wrong leaves the folder as it was --

@@ -627,7 +627,7 @@ TEST(allocator_fails)
 {
     for (int kind = 0; kind < EDITS; kind++) {
         epctx_status status = EPCTX_ERR_NOMEM;
-        for (size_t extra = 1; status != EPCTX_OK && extra < 50; extra++) {
+        for (size_t extra = 1; status != EPCTX_OK && extra < 5000; extra++) {
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
             epctx_open_opts opts = {0};

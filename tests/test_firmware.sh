@@ -1,5 +1,6 @@
 #!/bin/sh
-# The firmware of examples/firmware on an emulated Cortex-M4: what it prints, and what it needs.
+# The firmware of examples/firmware on an emulated Cortex-M4, and on a Cortex-M33: what it prints, and
+# what it needs.
 # Code is everything in the image but model and input: board, libc and nanopb count, too. RAM is
 # data, zeroed data and the stack at its deepest.
 set -u
@@ -15,10 +16,26 @@ fail() { echo "FAIL $1: $2"; status=1; }
 # size_of ELF SECTION: bytes
 size_of() { arm-none-eabi-size -A "$1" | awk -v name="$2" '$1 == name { print $2 }'; }
 
+# emulate CPU ELF
+emulate() {
+    machine=mps2-an386
+    [ "$1" = cortex-m4 ] || machine=mps2-an505
+    timeout 60 qemu-system-arm -M $machine -icount shift=0 -nographic -monitor none \
+        -serial none -semihosting-config enable=on,target=native -kernel "$2" </dev/null 2>&1
+}
+
 # try NAME CODE RAM PROGRAM FILE INPUT FLAGS...: builds, runs, and compares with $work/NAME.expected
 # and with the most that code and RAM may be
 try() {
-    name=$1 most_code=$2 most_ram=$3 elf=$work/$1.elf
+    for CPU in cortex-m4 cortex-m33; do
+        export CPU
+        try_on "$@"
+    done
+}
+
+try_on() {
+    cp "$work/$1.expected" "$work/$1 on $CPU.expected"
+    name="$1 on $CPU" most_code=$2 most_ram=$3 elf=$work/$1.$CPU.elf
     shift 3
     program=$1
     shift
@@ -27,9 +44,7 @@ try() {
         fail "$name" "expected to compile: $(grep -m 1 -E 'error|undefined' "$work/log")"
         return
     fi
-    timeout 60 qemu-system-arm -M mps2-an386 -icount shift=0 -nographic -monitor none \
-        -serial none -semihosting-config enable=on,target=native -kernel "$elf" \
-        </dev/null >"$work/$name.said" 2>&1
+    emulate "$CPU" "$elf" >"$work/$name.said"
     code=$?
     grep -v -E '^(stack|instructions) ' "$work/$name.said" >"$work/$name.found"
     if [ "$program" = executor ]; then # within rounding: what is left is what was expected
@@ -93,9 +108,7 @@ cp "$work/digits_npu.bin" "$work/damaged.bin"
 printf '\377' | dd of="$work/damaged.bin" bs=1 seek=200 conv=notrunc 2>/dev/null
 sh examples/firmware/build.sh executor "$work/damaged.elf" "$work/damaged.bin" \
     "$work/host/input_0.bin" -DMEMORY_SIZE=2048 -DSCRATCH_SIZE=24576 || exit 1
-timeout 60 qemu-system-arm -M mps2-an386 -nographic -monitor none -serial none \
-    -semihosting-config enable=on,target=native -kernel "$work/damaged.elf" \
-    </dev/null >"$work/damaged.said" 2>&1
+emulate "$CPU" "$work/damaged.elf" >"$work/damaged.said"
 code=$?
 if [ $code -eq 0 ] || ! grep -q '^status ' "$work/damaged.said"; then
     fail "damaged binary" "expected a status, found exit code $code, '$(cat "$work/damaged.said")'"

@@ -19,7 +19,7 @@ for fuzzer in build/fuzz/fuzz_*; do
     mkdir -p "$runs/seeds" "$runs/found"
     # Where models are wanted, small ones of many kinds make good seeds.
     case $name in
-    *model* | *open* | *check* | *convert* | *compile* | *wire*)
+    open | check | convert | combine | compile | wire)
         [ "$name" = open ] || cp fuzz/corpus/open/* "$runs/seeds"
         if [ -d $data ]; then
             find $data -name '*.onnx' -size -3k | LC_ALL=C sort | awk 'NR % 20 == 0 {
@@ -49,8 +49,8 @@ $(grep -m 1 -E 'ERROR|runtime error|SUMMARY' "$log")"
 
     dictionary=
     case $name in
-    blob) ;;
-    path) dictionary=-dict=fuzz/path.dict ;;
+    blob | share) ;;
+    path | option) dictionary=-dict=fuzz/$name.dict ;;
     *) dictionary=-dict=fuzz/onnx.dict ;;
     esac
     set -- $dictionary "$runs/found"

@@ -282,7 +282,13 @@ TEST(preflight)
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
     CHECK_HAS(error.message, "no/such/folder");
     opts.context_file_path = root; /* a folder, and no extension */
-    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "should not point to a folder");
+    opts.context_file_path = at("m_ctx.onnx");
+    opts.initializers_file_name = "folder/w.data";
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "has a folder");
+    opts.initializers_file_name = NULL;
     opts.overwrite = true;
     opts.context_file_path = at("m.onnx");
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
@@ -291,9 +297,14 @@ TEST(preflight)
     remove(at("m_ctx.onnx"));
     CHECK_TRUE(mkdir(at("m_ctx.onnx"), 0777) == 0);
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
-    CHECK_INT(f.compiled, 0);
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
     rmdir(at("m_ctx.onnx"));
+    /* Another name for the source is the source. */
+    CHECK_TRUE(symlink("m.onnx", at("link.onnx")) == 0);
+    opts.context_file_path = at("link.onnx");
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "belongs to the source model");
+    CHECK_INT(f.compiled, 0);
+    CHECK_STR(listing(), "link.onnx m.onnx m_fake.bin ");
 }
 
 /* The binary, too, must not replace the model that is being compiled. */

@@ -747,6 +747,36 @@ TEST(every_allocation_may_fail)
     CHECK_TRUE(limit > 5 && limit < 10000);
 }
 
+/* max_size of an EPContext node: the scratch memory that its graph runs with. */
+TEST(max_size)
+{
+    graph_builder b;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_npu_stats stats;
+    epctx_error error;
+    void *build = NULL;
+    int64_t bytes = -1;
+    add_conv(&b);
+    gb_node(&b, "Softmax", 13, "t", "u");
+    gb_node(&b, "Relu", 14, "u", "y");
+    gb_output(&b, "y");
+    CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
+    CHECK_INT(backend.begin_fn(backend.self, &build, &error), EPCTX_OK);
+    CHECK(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("g"), 1, &error) ==
+              EPCTX_OK,
+          "%s", error.message);
+    stats = npu.stats;
+    CHECK_INT(backend.max_size_fn(backend.self, build, epctx_str_of("g"), &bytes, &error),
+              EPCTX_OK);
+    CHECK(stats.scratch_size > 0 && (uint64_t)bytes == stats.scratch_size,
+          "max_size is %" PRId64 ", scratch %" PRIu64, bytes, stats.scratch_size);
+    CHECK_INT(backend.max_size_fn(backend.self, build, epctx_str_of("h"), &bytes, &error),
+              EPCTX_ERR_ARG);
+    backend.discard_fn(backend.self, build);
+    gb_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     uint32_t state = 77;
@@ -770,6 +800,7 @@ int main(int argc, char **argv)
     RUN(same_bytes_everywhere);
     RUN(refuses);
     RUN(architectures);
+    RUN(max_size);
     RUN(graphs_share_weights);
     RUN(every_allocation_may_fail);
     return test_end();

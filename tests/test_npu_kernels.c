@@ -1241,6 +1241,40 @@ static double reciprocal_of(double v)
     return 1 / v;
 }
 
+#if defined(__powerpc__) && !defined(__powerpc64__)
+/* glibc's change the rounding with an instruction that QEMU 7.2 does not know. */
+static double series(double x, double term, int n)
+{
+    double sum = 0;
+    for (; fabs(term) > 1e-17; n += 2) {
+        sum += term;
+        term *= -x * x / ((n + 1) * (n + 2));
+    }
+    return sum;
+}
+
+static double judge_sin(double x)
+{
+    x -= 6.283185307179586 * floor(x / 6.283185307179586);
+    return series(x, x, 1);
+}
+
+static double judge_cos(double x)
+{
+    x -= 6.283185307179586 * floor(x / 6.283185307179586);
+    return series(x, 1, 0);
+}
+
+static double judge_tan(double x)
+{
+    return judge_sin(x) / judge_cos(x);
+}
+#else
+#define judge_sin sin
+#define judge_cos cos
+#define judge_tan tan
+#endif
+
 TEST(elementary)
 {
     static const struct {
@@ -1250,9 +1284,9 @@ TEST(elementary)
         double (*want)(double);
     } list[] = {
         {"Erf", 13, -5, 5, erf},
-        {"Sin", 7, -50, 50, sin},
-        {"Cos", 7, -50, 50, cos},
-        {"Tan", 7, -1.5, 1.5, tan},
+        {"Sin", 7, -50, 50, judge_sin},
+        {"Cos", 7, -50, 50, judge_cos},
+        {"Tan", 7, -1.5, 1.5, judge_tan},
         {"Asin", 7, -1, 1, asin},
         {"Acos", 7, -1, 1, acos},
         {"Atan", 7, -40, 40, atan},

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "build.h"
+#include "rich.h"
 #include "test.h"
 
 #include <time.h>
@@ -263,6 +264,8 @@ TEST(bad_arguments)
     epctx_model zero;
     memset(&zero, 0, sizeof zero);
     epctx_model_close(&zero);
+    epctx_model_close(NULL);
+    CHECK_INT(epctx_model_open_file(NULL, "m.onnx", NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_model_open_memory(NULL, "", 0, NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_model_open_memory(&model, NULL, 5, NULL, &error), EPCTX_ERR_ARG);
     CHECK_INT(epctx_model_open_file(&model, NULL, NULL, &error), EPCTX_ERR_ARG);
@@ -434,6 +437,9 @@ TEST(external_data)
                EPCTX_OK);
     CHECK_TRUE(load_external(folder, 2, "w.bin", "-4", "8", &e, first) != EPCTX_OK);
     CHECK_TRUE(load_external(folder, 2, "w.bin", "4x", "8", &e, first) != EPCTX_OK);
+    CHECK_TRUE(load_external(folder, 2, "w.bin", "", "8", &e, first) != EPCTX_OK);
+    CHECK_TRUE(load_external(folder, 2, "w.bin", "18446744073709551616", "8", &e, first) !=
+               EPCTX_OK);
     CHECK_INT(load_external(folder, 2, "none.bin", NULL, NULL, &e, first), EPCTX_ERR_NOT_FOUND);
     CHECK_HAS(e.message, "none.bin");
     CHECK_INT(load_external(folder, 2, "../w.bin", NULL, NULL, &e, first), EPCTX_ERR_PATH);
@@ -466,7 +472,7 @@ TEST(allocator_fails)
     bytes b = sample();
     size_t n;
     epctx_status status = EPCTX_ERR_NOMEM;
-    for (n = 1; status != EPCTX_OK && n < 1000; n++) {
+    for (n = 1; status != EPCTX_OK && n < 5000; n++) {
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
         epctx_open_opts opts = {0};
@@ -478,7 +484,7 @@ TEST(allocator_fails)
               (int)status);
         CHECK_UINT(c.alive, 0);
     }
-    CHECK_TRUE(n > 1 && n < 1000);
+    CHECK_TRUE(n > 1 && n < 5000);
     bytes_free(&b);
 }
 
@@ -682,6 +688,296 @@ static void add_nested_type(bytes *graph)
     put_child(graph, 13, &value);
 }
 
+/* -- everything that the views say -- */
+
+static void say(bytes *out, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    bytes_add(out, text, strlen(text));
+}
+
+static void say_str(bytes *out, const char *what, epctx_str text)
+{
+    say(out, " %s '%.*s'", what, (int)text.size, text.size > 0 ? text.data : "");
+}
+
+static void say_pairs(bytes *out, epctx_cursor it)
+{
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        say_str(out, "key", pair.key);
+        say_str(out, "is", pair.value);
+    }
+}
+
+static void say_dims(bytes *out, epctx_cursor it)
+{
+    epctx_dim dim;
+    while (epctx_next_dim(&it, &dim)) {
+        say(out, " dim %d %d", (int)dim.known, (int)dim.value);
+        say_str(out, "param", dim.param);
+    }
+}
+
+static void say_type(bytes *out, const epctx_type_view *type)
+{
+    epctx_type_view inner;
+    say(out, " kind %d elem %d", (int)type->kind, (int)type->elem_type);
+    say_str(out, "denotation", type->denotation);
+    say_dims(out, epctx_type_dims(type));
+    if (type->element.data == NULL) return;
+    inner = epctx_type_of(type->element);
+    say_type(out, &inner);
+}
+
+static void say_value(bytes *out, const epctx_value_view *value)
+{
+    epctx_type_view type = epctx_value_type(value);
+    say_str(out, "\nvalue", value->name);
+    say(out, " %d %d %d %d", (int)value->has_type, (int)value->is_tensor, (int)value->has_shape,
+        (int)value->elem_type);
+    say_dims(out, epctx_value_dims(value));
+    say_type(out, &type);
+    say_pairs(out, epctx_metadata(value->view, EPCTX_OF_VALUE));
+}
+
+static void say_tensor(bytes *out, const epctx_tensor_view *t)
+{
+    say_str(out, "\ntensor", t->name);
+    say(out, " elem %d rank %d raw %d %d external %d at %d size %d", (int)t->elem_type,
+        (int)t->rank, (int)t->has_raw, (int)t->raw.size, (int)t->external, (int)t->offset,
+        (int)t->length);
+    say_str(out, "in", t->location);
+}
+
+static void say_graph(bytes *out, epctx_graph_view graph);
+
+static void say_attr(bytes *out, const epctx_attr_view *attr)
+{
+    epctx_cursor it = epctx_fields(attr->view, 8);
+    epctx_view graph;
+    epctx_field field;
+    int64_t i;
+    float f;
+    epctx_str s;
+    say_str(out, "\nattribute", attr->name);
+    say(out, " type %d i %d f %g", (int)attr->type, (int)attr->i, attr->f);
+    say_str(out, "s", attr->s);
+    say_str(out, "ref", attr->ref_attr_name);
+    while (epctx_next_int(&it, &i))
+        say(out, " %d", (int)i);
+    for (it = epctx_fields(attr->view, 7); epctx_next_float(&it, &f);)
+        say(out, " %g", f);
+    for (it = epctx_fields(attr->view, 9); epctx_next_str(&it, &s);)
+        say_str(out, "string", s);
+    if (attr->t.data != NULL) {
+        epctx_tensor_view tensor = epctx_tensor_of(attr->t);
+        say_tensor(out, &tensor);
+    }
+    if (attr->g.data != NULL) say_graph(out, epctx_graph_of(attr->g));
+    for (it = epctx_fields(attr->view, 11); epctx_next_field(&it, &field);) {
+        graph = field.body;
+        if (field.wire == EPCTX_WIRE_LEN) say_graph(out, epctx_graph_of(graph));
+    }
+}
+
+static void say_nodes(bytes *out, epctx_cursor it)
+{
+    epctx_node_view node;
+    while (epctx_next_node(&it, &node)) {
+        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_attr_view attr;
+        epctx_epnode ep;
+        say_str(out, "\nnode", node.name);
+        say_str(out, "op", node.op_type);
+        say_str(out, "domain", node.domain);
+        say_str(out, "overload", node.overload);
+        say_str(out, "doc", node.doc_string);
+        say(out, " %d %d %d", (int)node.input_count, (int)node.output_count, (int)node.attr_count);
+        say_pairs(out, epctx_metadata(node.view, EPCTX_OF_NODE));
+        while (epctx_next_attr(&attrs, &attr))
+            say_attr(out, &attr);
+        if (epctx_is_epnode(&node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK)
+            say_str(out, "source", ep.source);
+    }
+}
+
+static void say_graph(bytes *out, epctx_graph_view graph)
+{
+    epctx_cursor it;
+    epctx_value_view value;
+    epctx_tensor_view tensor;
+    epctx_sparse_view sparse;
+    epctx_annotation_view annotation;
+    say_str(out, "\ngraph", graph.name);
+    say_str(out, "doc", graph.doc_string);
+    say_pairs(out, epctx_metadata(graph.view, EPCTX_OF_GRAPH));
+    say_nodes(out, epctx_graph_nodes(graph));
+    for (it = epctx_graph_inputs(graph); epctx_next_value(&it, &value);)
+        say_value(out, &value);
+    for (it = epctx_graph_outputs(graph); epctx_next_value(&it, &value);)
+        say_value(out, &value);
+    for (it = epctx_graph_values(graph); epctx_next_value(&it, &value);)
+        say_value(out, &value);
+    for (it = epctx_graph_initializers(graph); epctx_next_tensor(&it, &tensor);)
+        say_tensor(out, &tensor);
+    for (it = epctx_graph_sparse(graph); epctx_next_sparse(&it, &sparse);) {
+        say_tensor(out, &sparse.values);
+        say_tensor(out, &sparse.indices);
+    }
+    for (it = epctx_graph_annotations(graph); epctx_next_annotation(&it, &annotation);) {
+        say_str(out, "\nannotation", annotation.tensor_name);
+        say_pairs(out, epctx_annotation_pairs(&annotation));
+    }
+}
+
+static void say_model(bytes *out, const epctx_model *model)
+{
+    epctx_model_info info = epctx_model_read(model);
+    epctx_cursor it = epctx_model_opsets(model);
+    epctx_opset opset;
+    epctx_function_view f;
+    epctx_training_view t;
+    say(out, "ir %d version %d functions %d", (int)info.ir_version, (int)info.model_version,
+        (int)info.function_count);
+    say_str(out, "producer", info.producer_name);
+    say_str(out, "version", info.producer_version);
+    say_str(out, "domain", info.domain);
+    say_str(out, "doc", info.doc_string);
+    while (epctx_next_opset(&it, &opset)) {
+        say_str(out, "\nopset", opset.domain);
+        say(out, " %d", (int)opset.version);
+    }
+    say_pairs(out, epctx_metadata(info.view, EPCTX_OF_MODEL));
+    say_graph(out, epctx_model_graph(model));
+    for (it = epctx_model_functions(model); epctx_next_function(&it, &f);) {
+        epctx_cursor imports = epctx_function_opsets(&f);
+        say_str(out, "\nfunction", f.name);
+        say_str(out, "domain", f.domain);
+        say_str(out, "overload", f.overload);
+        say_str(out, "doc", f.doc_string);
+        say(out, " %d %d %d", (int)f.input_count, (int)f.output_count, (int)f.node_count);
+        say_nodes(out, epctx_function_nodes(&f));
+        while (epctx_next_opset(&imports, &opset))
+            say(out, " opset %d", (int)opset.version);
+    }
+    for (it = epctx_model_trainings(model); epctx_next_training(&it, &t);) {
+        say_graph(out, t.initialization);
+        say_graph(out, t.algorithm);
+        say_pairs(out, epctx_training_bindings(&t, false));
+        say_pairs(out, epctx_training_bindings(&t, true));
+    }
+}
+
+/* The same of the record. */
+static void say_record(bytes *out, const epctx_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        const epctx_node *node = &g->nodes[i];
+        say_str(out, "\nnode", node->name);
+        say(out, " version %d inputs %d captures", (int)node->version, (int)node->input_count);
+        for (size_t k = 0; k < node->capture_count; k++)
+            say_str(out, "", node->captures[k]);
+        for (size_t k = 0; k < node->attr_count; k++) {
+            const epctx_attr *attr = &node->attrs[k];
+            say_str(out, "attribute", attr->name);
+            say(out, " type %d count %d", (int)attr->type, (int)attr->count);
+            for (size_t n = 0; n < attr->count; n++) {
+                if (attr->type == EPCTX_ATTR_INTS) say(out, " %d", (int)attr->ints[n]);
+                if (attr->type == EPCTX_ATTR_FLOATS) say(out, " %g", attr->floats[n]);
+                if (attr->type == EPCTX_ATTR_STRINGS) say_str(out, "", attr->strings[n]);
+            }
+        }
+    }
+    for (size_t i = 0; i < g->initializer_count; i++)
+        say(out, "\ninitializer rank %d size %d first %d", (int)g->initializers[i].rank,
+            (int)g->initializers[i].size,
+            g->initializers[i].size > 0 ? g->initializers[i].data[0] : 0);
+    say(out, "\n%d inputs %d outputs %d values", (int)g->input_count, (int)g->output_count,
+        (int)g->value_count);
+}
+
+/* Also of a model whose graph stands twice, so that everything is merged. */
+static epctx_status say_all(bool noise, bool doubled, const epctx_allocator *allocator, bytes *out)
+{
+    bytes b = rich_model(noise), more = {0};
+    epctx_io io = rich_io();
+    epctx_open_opts opts = {0};
+    epctx_model model;
+    epctx_graph g;
+    epctx_error error;
+    epctx_status status;
+    opts.io = &io;
+    opts.allocator = allocator;
+    opts.external_folder = "/m";
+    if (doubled) {
+        add_node(&more, "Relu", "more", "y", "m");
+        add_value(&more, GRAPH_OUTPUT, "m", 1, NULL);
+        put_child(&b, 7, &more);
+    }
+    status = epctx_model_open_memory(&model, b.data, b.size, &opts, &error);
+    if (status == EPCTX_OK) {
+        say_model(out, &model);
+        status = epctx_graph_load(&model, &g, &error);
+        if (status == EPCTX_OK) say_record(out, &g);
+        epctx_model_close(&model);
+    }
+    if (status != EPCTX_OK && allocator == NULL) say(out, "%s", error.message);
+    bytes_free(&b);
+    bytes_add(out, "", 1);
+    return status;
+}
+
+/* A field of another wire type than its number's is an unknown field. */
+TEST(unknown_fields_say_nothing)
+{
+    static const char *const parts[] = {
+        "ir 10 version 3 functions 1 producer 'producer' version '1.2' domain 'domain'",
+        "node 'loop' op 'Loop' domain 'ai.onnx' overload 'overload' doc 'about the node' 3 2 11",
+        "attribute 'floats' type 6 i 0 f 0 s '' ref '' 0.5 2",
+        "value 'v7' 1 0 0 0 kind 7 elem 0 denotation 'IMAGE'",
+        "tensor 'e' elem 1 rank 1 raw 0 0 external 1 at 4 size 4 in 'weights.bin'",
+        "node 'loop' version 17 inputs 3 captures  'x'  'a'  'w'",
+        "initializer rank 1 size 16 first 255",
+    };
+    for (int doubled = 0; doubled < 2; doubled++) {
+        bytes plain = {0}, noisy = {0};
+        CHECK(say_all(false, doubled, NULL, &plain) == EPCTX_OK, "%s", (char *)plain.data);
+        CHECK(say_all(true, doubled, NULL, &noisy) == EPCTX_OK, "%s", (char *)noisy.data);
+        CHECK_STR((char *)noisy.data, (char *)plain.data);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+            CHECK_HAS((char *)plain.data, parts[i]);
+        CHECK((strstr((char *)plain.data, "'more'") != NULL) == (doubled == 1),
+              "the second graph is %s", doubled ? "lost" : "there");
+        bytes_free(&plain);
+        bytes_free(&noisy);
+    }
+}
+
+TEST(allocator_fails_with_everything)
+{
+    for (int doubled = 0; doubled < 2; doubled++) {
+        epctx_status status = EPCTX_ERR_NOMEM;
+        size_t n;
+        for (n = 1; status != EPCTX_OK && n < 5000; n++) {
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            bytes out = {0};
+            c.fail_at = n;
+            status = say_all(false, doubled, &allocator, &out);
+            bytes_free(&out);
+            CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "allocation %zu: status %d", n,
+                  (int)status);
+            CHECK_UINT(c.alive, 0);
+        }
+        CHECK_TRUE(n > 1 && n < 5000);
+    }
+}
+
 TEST(the_rest_of_the_schema)
 {
     bytes graph = {0}, sparse = {0}, values = {0}, indices = {0}, annotation = {0};
@@ -850,6 +1146,8 @@ int main(int argc, char **argv)
     RUN(unsorted_nodes);
     RUN(cycle);
     RUN(genuine_models);
+    RUN(unknown_fields_say_nothing);
+    RUN(allocator_fails_with_everything);
     RUN(the_rest_of_the_schema);
     RUN(many_doubled_fields);
     RUN(many_opsets);

@@ -345,6 +345,11 @@ TEST(folder_as_path)
     CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_ERR_ARG);
     CHECK_INT(set(&s, "ep.context_file_path", "out/model"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_OK);
+    /* ORT's compile API names the binary like that: ModelCompilationOptions_
+     * SetEpContextBinaryInformation("out/", "model"). */
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_INT(set(&s, "session.compile_only", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
     end(&s);
 }
 

@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 top=$PWD
-epctx=$top/build/asan/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 work=$top/build/options
 status=0
 rm -rf "$work"

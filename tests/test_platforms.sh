@@ -89,7 +89,7 @@ make_with() {
         -o "$work/$name/epctx.o" &&
         "$compiler" "$@" -x "$language" -I"$nanopb" -DEPCTX_NPU_IMPLEMENTATION -c epctx_npu.h \
             -o "$work/$name/epctx_npu.o" &&
-        "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm \
+        "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm -lsodium \
             -o "$work/$name/epctx"
 }
 
@@ -109,9 +109,47 @@ if [ -n "${EPCTX_PLATFORMS:-}" ]; then # `make matrix`
     variant gcc-native gcc c -O3 -march=native
     variant gcc-c99 gcc c -O2 -std=c99
     variant gcc-c17 gcc c -O2 -std=c17
+    variant gcc-c11 gcc c -O2 -std=c11
     variant g++-11 g++ c++ -O2 -std=c++11
+    variant g++-14 g++ c++ -O2 -std=c++14
     variant g++-20 g++ c++ -O2 -std=c++20
     variant clang-O3-lto clang c -O3 -flto
     variant clang++-17 clang++ c++ -O2 -std=c++17
+fi
+
+# ------------------------------------------- targets that nothing here can run
+
+# gate NAME FLAGS...: both headers with their implementations, as C99, C17 and C++17. Compiled only.
+gate() {
+    name=$1
+    shift
+    for language in c-c99 c-c17 c++-c++17; do
+        for header in epctx epctx_npu; do
+            if clang -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror \
+                    -x "${language%%-*}" -std="${language#*-}" -nostdinc \
+                    -isystem "$(clang -print-resource-dir)/include" -isystem "$nanopb" -I. \
+                    -DEPCTX_IMPLEMENTATION -DEPCTX_NPU_IMPLEMENTATION -D_FILE_OFFSET_BITS=64 "$@" \
+                    -include $header.h - </dev/null >"$work/log" 2>&1; then
+                echo "ok $name ${language#*-} $header.h, compiled only"
+            else
+                fail "$name ${language#*-} $header.h" "$(grep -m 1 -E 'error|warning' "$work/log")"
+            fi
+        done
+    done
+}
+
+if [ -n "${EPCTX_PLATFORMS:-}" ]; then
+    # The types and the predefined macros of Android's targets; the C library's headers are GNU's.
+    gate "Android arm64" --target=aarch64-linux-android21 -isystem /usr/aarch64-linux-gnu/include
+    gate "Android armv7" --target=armv7a-linux-androideabi24 -D__ARM_PCS_VFP \
+        -isystem /usr/arm-linux-gnueabihf/include
+    # Windows with the types and macros of MSVC: its branches of the headers, since clang does not
+    # tell its name; mingw-w64's headers, which have to believe in gcc.
+    printf '%s\n' '#define __GNUC__ 4' '#define __GNUC_MINOR__ 2' '#define __MINGW_ATTRIB_NORETURN' \
+        '#define __MINGW_ATTRIB_DEPRECATED' '#include <windows.h>' '#include <float.h>' \
+        '#include <math.h>' '#include <stdio.h>' '#include <stdlib.h>' '#include <string.h>' \
+        '#undef __GNUC__' '#undef __clang__' >"$work/msvc.h"
+    gate "MSVC" --target=x86_64-pc-windows-msvc -Wno-language-extension-token \
+        -isystem /usr/x86_64-w64-mingw32/include -include "$work/msvc.h"
 fi
 exit $status

@@ -1,24 +1,15 @@
 /*
- * The plugin EP inside the unmodified ONNX Runtime, driven through ORT's public C API alone. Every
- * case runs with the toy device (tests/ort/device_toy.c) and with the reference NPU: the same
- * scaffolding on two backends. Outputs are compared with ORT's CPU EP while ours is absent, and the
- * CPU fallback is disabled unless a case needs it.
+ * The plugin EP inside the unmodified ONNX Runtime: what every application does with it. Generating,
+ * reloading, the compile API, bad files, threads, control flow. tests/ort/ort_test.h is the harness.
  */
 #define _GNU_SOURCE 1
-#include <ftw.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "epctx.h"
 #include "examples/plugin_ep/device.h"
-#include "ort/onnx_bytes.h"
-#include "ort/ort_driver.h"
-#include "test.h"
+#include "ort/ort_test.h"
 #if defined(__has_include)
 #if __has_include("epctx_npu.h")
 #include "epctx_npu.h"
@@ -26,302 +17,7 @@
 #endif
 #endif
 
-typedef struct subject {
-    const char *label; /* of the cases */
-    const char *library;
-    const char *ep;         /* also the `source` of its nodes */
-    const char *short_name; /* [ep] in [model]_[ep].bin */
-} subject;
-
-static const subject subjects[] = {
-    {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy"},
-    {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
-};
-#define TOY (&subjects[0])
-static const subject *ep;      /* the one under test */
-static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
-static char folder[256];       /* for the files of the running case; empty at its start */
-
-/* ------------------------------------------------------------------- files */
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
-static void clear_folder(void)
-{
-    if (*folder) nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    mkdir(folder, 0777);
-}
-
-/* "folder/name", valid until 64 further calls. */
-static const char *in_folder(const char *name)
-{
-    static char paths[64][512];
-    static unsigned next;
-    char *path = paths[next++ % 64];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static bool exists(const char *name)
-{
-    struct stat st;
-    return stat(in_folder(name), &st) == 0;
-}
-
-static bool save(const char *name, const void *data, size_t size)
-{
-    FILE *file = fopen(in_folder(name), "wb");
-    const bool ok = file && fwrite(data, 1, size, file) == size;
-    return file && fclose(file) == 0 && ok;
-}
-
-static void *slurp(const char *name, size_t *size)
-{
-    FILE *file = fopen(in_folder(name), "rb");
-    uint8_t *data = (uint8_t *)malloc(1 << 24);
-    *size = 0;
-    if (!file || !data) {
-        if (file) fclose(file);
-        free(data);
-        return NULL;
-    }
-    *size = fread(data, 1, 1 << 24, file);
-    fclose(file);
-    return data;
-}
-
-static size_t count_files(void)
-{
-    char command[400], line[32] = "0";
-    FILE *pipe;
-    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
-    pipe = popen(command, "r");
-    if (!pipe) return SIZE_MAX;
-    if (!fgets(line, sizeof line, pipe)) line[0] = '\0';
-    pclose(pipe);
-    return (size_t)strtoul(line, NULL, 10);
-}
-
-/* "[stem]_[ep].bin" */
-static const char *binary_name(const char *stem)
-{
-    static char name[128];
-    snprintf(name, sizeof name, "%s_%s.bin", stem, ep->short_name);
-    return name;
-}
-
-/* ------------------------------------------------------------------ models */
-
-static const int64_t dims23[2] = {2, 3};
-
-static void weights(float *out, float start)
-{
-    int i;
-    for (i = 0; i < 6; i++)
-        out[i] = start + 0.25f * (float)i;
-}
-
-/* y = relu((x + w1) * w2) - x: one partition of four nodes. */
-static bool make_one(const char *name)
-{
-    onnx_model m;
-    float w[6];
-    bool ok;
-    onnx_begin(&m);
-    onnx_input(&m.graph, "x", 2, dims23);
-    weights(w, -1);
-    onnx_floats(&m.graph, "w1", 2, dims23, w);
-    weights(w, 2);
-    onnx_floats(&m.graph, "w2", 2, dims23, w);
-    onnx_node(&m.graph, "Add", "", "add", "x,w1", "a", NULL);
-    onnx_node(&m.graph, "Mul", "", "mul", "a,w2", "b", NULL);
-    onnx_node(&m.graph, "Relu", "", "relu", "b", "c", NULL);
-    onnx_node(&m.graph, "Sub", "", "sub", "c,x", "y", NULL);
-    onnx_output(&m.graph, "y", 2, dims23);
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
-}
-
-/* Three partitions with an operator of com.microsoft between them, which no backend here knows. Two
- * inputs, two outputs. */
-static void three_graph(onnx_model *m, bool external)
-{
-    float w[6];
-    onnx_input(&m->graph, "x", 2, dims23);
-    onnx_input(&m->graph, "z", 2, dims23);
-    weights(w, 1);
-    if (external) {
-        onnx_external(&m->graph, "w1", 2, dims23, "weights.bin", 0);
-        onnx_external(&m->graph, "w2", 2, dims23, "weights.bin", 24);
-    } else {
-        onnx_floats(&m->graph, "w1", 2, dims23, w);
-        weights(w, -2);
-        onnx_floats(&m->graph, "w2", 2, dims23, w);
-    }
-    weights(w, 0);
-    onnx_node(&m->graph, "Add", "", "p1", "x,w1", "a", NULL);
-    onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu1", "a,bias", "b", NULL);
-    onnx_node(&m->graph, "Mul", "", "p2", "b,w2", "c", NULL);
-    onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu2", "c,bias", "d", NULL);
-    onnx_node(&m->graph, "Sub", "", "p3", "d,z", "y", NULL);
-    onnx_node(&m->graph, "Relu", "", "p3b", "d", "y2", NULL);
-    onnx_floats(&m->graph, "bias", 1, dims23 + 1, w);
-    /* ORT infers the types in between, epctx.h believes the model. */
-    onnx_value(&m->graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
-    onnx_value(&m->graph, ONNX_VALUE, "b", ONNX_FLOAT, 2, dims23);
-    onnx_value(&m->graph, ONNX_VALUE, "c", ONNX_FLOAT, 2, dims23);
-    onnx_value(&m->graph, ONNX_VALUE, "d", ONNX_FLOAT, 2, dims23);
-    onnx_output(&m->graph, "y", 2, dims23);
-    onnx_output(&m->graph, "y2", 2, dims23);
-    onnx_finish(m);
-}
-
-static bool make_three(const char *name)
-{
-    onnx_model m;
-    bool ok;
-    onnx_begin(&m);
-    three_graph(&m, false);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
-}
-
-/* ------------------------------------------------------------------ judging */
-
-/* Outputs of the model on the CPU EP. `plain`: as the model says, where an optimized quantized
- * model computes in integers. */
-static bool cpu_outputs_of(const char *path, bool plain, ort_values *out)
-{
-    ort_spec spec;
-    OrtSession *session = NULL;
-    bool ok;
-    memset(&spec, 0, sizeof spec);
-    spec.path = path;
-    spec.plain = plain;
-    ok = ort_session(&spec, &session) && ort_run(session, 7, out);
-    if (session) ort->ReleaseSession(session);
-    return ok;
-}
-
-static bool cpu_outputs(const char *path, ort_values *out)
-{
-    return cpu_outputs_of(path, false, out);
-}
-
-/* `got` are the outputs of `model` on the CPU; of a deep model in one of two ways. */
-static bool as_on_cpu(const char *model, const ort_values *got)
-{
-    int plain;
-    bool same = false;
-    for (plain = 0; plain <= (ort_relative > 0) && !same; plain++) {
-        ort_values want;
-        memset(&want, 0, sizeof want);
-        same = cpu_outputs_of(model, plain, &want) && ort_same(got, &want);
-        if (want.count) {
-            char text[sizeof ort_text];
-            memcpy(text, ort_text, sizeof text);
-            ort_values_free(&want);
-            memcpy(ort_text, text, sizeof text);
-        }
-    }
-    return same;
-}
-
-/* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
- * how many nodes of ours ran (0: something failed, see ort_text). */
-static size_t check_run(const ort_spec *spec, const char *model)
-{
-    OrtSession *session = NULL;
-    ort_values got;
-    size_t nodes = 0;
-    char text[sizeof ort_text];
-    memset(&got, 0, sizeof got);
-    if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
-        nodes = ort_assigned(session, ep->ep);
-        if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
-    }
-    memcpy(text, ort_text, sizeof text);
-    ort_values_free(&got);
-    if (session) ort->ReleaseSession(session);
-    memcpy(ort_text, text, sizeof text);
-    if (nodes != SIZE_MAX && nodes) snprintf(ort_text, sizeof ort_text, "%zu nodes ran", nodes);
-    return nodes == SIZE_MAX ? 0 : nodes;
-}
-
-static ort_spec spec_of(const char *path)
-{
-    ort_spec spec;
-    memset(&spec, 0, sizeof spec);
-    spec.ep = ep->ep;
-    spec.path = path;
-    return spec;
-}
-
-/* Creates a session for its side effect. */
-static bool make_session(const ort_spec *spec)
-{
-    OrtSession *session = NULL;
-    const bool ok = ort_session(spec, &session);
-    if (session) ort->ReleaseSession(session);
-    return ok;
-}
-
-#define CHECK_ORT(call) CHECK(call, "%s: expected success, found %d: %s", #call, ort_code, ort_text)
-/* `call` fails with ORT's code `code` and a message that holds `text`. */
-#define CHECK_ORT_FAILS(call, code, text)                                                          \
-    do {                                                                                           \
-        CHECK(!(call), "%s: expected failure %d, found success", #call, (int)(code));              \
-        CHECK(ort_code == (int)(code) && strstr(ort_text, text),                                   \
-              "%s: expected %d with \"%s\", found %d: %s", #call, (int)(code), text, ort_code,     \
-              ort_text);                                                                           \
-    } while (0)
-
-/* The EPContext nodes of a model in the folder. */
-typedef struct nodes {
-    epctx_model model;
-    epctx_epnode list[8];
-    epctx_node_view views[8];
-    size_t count, others;
-} nodes;
-
-static bool read_nodes(const char *name, nodes *out)
-{
-    epctx_error error;
-    epctx_cursor it;
-    epctx_node_view view;
-    memset(out, 0, sizeof *out);
-    epctx_error_clear(&error);
-    if (epctx_model_open_file(&out->model, in_folder(name), NULL, &error) != EPCTX_OK) {
-        snprintf(ort_text, sizeof ort_text, "%s", error.message);
-        return false;
-    }
-    it = epctx_graph_nodes(epctx_model_graph(&out->model));
-    while (epctx_next_node(&it, &view)) {
-        if (!epctx_is_epnode(&view)) {
-            out->others++;
-        } else if (out->count < 8) {
-            out->views[out->count] = view;
-            if (epctx_epnode_read(&view, &out->list[out->count++], &error) != EPCTX_OK) {
-                snprintf(ort_text, sizeof ort_text, "%s", error.message);
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 /* ------------------------------------------------------------------- cases */
-
-static const char *const generate[] = {"ep.context_enable", "1", NULL};
-static const char *const generate_embed[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
-                                             NULL};
 
 TEST(jit)
 {
@@ -404,15 +100,6 @@ TEST(partitions_in_one_binary)
     CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
 }
 
-/* The folder's m.onnx becomes m_ctx.onnx and a binary. */
-static bool generate_one(const char *const *config)
-{
-    ort_spec spec = spec_of(in_folder("m.onnx"));
-    spec.config = config;
-    spec.allow_cpu = true;
-    return make_session(&spec);
-}
-
 TEST(devices)
 {
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
@@ -440,8 +127,6 @@ TEST(devices)
         CHECK_HAS(ort_text, "already been registered");
     }
 }
-
-static bool register_library(const char *name, const char *file);
 
 /* A registration name that ends in .virtual allows a virtual NPU, and a policy picks it. */
 TEST(virtual_npu)
@@ -613,54 +298,6 @@ TEST(external_initializers_out)
     CHECK_TRUE(exists("cpu.bin") && exists(binary_name("m")));
     spec.allow_cpu = true;
     CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
-}
-
-/* One EPContext node x -> y; NULL strings and negative numbers are left out. */
-typedef struct context_spec {
-    const char *source, *partition, *notes, *path, *architecture;
-    const void *payload;
-    size_t payload_size;
-    int64_t main_context, embed_mode;
-} context_spec;
-
-static void add_context(onnx_model *m, const context_spec *c, const char *name, const char *in,
-                        const char *out)
-{
-    onnx_bytes attrs = {0};
-    if (c->main_context >= 0) onnx_attr_int(&attrs, "main_context", c->main_context);
-    if (c->embed_mode >= 0) onnx_attr_int(&attrs, "embed_mode", c->embed_mode);
-    if (c->path) onnx_attr_text(&attrs, "ep_cache_context", c->path);
-    if (c->payload) onnx_attr_data(&attrs, "ep_cache_context", c->payload, c->payload_size);
-    if (c->source) onnx_attr_text(&attrs, "source", c->source);
-    if (c->partition) onnx_attr_text(&attrs, "partition_name", c->partition);
-    if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
-    if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
-    onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
-}
-
-static bool make_context(const char *name, const context_spec *c)
-{
-    onnx_model m;
-    bool ok;
-    onnx_begin(&m);
-    onnx_input(&m.graph, "x", 2, dims23);
-    onnx_output(&m.graph, "y", 2, dims23);
-    add_context(&m, c, "ctx", "x", "y");
-    onnx_finish(&m);
-    ok = save(name, m.bytes.data, m.bytes.size);
-    onnx_free(&m);
-    return ok;
-}
-
-static context_spec context_of(const char *path, const char *partition)
-{
-    context_spec c;
-    memset(&c, 0, sizeof c);
-    c.source = ep->ep;
-    c.main_context = 1;
-    c.path = path;
-    c.partition = partition;
-    return c;
 }
 
 TEST(foreign_nodes_left_alone)
@@ -954,9 +591,9 @@ TEST(bad_options)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     CHECK_TRUE(make_one("m.onnx"));
     spec.config = enable;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found 'yes'");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found 'yes'");
     spec.config = embed;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "expected 0 or 1, found '2'");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "one of 0 1 is expected, found '2'");
     spec.config = share;
     CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "ep.share_ep_contexts");
     spec.config = missing;
@@ -1879,7 +1516,7 @@ static void models_in(const char *models)
 }
 
 /* The demo's model and, where there are some, models of EPCTX_TEST_MODELS. */
-static void run_models(void)
+TEST(models)
 {
     const char *more = test_models();
     char path[1024] = "";
@@ -1903,6 +1540,7 @@ static void run_models(void)
     }
     ort_relative = 0;
     ort_free_count = 0;
+    test_name = NULL; /* each model has reported */
 }
 
 /* ------------------------------------------------------------- out of memory */
@@ -2080,28 +1718,6 @@ TEST(times)
 
 /* -------------------------------------------------------------------- main */
 
-/* This program is build/tests/test_plugin or build/asan/tests/test_plugin; the plugins made by the
- * same compiler flags are two steps up. */
-static bool find_plugins(const char *program)
-{
-    int i;
-    if (!realpath(program, plugins)) return false;
-    for (i = 0; i < 2; i++) {
-        char *slash = strrchr(plugins, '/');
-        if (!slash) return false;
-        *slash = '\0';
-    }
-    return true;
-}
-
-static bool register_library(const char *name, const char *file)
-{
-    char path[PATH_MAX + 64];
-    /* ORT looks for a relative path beside libonnxruntime. */
-    snprintf(path, sizeof path, "%s/%s", plugins, file);
-    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
-}
-
 /* A runtime without the API: a message, no crash. Registration itself fails earlier in some of
  * them, so the library's function is called as ORT would. */
 TEST(too_old)
@@ -2125,14 +1741,6 @@ TEST(too_old)
     CHECK_INT(ort_code, ORT_NOT_IMPLEMENTED);
     CHECK_HAS(ort_text, "needs ONNX Runtime 1.24");
     CHECK_HAS(ort_text, ort_base->GetVersionString());
-}
-
-static void run_case(const char *name, void (*body)(void))
-{
-    char full[128];
-    clear_folder();
-    snprintf(full, sizeof full, "%s %s", ep->label, name);
-    test_run(full, body);
 }
 
 /* ------------------------------------------------------- for test_plugin.sh */
@@ -2256,7 +1864,7 @@ static int try_ep(const char *library, const char *name, const char *model, bool
     size_t count, i;
     bool ok;
     ep = &mine;
-    if (!ort_open(false) || !realpath(library, full) ||
+    if (!realpath(library, full) ||
         !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "try", full))) {
         printf("%s: cannot be registered: %s\n", library, ort_text);
         return 1;
@@ -2286,7 +1894,6 @@ static int try_ep(const char *library, const char *name, const char *model, bool
     }
     if (!ok) printf("%s\n", ort_text);
     ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "try"));
-    ort->ReleaseEnv(ort_env);
     return ok ? 0 : 1;
 }
 
@@ -2320,9 +1927,11 @@ static bool package_find(const char *name, void *function, size_t size)
 #define PACKAGE_FIND(name, function) package_find(name, (void *)&(function), sizeof(function))
 
 /* Lets ORT choose from a package and run what it chose, with the options of the package alone:
- * prints the variant's name. `cpu`: without our EP. The outputs are those of `model`. */
-static bool run_package(const char *path, const char *model, bool cpu)
+ * prints the variant's name. `how` cpu: without our EP; strict: nothing that should better be
+ * compiled again. The outputs are those of `model`. */
+static bool run_package(const char *path, const char *model, const char *how)
 {
+    static const char *const strict[] = {"session.fail_on_suboptimal_compiled_model", "1", NULL};
     package_api api;
     ort_spec spec = spec_of(NULL);
     OrtSessionOptions *session_options = NULL;
@@ -2333,7 +1942,8 @@ static bool run_package(const char *path, const char *model, bool cpu)
     char text[sizeof ort_text];
     bool ok;
     memset(&got, 0, sizeof got);
-    if (cpu) spec.ep = NULL;
+    if (strcmp(how, "cpu") == 0) spec.ep = NULL;
+    if (strcmp(how, "strict") == 0) spec.config = strict;
     if (!PACKAGE_FIND("CreateModelPackageOptionsFromSessionOptions", api.options) ||
         !PACKAGE_FIND("CreateModelPackageContext", api.open) ||
         !PACKAGE_FIND("SelectComponent", api.select) ||
@@ -2367,13 +1977,14 @@ static int tool(int argc, char **argv)
     bool ok = false;
     ort_spec spec;
     ep = &subjects[1];
-    if (!ort_open(false) || !register_library(ep->label, ep->library)) {
+    if (!find_plugins(argv[0]) || !ort_open(false) || !register_library(ep->label, ep->library)) {
         printf("%s\n", ort_text);
         return 1;
     }
     spec = spec_of(argv[2]);
     if (strcmp(argv[1], "--run") == 0) ok = check_run(&spec, argv[3]) > 0;
-    if (strcmp(argv[1], "--package") == 0) ok = run_package(argv[2], argv[3], argc > 4);
+    if (strcmp(argv[1], "--package") == 0)
+        ok = run_package(argv[2], argv[3], argc > 4 ? argv[4] : "");
     if (strcmp(argv[1], "--dump") == 0) ok = dump_cpu(argv[2], argv[3]);
     if (strcmp(argv[1], "--compare") == 0) ok = compare_folders(argv[2], argv[3]);
     if (strcmp(argv[1], "--write") == 0) {
@@ -2389,20 +2000,54 @@ static int tool(int argc, char **argv)
     return ok ? 0 : 1;
 }
 
-#define EACH(name)                                                                                 \
-    do {                                                                                           \
-        if (test_wanted(argc, argv, #name)) run_case(#name, test_case_##name);                     \
-    } while (0)
+static const ort_case cases[] = {
+    ORT_CASE(jit),
+    ORT_CASE(generate_by_options),
+    ORT_CASE(generate_embedded),
+    ORT_CASE(partitions_in_one_binary),
+    ORT_CASE(devices),
+    ORT_CASE(virtual_npu),
+    ORT_CASE(compile_api),
+    ORT_CASE(compile_api_without_place),
+    ORT_CASE(prefix),
+    ORT_CASE(external_initializers_in),
+    ORT_CASE(external_initializers_out),
+    ORT_CASE(foreign_nodes_left_alone),
+    ORT_CASE(compiled_input_refused),
+    ORT_CASE(reload_from_memory),
+    ORT_CASE(bad_contexts),
+    ORT_CASE(other_generation),
+    ORT_CASE(primaries_and_secondaries),
+    ORT_CASE(bad_options),
+    ORT_CASE(compile_disabled),
+    ORT_CASE(without_the_ep),
+    ORT_CASE_OF("toy", run_fails),
+    ORT_CASE_OF("toy", no_copies),
+    ORT_CASE(two_eps_in_one_model),
+    ORT_CASE(other_shape_than_compiled),
+    ORT_CASE(nothing_compiled),
+    ORT_CASE(compile_api_external_initializers),
+    ORT_CASE(compatibility),
+    ORT_CASE(shared_constant_node),
+    ORT_CASE(concurrent_runs),
+    ORT_CASE(concurrent_sessions),
+    ORT_CASE_OF("toy", compile_for_other_hardware),
+    ORT_CASE(explains_refusals),
+    ORT_CASE(control_flow),
+    ORT_CASE(control_flow_refused),
+    ORT_CASE_OF("toy", ort_crashes),
+    ORT_CASE_OF("toy", out_of_memory),
+    ORT_CASE(ours_in_ort),
+    ORT_CASE(ort_in_ours),
+    ORT_CASE(times),
+    ORT_CASE_OF("npu", models),
+};
 
 int main(int argc, char **argv)
 {
-    const char *tmp = getenv("TMPDIR");
-    bool trying, strict;
+    const bool trying = argc > 1 && strcmp(argv[1], "--try") == 0;
+    const bool strict = trying && argc > 2 && strcmp(argv[2], "--strict") == 0;
     size_t i;
-    snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!find_plugins(argv[0])) return 1;
-    trying = argc > 1 && strcmp(argv[1], "--try") == 0;
-    strict = trying && argc > 2 && strcmp(argv[2], "--strict") == 0;
     if (argc > 3 && argv[1][0] == '-' && !trying) return tool(argc, argv);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || (trying && argc != 5 + strict))) {
         fprintf(stderr,
@@ -2411,78 +2056,16 @@ int main(int argc, char **argv)
                 argv[0], argv[0]);
         return 2;
     }
-    if (!mkdtemp(folder)) return 1;
+    if (!ort_test_begin(argv[0])) return ort_test_end() || trying;
     if (trying) {
-        const int failed =
-            try_ep(argv[2 + strict], argv[3 + strict], argv[4 + strict], strict);
-        nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-        return failed;
-    }
-    test_name = "open";
-    if (!ort_open(false)) {
-        printf("skip plugin: %s\n", ort_text);
-        return 0;
-    }
-    for (i = 0; i < sizeof subjects / sizeof subjects[0] && ort_version < 24; i++) {
-        ep = &subjects[i];
-        run_case("too_old", test_case_too_old);
-    }
-    for (i = 0; i < sizeof subjects / sizeof subjects[0] && ort_version >= 24; i++) {
-        char file[PATH_MAX + 64];
-        ep = &subjects[i];
-        snprintf(file, sizeof file, "%s/%s", plugins, ep->library);
-        if (access(file, R_OK) != 0) {
-            printf("skip %s: %s is not built\n", ep->label, ep->library);
-            continue;
+        test_failures = try_ep(argv[2 + strict], argv[3 + strict], argv[4 + strict], strict);
+    } else if (ort_version < 24) {
+        for (i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+            ep = &subjects[i];
+            run_case("too_old", test_case_too_old);
         }
-        if (!register_library(ep->label, ep->library)) {
-            printf("FAIL %s register: %s\n", ep->label, ort_text);
-            test_failures++;
-            continue;
-        }
-        EACH(jit);
-        EACH(generate_by_options);
-        EACH(generate_embedded);
-        EACH(partitions_in_one_binary);
-        EACH(devices);
-        EACH(virtual_npu);
-        EACH(compile_api);
-        EACH(compile_api_without_place);
-        EACH(prefix);
-        EACH(external_initializers_in);
-        EACH(external_initializers_out);
-        EACH(foreign_nodes_left_alone);
-        EACH(compiled_input_refused);
-        EACH(reload_from_memory);
-        EACH(bad_contexts);
-        EACH(other_generation);
-        EACH(primaries_and_secondaries);
-        EACH(bad_options);
-        EACH(compile_disabled);
-        EACH(without_the_ep);
-        if (ep == TOY) EACH(run_fails);
-        if (ep == TOY) EACH(no_copies);
-        EACH(two_eps_in_one_model);
-        EACH(other_shape_than_compiled);
-        EACH(nothing_compiled);
-        EACH(compile_api_external_initializers);
-        EACH(compatibility);
-        EACH(shared_constant_node);
-        EACH(concurrent_runs);
-        EACH(concurrent_sessions);
-        if (ep == TOY) EACH(compile_for_other_hardware);
-        EACH(explains_refusals);
-        EACH(control_flow);
-        EACH(control_flow_refused);
-        if (ep == TOY) EACH(ort_crashes);
-        if (ep == TOY) EACH(out_of_memory);
-        EACH(ours_in_ort);
-        EACH(ort_in_ours);
-        EACH(times);
-        if (strcmp(ep->label, "npu") == 0 && test_wanted(argc, argv, "models")) run_models();
-        ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+    } else {
+        ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
     }
-    ort->ReleaseEnv(ort_env);
-    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    return test_end();
+    return ort_test_end();
 }

@@ -5,8 +5,8 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
-epctx=$top/build/asan/epctx
-fast=$top/build/epctx
+epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
+fast=$top/${EPCTX_BUILD:-build}/epctx
 work=$top/build/share
 status=0
 

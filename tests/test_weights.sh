@@ -2,7 +2,7 @@
 # `epctx weights` on models with known overlaps, counted by libprotobuf.
 set -u
 cd "$(dirname "$0")/.."
-epctx=build/asan/epctx
+epctx=${EPCTX_BUILD:-build/asan}/epctx
 work=build/weights
 rm -rf "$work"
 mkdir -p "$work"

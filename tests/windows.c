@@ -230,7 +230,10 @@ int main(int argc, char **argv)
             if (*c == '\\') *c = '/';
         snprintf(root, sizeof root, "%sepctx_%lu_\xc3\xa9\xce\xb1\xe6\xa8\xa1", name,
                  (unsigned long)GetCurrentProcessId());
-        if (!make_folder(root)) return 1;
+        if (!make_folder(root)) {
+            printf("FAIL folder: %s cannot be made, is it there from an earlier run?\n", root);
+            return 1;
+        }
     }
     RUN(names_of_any_alphabet);
     RUN(replaced_or_left_alone);

@@ -43,6 +43,7 @@ if ! build >"$work/log" 2>&1; then
     exit 1
 fi
 timeout 300 wineboot -i >/dev/null 2>&1
+rm -rf "$WINEPREFIX"/drive_c/users/*/Temp/epctx_* # of a run that failed: process numbers come again
 run windows wine "$work/windows.exe"
 
 # The same programs as everywhere, but for those that are about links and pipes.

@@ -61,6 +61,22 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
     put_parts(epctx_profile_of(entry->ep), entry->value);
 }
 
+/* An EP that the model says nothing of: a slip of the pen, or another EP's model. */
+static void explain_ep(const char *ep, const char *what)
+{
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    printf("no %s of '", what);
+    cli_put(stdout, epctx_str_of(ep));
+    fputs("'\n", stdout);
+    if (epctx_profile_of(epctx_str_of(ep)) != &all[count - 1]) return;
+    fputs("    this is the name of no EP that epctx knows:", stdout);
+    for (i = 0; i + 1 < count; i++)
+        if (i == 0 || strcmp(all[i].sources[0], all[i - 1].sources[0]) != 0)
+            printf("%s\n        %s", i > 0 ? "," : "", all[i].sources[0]);
+    putchar('\n');
+}
+
 static epctx_compat verdict(const check_work *work, const epctx_compat_entry *chosen)
 {
     epctx_error why;
@@ -98,7 +114,10 @@ static int report(const check_work *work, const epctx_state *state)
         put_entry(work, entry, chosen == NULL);
         chosen = entry;
     }
-    if (chosen == NULL && !work->json) printf("no compatibility info\n");
+    if (chosen == NULL && !work->json && work->ep != NULL)
+        explain_ep(work->ep, "compatibility info");
+    else if (chosen == NULL && !work->json)
+        puts("no compatibility info");
     compat = verdict(work, chosen);
     if (work->json)
         printf("],\n\"compatibility\": %d,\n\"meaning\": \"%s\"\n}\n", (int)compat,
@@ -169,6 +188,8 @@ static int check_fresh(const check_work *work, const epctx_model *model)
     if (count == 0) code = FRESH_UNKNOWN;
     if (work->json)
         printf("],\n\"fresh\": %s\n}\n", code == FRESH_YES ? "true" : "false");
+    else if (count == 0 && work->ep != NULL)
+        explain_ep(work->ep, "build stamp");
     else if (count == 0)
         puts("no build stamp");
     return code;

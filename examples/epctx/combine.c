@@ -82,6 +82,22 @@ static bool read_quantization(const char *text, value_spec *spec)
     return after != text && *after == '\0' && errno == 0;
 }
 
+/* Whether what follows the last colon must be meant as a type: it has dimensions, or begins like
+ * one. */
+static bool like_type(epctx_str text)
+{
+    static const char *const types[] = {"float", "int", "uint", "bfloat", "double", "bool"};
+    size_t at = text.size, i;
+    while (at > 0 && text.data[at - 1] != ':')
+        at--;
+    for (i = 0; at > 0 && i < sizeof types / sizeof types[0]; i++) {
+        size_t size = strlen(types[i]);
+        if (text.size - at >= size && memcmp(text.data + at, types[i], size) == 0) return true;
+    }
+    return at > 0 && at + 1 < text.size && text.data[text.size - 1] == ']' &&
+           memchr(text.data + at, '[', text.size - at) != NULL;
+}
+
 /* The type begins at the last colon that a type follows: names may have colons themselves. */
 static bool read_value(const char *option, epctx_str text, bool typed, epctx_arena *arena,
                        value_spec *spec)
@@ -109,7 +125,9 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
                 close++;
             if (close == text.size ||
                 !read_dims(text.data + end + 1, close - end - 1, arena, &spec->value))
-                return bad_value(option, text, "dimensions are written [1,3,?]");
+                return bad_value(option, text,
+                                 "dimensions are numbers, or ? for one that is not fixed (names "
+                                 "of dimensions are not kept): [1,3,?]");
             end = close + 1;
         }
         if (end < text.size &&
@@ -117,6 +135,10 @@ static bool read_value(const char *option, epctx_str text, bool typed, epctx_are
             return bad_value(option, text, "behind the type stands /SCALE or /SCALE/ZERO_POINT");
         break;
     }
+    if (spec->value.elem_type == 0 && like_type(text))
+        return bad_value(option, text,
+                         "that is no type: float32, float16, float64, int8 to int64, uint8 to "
+                         "uint64 or bool, as in x:float32[1,3]");
     if (spec->value.name.size == 0) return bad_value(option, text, "a name is missing");
     if (typed && spec->value.elem_type == 0)
         return bad_value(option, text, "a type is missing: NAME:TYPE[DIMS], e.g. x:float32[1,3]");

@@ -1,8 +1,11 @@
 /* epctx compile: ordinary models become EPContext models of the reference NPU; several of them
  * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "cli.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_MODELS = 1000 };
@@ -14,6 +17,7 @@ typedef struct settings {
     const char *arch;
     const char *ep, *ep_options, *session_options;
     bool share;
+    bool weightless;
     bool verbose;
     bool dry_run;
     bool json;
@@ -47,6 +51,7 @@ static epctx_status outputs_of(const epctx_model *model, const char *file, const
     epctx_options_init(&options, arena);
     options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = set->gen.context_file_path;
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = set->gen.embed ? "1" : "0";
+    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = set->gen.initializers_file_name;
     options.values[EPCTX_OPTION_OVERWRITE] = set->gen.overwrite ? "1" : "0";
     memset(&in, 0, sizeof in);
     in.model_path = file;
@@ -73,6 +78,7 @@ static int dry_run(const epctx_model *model, const char *file, const settings *s
     if (status == EPCTX_OK) {
         printf("model          %s\n", out.model);
         printf("binary         %s\n", out.binary_count > 0 ? out.binaries[0] : "embedded");
+        if (out.initializers != NULL) printf("initializers   %s\n", out.initializers);
         puts("note           a dry run: nothing was compiled, nothing was written");
     }
     epctx_arena_free(&arena);
@@ -92,6 +98,9 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
         printf("binary         %s, %" PRIu64 " bytes\n", report->binary_path, report->binary_size);
     else if (report->partition_count > 0)
         printf("binary         embedded, %" PRIu64 " bytes\n", report->binary_size);
+    if (report->outside_count > 0)
+        printf("weights        %zu stay in the source model, %" PRIu64 " bytes\n",
+               report->outside_count, report->outside_size);
     if (report->initializers_path[0] != '\0')
         printf("initializers   %s, %" PRIu64 " bytes\n", report->initializers_path,
                report->initializers_size);
@@ -110,9 +119,10 @@ static void print_json(const char *file, const epctx_gen_report *report,
     else
         fputs("null", stdout);
     printf(",\n\"binary_size\": %" PRIu64 ",\n\"partitions\": %zu,\n\"compiled_nodes\": %zu,\n"
-           "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n",
+           "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n\"outside_weights\": %zu,\n"
+           "\"outside_bytes\": %" PRIu64 ",\n",
            report->binary_size, report->partition_count, report->compiled_nodes, report->cpu_nodes,
-           optional);
+           optional, report->outside_count, report->outside_size);
     cli_json_str("source", epctx_str_of(backend->source), ",\n");
     cli_json_str("hardware_architecture", epctx_str_of(backend->hardware_architecture), ",\n");
     printf("\"milliseconds\": %.3f}\n", milliseconds);
@@ -173,6 +183,7 @@ static int compile(const char *file, const settings *set)
 typedef struct sharing {
     uint64_t stored, shared;
     bool verbose;
+    FILE *lines; /* of the report, printed when everything was written */
 } sharing;
 
 static void count_weights(void *user, const char *work, uint64_t done, uint64_t total)
@@ -188,15 +199,15 @@ static void count_weights(void *user, const char *work, uint64_t done, uint64_t 
         fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
 }
 
-static void print_session(const char *file, const epctx_gen_report *report, const sharing *weights)
+static void print_session(FILE *out, const char *file, const epctx_gen_report *report,
+                          const sharing *weights)
 {
-    printf("%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
+    fprintf(out, "%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
            " bytes of weights, %" PRIu64 " of them shared\n",
            "model", report->context_path[0] != '\0' ? report->context_path : file,
            report->partition_count, cli_plural(report->partition_count), report->compiled_nodes,
            cli_plural(report->compiled_nodes), report->cpu_nodes,
            weights->stored + weights->shared, weights->shared);
-    fflush(stdout);
 }
 
 /* One model of the group; the last one writes everything. */
@@ -204,7 +215,7 @@ static epctx_status compile_session(epctx_workspace *workspace, const char *file
                                     const settings *set, const epctx_backend *backend,
                                     epctx_gen_report *report, sharing *all, epctx_error *error)
 {
-    sharing mine = {0, 0, false};
+    sharing mine = {0, 0, false, NULL};
     epctx_gen_opts gen = set->gen;
     epctx_hooks hooks;
     epctx_model model;
@@ -223,32 +234,65 @@ static epctx_status compile_session(epctx_workspace *workspace, const char *file
     epctx_model_close(&model);
     cli_progress_end();
     if (status != EPCTX_OK) return status;
-    print_session(file, report, &mine);
+    print_session(all->lines, file, report, &mine);
     all->stored += mine.stored;
     all->shared += mine.shared;
     return EPCTX_OK;
+}
+
+/* All of them are looked for before the first one is compiled. */
+static epctx_status find_models(const char *const *files, int count, epctx_error *error)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = EPCTX_OK;
+    epctx_file_kind kind;
+    uint64_t size;
+    int i;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        status = io->stat_fn(io->user, files[i], &kind, &size, error);
+        if (status != EPCTX_OK || kind != EPCTX_FILE_NONE) continue;
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot open: there is no such file");
+        epctx_blame(error, files[i], NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status compile_sessions(const char *const *files, int count, const settings *set,
+                                     sharing *all, epctx_gen_report *report, char *first_binary,
+                                     epctx_error *error)
+{
+    epctx_workspace *workspace;
+    epctx_backend backend;
+    int i;
+    epctx_status status = find_models(files, count, error);
+    if (status == EPCTX_OK) status = cli_backend(set->arch, &backend, error);
+    if (status == EPCTX_OK) status = epctx_workspace_open(&workspace, NULL, error);
+    if (status != EPCTX_OK) return status;
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        status = compile_session(workspace, files[i], i + 1 == count, set, &backend, report, all,
+                                 error);
+        if (i == 0 && status == EPCTX_OK)
+            snprintf(first_binary, EPCTX_PATH_MAX, "%s", report->binary_path);
+    }
+    epctx_workspace_close(workspace);
+    return status;
 }
 
 static int compile_group(const char *const *files, int count, const settings *set)
 {
     static epctx_gen_report report;
     char first_binary[EPCTX_PATH_MAX] = "";
-    sharing all = {0, 0, false};
+    sharing all = {0, 0, false, NULL};
+    char *lines = NULL;
+    size_t size = 0;
     double start = cli_now();
-    epctx_workspace *workspace;
-    epctx_backend backend;
     epctx_error error;
-    int i;
-    epctx_status status = cli_backend(set->arch, &backend, &error);
-    if (status == EPCTX_OK) status = epctx_workspace_open(&workspace, NULL, &error);
-    if (status != EPCTX_OK) return cli_fail(&error);
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = compile_session(workspace, files[i], i + 1 == count, set, &backend, &report, &all,
-                                 &error);
-        if (i == 0 && status == EPCTX_OK)
-            snprintf(first_binary, sizeof first_binary, "%s", report.binary_path);
-    }
-    epctx_workspace_close(workspace);
+    epctx_status status;
+    all.lines = open_memstream(&lines, &size);
+    if (all.lines == NULL) return cli_fail_text("out of memory");
+    status = compile_sessions(files, count, set, &all, &report, first_binary, &error);
+    if (fclose(all.lines) == 0 && status == EPCTX_OK) fputs(lines, stdout);
+    free(lines);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
         return cli_fail_text("%s (-f replaces it)", error.message);
     if (status != EPCTX_OK) {
@@ -307,6 +351,25 @@ static const char *given(const settings *set, epctx_option option, const char *o
                                                      : other;
 }
 
+/* A library passes options of others on; here nobody would read them. */
+static bool known_options(const char *list)
+{
+    size_t count, i, size;
+    const epctx_option_info *all = epctx_option_list(&count);
+    for (; *list != '\0'; list += size) {
+        size_t key = strcspn(list, "| \t\r\n");
+        size = list[key] == '|' ? strcspn(list, " \t\r\n") : key + (list[key] != '\0');
+        for (i = 0; i < count; i++)
+            if (strlen(all[i].key) == key && memcmp(all[i].key, list, key) == 0) break;
+        if (i < count || list[key] != '|') continue;
+        fprintf(stderr, "epctx: -C: '%.*s' is no option of this command, only\n", (int)key, list);
+        for (i = 0; i < count; i++)
+            fprintf(stderr, "  %s\n", all[i].key);
+        return false;
+    }
+    return true;
+}
+
 /* -C: session options of ORT. */
 static bool read_session_options(settings *set, int count)
 {
@@ -315,12 +378,10 @@ static bool read_session_options(settings *set, int count)
     if (set->session_options != NULL &&
         epctx_options_set_list(&set->options, set->session_options, &error) != EPCTX_OK)
         return usage("-C: ", error.message);
+    if (set->session_options != NULL && !known_options(set->session_options)) return false;
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
         !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
         return usage("-C: this command generates: leave ep.context_enable out", "");
-    if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS) ||
-        epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
-        return usage("-C: the NPU compiles weights into its binary: no ep.enable_weightless", "");
     set->gen.context_file_path =
         given(set, EPCTX_OPTION_CONTEXT_FILE_PATH, set->gen.context_file_path);
     set->gen.name_prefix = given(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, set->gen.name_prefix);
@@ -333,6 +394,10 @@ static bool read_session_options(settings *set, int count)
     set->gen.require_all =
         set->gen.require_all || epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
     set->gen.prepare_only = epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
+    if (set->weightless || epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS))
+        set->gen.weightless = EPCTX_WEIGHTLESS_ALL;
+    else if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
+        set->gen.weightless = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
     if (epctx_option_given(o, EPCTX_OPTION_NO_NODES)) set->gen.no_nodes = epctx_option_no_nodes(o);
     set->share = count > 1 || epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     if (set->share && set->gen.embed)
@@ -386,6 +451,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {"-f", NULL, &set.gen.overwrite},
                                       {"--require-all", NULL, &set.gen.require_all},
                                       {"--verify", NULL, &set.gen.verify},
+                                      {"--weightless", NULL, &set.weightless},
                                       {"--initializers", &set.gen.initializers_file_name, NULL},
                                       {"--arch", &set.arch, NULL},
                                       {"-e", &set.ep, NULL},
@@ -428,8 +494,8 @@ static int run(int argc, char **argv)
 
 const cli_command cli_compile = {
     "compile",
-    "[-o OUT] [--embed] [--prefix P] [-f] [--require-all] [--verify]\n"
-    "                     [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
+    "[-o OUT] [--embed] [--weightless] [--prefix P] [-f] [--require-all]\n"
+    "                     [--verify] [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
     "                     [-C \"K|V ...\"] [-v] [--json] [--dry-run] MODEL... | --options",
     "compile models for the reference NPU to EPContext models",
     "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
@@ -440,6 +506,8 @@ const cli_command cli_compile = {
     "options -e, -i, -C and -v.\n\n"
     "  -o OUT               name of the EPContext model\n"
     "  --embed              put the compiled code into the model instead of a file\n"
+    "  --weightless         leave the weights in MODEL or its external data, where running finds\n"
+    "                       them (ep.enable_weightless); a MODEL that has changed is refused then\n"
     "  --prefix P           put P before the names of the EPContext nodes\n"
     "  -f, --overwrite      replace outputs that exist\n"
     "  --require-all        fail when a node would be left to the CPU\n"

@@ -101,3 +101,27 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     epctx_model_close(&model);
     return code;
 }
+
+int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn function)
+{
+    bool embed = function == epctx_embed;
+    const char *file = NULL;
+    const char *ep = NULL;
+    epctx_convert_opts opts;
+    output out;
+    int code = CLI_USAGE;
+    memset(&opts, 0, sizeof opts);
+    output_init(&out);
+    const cli_option options[] = {
+        OUTPUT_OPTIONS(out),
+        {"--node", &opts.node, NULL},
+        {"--ep", &ep, NULL},
+        {embed ? "--context-path" : "--name", embed ? &opts.context_file_path : &opts.name, NULL},
+        {NULL, NULL, NULL},
+    };
+    if (cli_parse(command, argc, argv, options, &file, 1) && output_check(&out, file) &&
+        (ep == NULL || cli_profile(ep, &opts.profile)))
+        code = convert_file(&out, file, &opts, function);
+    output_free(&out);
+    return code;
+}

@@ -10,5 +10,7 @@ typedef epctx_status (*convert_fn)(epctx_model *model, const epctx_convert_opts 
 /* Opens `file`, converts it with `convert` and writes the result with its files where `out` says.
  * Returns the exit code. */
 int convert_file(output *out, const char *file, epctx_convert_opts *opts, convert_fn convert);
+/* The commands embed and extract, from their arguments on. */
+int convert_contexts(const cli_command *command, int argc, char **argv, convert_fn convert);
 
 #endif

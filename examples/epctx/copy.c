@@ -1,44 +1,53 @@
 /* epctx copy: a model read and written again, the same bytes. */
-#include "cli.h"
+#include "output.h"
 
 #include <string.h>
 
-static int copy(const char *from, const char *to, bool rebuild)
+static int copy(const char *from, const output *out, bool rebuild)
 {
-    epctx_open_opts opts;
+    epctx_write_opts write = output_options(out);
     epctx_model model;
     epctx_error error;
-    epctx_write_opts write;
     epctx_status status;
-    memset(&opts, 0, sizeof opts);
-    memset(&write, 0, sizeof write);
     write.allow_huge = true; /* it was that big before */
-    opts.io = cli_progress_io();
     cli_progress_begin("copy", cli_file_size(from));
-    status = epctx_model_open_file(&model, from, &opts, &error);
+    status = output_open(&model, from, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (rebuild) status = epctx_rebuild(&model, &error);
-    if (status == EPCTX_OK) status = epctx_model_write_file(&model, to, &write, &error);
+    if (status == EPCTX_OK) status = epctx_model_write_file(&model, out->path, &write, &error);
     epctx_model_close(&model);
     cli_progress_end();
-    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
+    return status == EPCTX_OK ? CLI_OK : output_refuse(out, &error);
 }
 
 static int run(int argc, char **argv)
 {
     bool rebuild = false;
     const char *files[2];
-    const cli_option options[] = {{"--rebuild", NULL, &rebuild}, {NULL, NULL, NULL}};
-    if (!cli_parse(&cli_copy, argc, argv, options, files, 2)) return CLI_USAGE;
-    return copy(files[0], files[1], rebuild);
+    output out;
+    int code = CLI_USAGE;
+    output_init(&out);
+    const cli_option options[] = {{"--rebuild", NULL, &rebuild},
+                                  {"--overwrite", &out.overwrite, NULL},
+                                  {"-f", NULL, &out.force},
+                                  {NULL, NULL, NULL}};
+    if (cli_parse(&cli_copy, argc, argv, options, files, 2)) {
+        out.path = files[1];
+        if (output_check(&out, files[0])) code = copy(files[0], &out, rebuild);
+    }
+    output_free(&out);
+    return code;
 }
 
 const cli_command cli_copy = {
     "copy",
-    "[--rebuild] IN OUT",
+    "[--rebuild] [--overwrite POLICY] IN OUT",
     "write a model again, byte for byte",
     "Reads a model, checks it, and writes it to OUT: the same bytes, whatever is in them.\n"
-    "OUT is replaced in one step, or stays as it was when something goes wrong.\n\n"
-    "  --rebuild   take every message apart and put it together again first\n",
+    "OUT is written in one step, or stays as it was when something goes wrong.\n\n"
+    "  --rebuild            take every message apart and put it together again first\n"
+    "  --overwrite POLICY   when OUT exists: fail (default), replace, or backup, which keeps it\n"
+    "                       as OUT~\n"
+    "  -f                   same as --overwrite replace\n",
     run,
 };

@@ -17,6 +17,16 @@ typedef struct fact {
     uint64_t repeats;
 } fact;
 
+/* What may have another name in the other model: a node, or an initializer. */
+typedef struct thing {
+    epctx_str at;      /* the body that it stands in */
+    epctx_str owner;   /* "node 'a'" with `at` before it: how the keys of its facts begin */
+    epctx_str outputs; /* a node's; empty when it has none */
+    uint64_t content;  /* of its facts without its name and its outputs */
+    size_t first, end; /* its facts, those of its bodies too */
+    size_t next;       /* the next one that looks the same, SIZE_MAX behind the last */
+} thing;
+
 typedef struct facts {
     const char *file;
     epctx_model model;
@@ -24,6 +34,8 @@ typedef struct facts {
     epctx_map at;
     fact *list;
     size_t count, room;
+    thing *things;
+    size_t thing_count, thing_room;
     bool short_of_memory;
 } facts;
 
@@ -83,6 +95,57 @@ static void add(facts *f, epctx_str key, epctx_str value)
     f->list[f->count].value = value;
     f->list[f->count].repeats = 0;
     if (epctx_map_put(&f->at, key, (uint32_t)f->count++) != EPCTX_OK) f->short_of_memory = true;
+}
+
+/* -- things: what is paired when its name has changed -- */
+
+static bool begins_with(epctx_str text, epctx_str prefix)
+{
+    return text.size >= prefix.size &&
+           (prefix.size == 0 || memcmp(text.data, prefix.data, prefix.size) == 0);
+}
+
+/* The facts from now on are about `owner`; returns its number for end_thing. */
+static size_t begin_thing(facts *f, const char *at, epctx_str owner, epctx_str outputs)
+{
+    thing *t;
+    if (f->thing_count == f->thing_room) {
+        size_t room = f->thing_room * 2 + 64;
+        thing *more = (thing *)epctx_arena_array(&f->arena, room, sizeof *more);
+        if (more == NULL) {
+            f->short_of_memory = true;
+            return SIZE_MAX;
+        }
+        if (f->thing_count > 0) memcpy(more, f->things, f->thing_count * sizeof *more);
+        f->things = more;
+        f->thing_room = room;
+    }
+    t = &f->things[f->thing_count];
+    memset(t, 0, sizeof *t);
+    t->at = epctx_str_of(at);
+    t->owner = owner;
+    t->outputs = outputs;
+    t->first = t->end = f->count;
+    return f->thing_count++;
+}
+
+static void end_thing(facts *f, size_t number)
+{
+    static const char output[] = ": output ";
+    thing *t;
+    size_t i;
+    if (number == SIZE_MAX) return;
+    t = &f->things[number];
+    t->end = f->count;
+    for (i = t->first; i < t->end; i++) {
+        epctx_str key = f->list[i].key;
+        if (!begins_with(key, t->owner)) continue; /* cut, or the second of its name */
+        key.data += t->owner.size;
+        key.size -= t->owner.size;
+        if (begins_with(key, epctx_str_of(output))) continue;
+        t->content = epctx_hash(key.data, key.size, t->content);
+        t->content = epctx_hash(f->list[i].value.data, f->list[i].value.size, t->content);
+    }
 }
 
 /* The bytes when there are few, else their size and hash. */
@@ -311,7 +374,7 @@ static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, u
         add(f, key, numbers_text(f, attr));
         return;
     default:
-        add(f, key, text(f, "of type %d", (int)attr->type));
+        add(f, key, text(f, "of type %s", epctx_attr_type_name(attr->type)));
         if (attr->type == EPCTX_ATTR_GRAPH || attr->type == EPCTX_ATTR_GRAPHS)
             add_graphs(f, key, attr, depth);
         else
@@ -331,11 +394,14 @@ static epctx_str domain_of(facts *f, epctx_str domain)
 static void add_node(facts *f, const char *at, const epctx_node_view *node, uint32_t depth)
 {
     epctx_cursor outputs = epctx_node_outputs(node), attrs = epctx_node_attrs(node);
-    epctx_str name = node->name;
+    epctx_str name = node->name, output = {NULL, 0};
     const char *owner;
     epctx_attr_view attr;
-    if (name.size == 0) epctx_next_str(&outputs, &name);
+    size_t number;
+    epctx_next_str(&outputs, &output);
+    if (name.size == 0) name = output;
     owner = text(f, "%snode '%s'", at, name_of(f, name).data).data;
+    number = begin_thing(f, at, epctx_str_of(owner), name_of(f, output));
     add(f, epctx_str_of(owner),
         text(f, "%s:%s%s%s", domain_of(f, node->domain).data, name_of(f, node->op_type).data,
              node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
@@ -344,6 +410,15 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
     add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_OF_NODE));
     while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, depth);
+    end_thing(f, number);
+}
+
+static void add_initializer(facts *f, const char *at, const epctx_tensor_view *tensor)
+{
+    epctx_str owner = text(f, "%sinitializer '%s'", at, name_of(f, tensor->name).data);
+    size_t number = begin_thing(f, at, owner, epctx_str_of(""));
+    add(f, owner, tensor_text(f, tensor));
+    end_thing(f, number);
 }
 
 static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t depth)
@@ -371,8 +446,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
     add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
     while (!f->short_of_memory && epctx_next_tensor(&tensors, &tensor))
-        add(f, text(f, "%sinitializer '%s'", prefix, name_of(f, tensor.name).data),
-            tensor_text(f, &tensor));
+        add_initializer(f, prefix, &tensor);
     while (!f->short_of_memory && epctx_next_sparse(&sparses, &sparse))
         add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
             sparse_text(f, &sparse));
@@ -478,9 +552,105 @@ static void put_json(const char *change, const fact *a, const fact *b, bool firs
     if (b != NULL) cli_json_str("new", b->value, "}");
 }
 
-static size_t compare(const facts *a, const facts *b, bool json)
+/* -- what has another name -- */
+
+/* In the other model nothing is called so. */
+static bool is_free(const thing *t, const facts *other)
 {
-    size_t i, found = 0;
+    return t->end > t->first && epctx_map_get(&other->at, t->owner) == EPCTX_MAP_NONE;
+}
+
+/* What two things have in common when one is the other under a new name. A node of the same
+ * outputs is the same, whatever else has changed; after that the same content will do. */
+static epctx_str likeness(facts *f, const thing *t, bool by_content)
+{
+    if (by_content)
+        return text(f, "%016" PRIx64 " %s", t->content, t->at.data);
+    return text(f, "%s %s", t->outputs.data, t->at.data);
+}
+
+/* `text` with another beginning. */
+static epctx_str with_prefix(facts *f, epctx_str whole, epctx_str old, epctx_str now)
+{
+    if (!begins_with(whole, old)) return whole;
+    return text(f, "%.*s%.*s", (int)now.size, now.data, (int)(whole.size - old.size),
+                whole.data + old.size);
+}
+
+/* The facts of a thing, and of what stands in its bodies, under the name in the other model. */
+static void rename_thing(facts *f, size_t number, epctx_str now)
+{
+    thing t = f->things[number];
+    size_t i;
+    for (i = t.first; i < t.end; i++) {
+        f->list[i].key = with_prefix(f, f->list[i].key, t.owner, now);
+        if (epctx_map_put(&f->at, f->list[i].key, (uint32_t)i) != EPCTX_OK)
+            f->short_of_memory = true;
+    }
+    for (i = number; i < f->thing_count && f->things[i].first < t.end; i++) {
+        f->things[i].at = with_prefix(f, f->things[i].at, t.owner, now);
+        f->things[i].owner = with_prefix(f, f->things[i].owner, t.owner, now);
+    }
+}
+
+static void put_renamed(const thing *old, const thing *now, bool json, bool first)
+{
+    fact from = {{NULL, 0}, {NULL, 0}, 0}, to = from;
+    from.key = from.value = old->owner;
+    to.value = now->owner;
+    if (json) {
+        put_json("renamed", &from, &to, first);
+        return;
+    }
+    fputs("> ", stdout);
+    cli_put(stdout, from.value);
+    fputs(" -> ", stdout);
+    cli_put(stdout, to.value);
+    putchar('\n');
+}
+
+/* Pairs what is only in one of the models, in the order of the file; returns how many. */
+static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t found)
+{
+    epctx_map alike;
+    size_t i, count = 0;
+    epctx_map_init(&alike, &b->arena);
+    for (i = b->thing_count; i-- > 0;) {
+        thing *t = &b->things[i];
+        epctx_str key;
+        uint32_t next;
+        if (!is_free(t, a) || (!by_content && t->outputs.size == 0)) continue;
+        key = likeness(b, t, by_content);
+        next = epctx_map_get(&alike, key);
+        t->next = next != EPCTX_MAP_NONE ? next : SIZE_MAX;
+        if (epctx_map_put(&alike, key, (uint32_t)i) != EPCTX_OK) b->short_of_memory = true;
+    }
+    for (i = 0; i < a->thing_count && !a->short_of_memory && !b->short_of_memory; i++) {
+        thing *t = &a->things[i];
+        thing *other;
+        epctx_str key;
+        uint32_t at;
+        if (!is_free(t, b) || (!by_content && t->outputs.size == 0)) continue;
+        key = likeness(a, t, by_content);
+        at = epctx_map_get(&alike, key);
+        if (at == EPCTX_MAP_NONE) continue;
+        other = &b->things[at];
+        if (!is_free(other, a)) continue; /* found already, in a body that was renamed */
+        if (other->next != SIZE_MAX &&
+            epctx_map_put(&alike, key, (uint32_t)other->next) != EPCTX_OK)
+            a->short_of_memory = true;
+        put_renamed(t, other, json, found + count == 0);
+        count++;
+        rename_thing(a, i, other->owner);
+    }
+    return count;
+}
+
+/* Prints what differs; what has another name is compared under the new one. */
+static size_t compare(facts *a, facts *b, bool json)
+{
+    size_t i, found = pair_things(a, b, false, json, 0);
+    found += pair_things(a, b, true, json, found);
     for (i = 0; i < a->count; i++) {
         uint32_t at = epctx_map_get(&b->at, a->list[i].key);
         const fact *other = at != EPCTX_MAP_NONE ? &b->list[at] : NULL;
@@ -537,9 +707,9 @@ const cli_command cli_diff = {
     "metadata, imports and functions; a tensor in raw or typed form, inside or in a file; the\n"
     "domain '' or 'ai.onnx'; fields that no ONNX schema knows. A context in a file counts by the\n"
     "file's name.\n\n"
-    "Lines begin with - (only in OLD), + (only in NEW) or ~ (changed). The exit code is 0 when "
-    "the\n"
-    "models say the same, 1 when they differ, 2 when one cannot be read.\n\n"
+    "Lines begin with - (only in OLD), + (only in NEW), ~ (changed) or > (a node or initializer\n"
+    "that has another name: a node with the same outputs, or with the same content). The exit\n"
+    "code is 0 when the models say the same, 1 when they differ, 2 when one cannot be read.\n\n"
     "  --json   one JSON array\n",
     run,
 };

@@ -687,8 +687,8 @@ const cli_command cli_dump = {
     "[--values] [--json] FILE",
     "print the index of a model, one record a line",
     "Prints graphs, inputs, outputs, values, initializers, nodes, attributes and functions with\n"
-    "their names and types, subgraphs included, fields separated by tabs. Bytes up to the blank,\n"
-    "from 0x7f on and the backslash are written as \\xHH.\n\n"
+    "their names and types, subgraphs included, fields separated by tabs. Types are the numbers\n"
+    "of onnx.proto. Bytes up to the blank, from 0x7f on and the backslash are written as \\xHH.\n\n"
     "  --values   everything else too: what attributes and tensors are set to, documentation,\n"
     "             metadata, annotations, graphs in functions and for training. Text begins with\n"
     "             '='. Long texts, long lists and big tensors are '#SIZE:CRC-32', small tensors\n"

@@ -1,29 +1,9 @@
 /* epctx embed: contexts from files into the model. */
 #include "convert.h"
 
-#include <string.h>
-
 static int run(int argc, char **argv)
 {
-    const char *file = NULL;
-    const char *ep = NULL;
-    epctx_convert_opts opts;
-    output out;
-    int code = CLI_USAGE;
-    memset(&opts, 0, sizeof opts);
-    output_init(&out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(out),
-        {"--node", &opts.node, NULL},
-        {"--ep", &ep, NULL},
-        {"--context-path", &opts.context_file_path, NULL},
-        {NULL, NULL, NULL},
-    };
-    if (cli_parse(&cli_embed, argc, argv, options, &file, 1) && output_check(&out, file) &&
-        (ep == NULL || cli_profile(ep, &opts.profile)))
-        code = convert_file(&out, file, &opts, epctx_embed);
-    output_free(&out);
-    return code;
+    return convert_contexts(&cli_embed, argc, argv, epctx_embed);
 }
 
 const cli_command cli_embed = {

@@ -1,29 +1,9 @@
 /* epctx extract: contexts from the model into files. */
 #include "convert.h"
 
-#include <string.h>
-
 static int run(int argc, char **argv)
 {
-    const char *file = NULL;
-    const char *ep = NULL;
-    epctx_convert_opts opts;
-    output out;
-    int code = CLI_USAGE;
-    memset(&opts, 0, sizeof opts);
-    output_init(&out);
-    const cli_option options[] = {
-        OUTPUT_OPTIONS(out),
-        {"--node", &opts.node, NULL},
-        {"--ep", &ep, NULL},
-        {"--name", &opts.name, NULL},
-        {NULL, NULL, NULL},
-    };
-    if (cli_parse(&cli_extract, argc, argv, options, &file, 1) && output_check(&out, file) &&
-        (ep == NULL || cli_profile(ep, &opts.profile)))
-        code = convert_file(&out, file, &opts, epctx_extract);
-    output_free(&out);
-    return code;
+    return convert_contexts(&cli_extract, argc, argv, epctx_extract);
 }
 
 const cli_command cli_extract = {

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +15,10 @@ static const cli_command *const commands[] = {
     &cli_dump,    &cli_set, &cli_unset, &cli_rename, &cli_prefix,
     &cli_embed,   &cli_extract, &cli_mv, &cli_init, &cli_weightless,
     &cli_merge,   &cli_split, &cli_wrap, &cli_repair, &cli_weights,
-    &cli_package};
+#ifndef EPCTX_CLI_NO_PACKAGE /* the one command that needs a library besides nanopb */
+    &cli_package,
+#endif
+};
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
 static void print_help(FILE *out)
@@ -107,10 +111,40 @@ static void keep_standard_files(void)
     if (fd > STDERR_FILENO) close(fd);
 }
 
+#ifdef SIGBUS
+/* Models are mapped: where another program cuts one, the next look at it ends in this signal. Only
+ * what is safe in a handler is done; an output that was begun stays a temporary file. */
+static void file_was_cut(int number, siginfo_t *info, void *context)
+{
+    static const char text[] =
+        "epctx: a file was cut short by another program while it was being read\n";
+    (void)context;
+    if (info->si_code != BUS_ADRERR) {
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) _exit(CLI_FAILED);
+    _exit(CLI_FAILED);
+}
+
+static void report_cut_files(void)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = file_was_cut;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &action, NULL);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     int code = CLI_OK;
     keep_standard_files();
+#ifdef SIGBUS
+    report_cut_files();
+#endif
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;

@@ -46,20 +46,40 @@ static bool read_folder(DIR *dir, epctx_str folder, epctx_arena *arena, const ch
     return true;
 }
 
+/* A file that nobody can read as a model cannot lose the binary either. One that cannot be opened
+ * for another reason may name it: there the command stops. */
+static void leave_broken(output *out, const char **list, size_t *count)
+{
+    size_t i, kept = 0;
+    for (i = 0; i < *count; i++) {
+        epctx_model model;
+        epctx_error error;
+        epctx_status status = epctx_model_open_file(&model, list[i], NULL, &error);
+        epctx_model_close(&model);
+        if (status == EPCTX_ERR_PROTOBUF)
+            output_change(out, "skipped %s", error.message);
+        else
+            list[kept++] = list[i];
+    }
+    *count = kept;
+}
+
 /* The models beside the binary, by name. */
-static int find_models(const char *binary, epctx_arena *arena, const char ***list, size_t *count)
+static int find_models(output *out, const char *binary, const char ***list, size_t *count)
 {
     epctx_str folder = epctx_path_folder(epctx_str_of(binary));
-    char *name = epctx_arena_copy(arena, folder.size > 0 ? folder : epctx_str_of("."));
+    char *name = epctx_arena_copy(&out->arena, folder.size > 0 ? folder : epctx_str_of("."));
     DIR *dir = name != NULL ? opendir(name) : NULL;
     bool ok;
+    if (name == NULL) return cli_fail_text("out of memory");
     if (dir == NULL) return cli_fail_text("%s: %s", name, strerror(errno));
-    ok = read_folder(dir, folder, arena, list, count);
+    ok = read_folder(dir, folder, &out->arena, list, count);
     closedir(dir);
     if (!ok) return cli_fail_text("out of memory");
     if (*count == 0)
         return cli_fail_text("%s: there is no .onnx beside it: name the models", binary);
     qsort(*list, *count, sizeof **list, compare_names);
+    leave_broken(out, *list, count);
     return CLI_OK;
 }
 
@@ -108,7 +128,7 @@ static int run(int argc, char **argv)
         (ep == NULL || cli_profile(ep, &profile))) {
         code = CLI_OK;
         if (given == 2)
-            code = find_models(operands[0], &out.arena, &models, &count);
+            code = find_models(&out, operands[0], &models, &count);
         else {
             models = operands + 2;
             count = (size_t)given - 2;
@@ -126,8 +146,8 @@ const cli_command cli_mv = {
     "rename a context binary in every model that names it",
     "Gives a context binary another name or another folder and writes the new name into every\n"
     "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
-    "each must be readable. Models elsewhere have to be named. At every moment each model finds\n"
-    "its binary; what a crash interrupted the same command completes.\n\n"
+    "a file there that is no model is left alone. Models elsewhere have to be named. At every\n"
+    "moment each model finds its binary; what a crash interrupted the same command completes.\n\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
     "  -n, --dry-run        print the plan; write nothing\n"
     "  --json               report as one JSON object\n",

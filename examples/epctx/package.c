@@ -11,11 +11,11 @@
 #define _XOPEN_SOURCE 700
 
 #include "cli.h"
-#include "sha256.h"
 
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -91,6 +91,14 @@ static const char *plain_name(package *p, epctx_str name)
     return out;
 }
 
+/* SHA-256, which names the shared assets, in 64 lower-case digits. */
+static void put_hash(const void *data, size_t size, char out[65])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256(hash, (const unsigned char *)data, size);
+    sodium_bin2hex(out, 65, hash, sizeof hash);
+}
+
 /* Adds a file to a set, in order of names; one that is in it already is not added again. */
 static bool add_piece(package *p, piece_set *set, const char *from, epctx_str name)
 {
@@ -114,7 +122,7 @@ static bool add_piece(package *p, piece_set *set, const char *from, epctx_str na
     pieces[at].name = plain;
     if (pieces[at].from == NULL) return no_memory(p);
     if (io->map_fn(io->user, from, &pieces[at].bytes, &p->error) != EPCTX_OK) return false;
-    sha256_hex(pieces[at].bytes.data, pieces[at].bytes.size, pieces[at].hash);
+    put_hash(pieces[at].bytes.data, pieces[at].bytes.size, pieces[at].hash);
     return true;
 }
 
@@ -132,7 +140,7 @@ static bool hash_set(package *p, piece_set *set)
             status = epctx_buffer_append(&text, set->pieces[i].name, strlen(set->pieces[i].name));
         if (status == EPCTX_OK) status = epctx_buffer_append(&text, "\n", 1);
     }
-    sha256_hex(text.data, text.size, set->hash);
+    put_hash(text.data, text.size, set->hash);
     epctx_buffer_free(&text);
     return status == EPCTX_OK || no_memory(p);
 }
@@ -658,6 +666,7 @@ static int make_package(package *p)
     size_t size = 0, i;
     bool good = true;
     int code;
+    if (sodium_init() < 0) return cli_fail_text("libsodium cannot be used here");
     p->report = open_memstream(&lines, &size);
     if (p->report == NULL) return cli_fail_text("out of memory");
     for (i = 0; i < p->count && good; i++)

@@ -11,6 +11,7 @@ typedef struct settings {
     const char *input_folder;
     const char *dump_folder;   /* inputs and outputs */
     const char *output_folder; /* outputs only */
+    const char *source;        /* model with the weights */
     bool json;
 } settings;
 
@@ -116,7 +117,7 @@ static int run_model(const char *file, const settings *set)
     epctx_status status;
     double opened;
     cli_progress_begin("run: load", 0);
-    status = session_open(&s, file, &error);
+    status = session_open(&s, file, set->source, &error);
     cli_progress_end();
     opened = cli_now() - start;
     if (status == EPCTX_OK) status = make_inputs(&s, set, &error);
@@ -138,6 +139,7 @@ static int run(int argc, char **argv)
                                       {"--input-dir", &set.input_folder, NULL},
                                       {"--dump", &set.dump_folder, NULL},
                                       {"--output-dir", &set.output_folder, NULL},
+                                      {"--source", &set.source, NULL},
                                       {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
@@ -156,7 +158,7 @@ static int run(int argc, char **argv)
 const cli_command cli_run = {
     "run",
     "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR] [--repeat N]\n"
-    "                 [--json] FILE",
+    "                 [--source MODEL] [--json] FILE",
     "run a model on the reference NPU",
     "Loads an EPContext model of the reference NPU and runs it; an ordinary model is compiled in\n"
     "memory first. Every node must be the NPU's: there is no other execution provider here.\n\n"
@@ -167,6 +169,8 @@ const cli_command cli_run = {
     "  --dump DIR        write inputs, outputs and io.txt, which holds lines of\n"
     "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and 'output ...'\n"
     "  --output-dir DIR  the same without the inputs\n"
+    "  --source MODEL    the model that a weightless one takes its weights from\n"
+    "                    (ep.context_source_model_path); default what FILE names, beside it\n"
     "  --repeat N        run N times and print the median time\n"
     "  --json            one JSON object; numbers that JSON has not are strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first run,\n"

@@ -113,8 +113,8 @@ static epctx_status value_size(const epctx_value *type, size_t *size, epctx_erro
     size_t bytes = epctx_elem_size(type->elem_type);
     int32_t i;
     if (bytes == 0)
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S': element type %d cannot be run",
-                          &type->name, (int64_t)type->elem_type);
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S': element type %s (%d) cannot be run", &type->name,
+                          epctx_elem_name(type->elem_type), (int64_t)type->elem_type);
     if (type->rank < 0)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S' has no shape", &type->name);
     for (i = 0; i < type->rank; i++) {
@@ -357,8 +357,10 @@ static epctx_status connect(session *s, epctx_error *error)
 
 /* -- session -- */
 
-static epctx_status open_steps(session *s, const char *file, epctx_error *error)
+static epctx_status open_steps(session *s, const char *file, const char *source,
+                               epctx_error *error)
 {
+    epctx_load_opts load;
     epctx_open_opts opts;
     epctx_node_view node;
     epctx_status status;
@@ -370,14 +372,19 @@ static epctx_status open_steps(session *s, const char *file, epctx_error *error)
     if (status == EPCTX_OK) status = cli_optional_inputs(&s->model, true, &optional, error);
     if (status != EPCTX_OK) return status;
     if (!cli_first_epnode(&s->model, &node)) status = compile(s, error);
-    if (status == EPCTX_OK) status = epctx_load(&s->loaded, &s->model, &s->backend, NULL, error);
+    if (s->compiled && status == EPCTX_OK && source != NULL)
+        status = epctx_fail(error, EPCTX_ERR_ARG,
+                            "%s is an ordinary model with weights of its own: no --source", file);
+    memset(&load, 0, sizeof load);
+    load.source_model_path = source;
+    if (status == EPCTX_OK) status = epctx_load(&s->loaded, &s->model, &s->backend, &load, error);
     if (status != EPCTX_OK) return status;
     status = s->loaded.other_nodes > 0 ? refuse_others(s, error) : connect(s, error);
     if (status != EPCTX_OK) epctx_blame(error, file, NULL, NULL);
     return status;
 }
 
-epctx_status session_open(session *out, const char *file, epctx_error *error)
+epctx_status session_open(session *out, const char *file, const char *source, epctx_error *error)
 {
     epctx_status status;
     epctx_error_clear(error);
@@ -385,7 +392,7 @@ epctx_status session_open(session *out, const char *file, epctx_error *error)
     epctx_arena_init(&out->arena, NULL);
     out->quiet = quiet_io();
     status = cli_backend(NULL, &out->backend, error);
-    return status == EPCTX_OK ? open_steps(out, file, error) : status;
+    return status == EPCTX_OK ? open_steps(out, file, source, error) : status;
 }
 
 epctx_status session_run(session *s, epctx_error *error)

@@ -39,9 +39,10 @@ typedef struct session {
     bool compiled; /* the file was an ordinary model, compiled in memory */
 } session;
 
-/* Opens an EPContext model, or an ordinary model and compiles it without writing anything. Close
- * it also after a failure. */
-epctx_status session_open(session *out, const char *file, epctx_error *error);
+/* Opens an EPContext model, or an ordinary model and compiles it without writing anything. `source`
+ * (may be NULL) is the model that a weightless one takes its weights from. Close it also after a
+ * failure. */
+epctx_status session_open(session *out, const char *file, const char *source, epctx_error *error);
 epctx_status session_run(session *s, epctx_error *error);
 void session_close(session *s);
 

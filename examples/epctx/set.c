@@ -7,19 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct set_work {
-    const char *file, *node;
-    bool all;
-    bool misused; /* the command line is wrong, not the model */
-    output out;
-    epctx_model model;
-    epctx_arena arena; /* what the model borrows */
-    epctx_mapping *mappings;
-    size_t mapping_count;
-    target_nodes nodes;
-    epctx_error error;
-} set_work;
-
 static const struct {
     const char *name;
     epctx_attr_type type;
@@ -29,7 +16,7 @@ static const struct {
 #define TYPE_COUNT (sizeof types / sizeof types[0])
 
 /* The command line is wrong: "<what>: '<text>' <problem>". */
-static bool misuse(set_work *work, epctx_str what, epctx_str text, const char *problem)
+static bool misuse(target_work *work, epctx_str what, epctx_str text, const char *problem)
 {
     fprintf(stderr, "epctx: %.*s: '%.*s' %s\n", (int)what.size, what.data, (int)text.size,
             text.data, problem);
@@ -38,7 +25,7 @@ static bool misuse(set_work *work, epctx_str what, epctx_str text, const char *p
 }
 
 /* The model did not take it. */
-static bool refused(const set_work *work, epctx_status status)
+static bool refused(const target_work *work, epctx_status status)
 {
     if (status == EPCTX_OK) return false;
     cli_fail(&work->error);
@@ -57,7 +44,7 @@ static epctx_str part_of(const char *text, size_t size)
 
 /* The value of WHAT=VALUE: the text, with @FILE the bytes of a file, with @@ a text that starts
  * with one @. */
-static bool read_text(set_work *work, const char *text, epctx_str *value)
+static bool read_text(target_work *work, const char *text, epctx_str *value)
 {
     const epctx_io *io = epctx_io_files();
     epctx_mapping *mapping = &work->mappings[work->mapping_count];
@@ -118,7 +105,7 @@ static size_t count_items(const char *text)
     return count;
 }
 
-static bool read_list(set_work *work, const char *text, epctx_attr *attr)
+static bool read_list(target_work *work, const char *text, epctx_attr *attr)
 {
     size_t count = count_items(text);
     int64_t *ints = (int64_t *)epctx_arena_array(&work->arena, count, sizeof *ints);
@@ -145,7 +132,7 @@ static bool read_list(set_work *work, const char *text, epctx_attr *attr)
     return true;
 }
 
-static bool read_value(set_work *work, const char *text, epctx_attr *attr)
+static bool read_value(target_work *work, const char *text, epctx_attr *attr)
 {
     size_t size = strlen(text);
     switch (attr->type) {
@@ -193,7 +180,7 @@ static bool type_of_suffix(epctx_str *name, epctx_attr_type *type)
 }
 
 /* The type of a new value: what the command line says, the schema, or what is there. */
-static bool choose_type(set_work *work, const epctx_node_view *node, epctx_attr *attr)
+static bool choose_type(target_work *work, const epctx_node_view *node, epctx_attr *attr)
 {
     epctx_attr_type schema;
     epctx_attr_view old;
@@ -222,6 +209,25 @@ static bool choose_type(set_work *work, const epctx_node_view *node, epctx_attr 
 
 enum { SHOWN = 60 };
 
+/* "[1,2,3]", the first few of a list; texts by their number only. */
+static void describe_list(const epctx_attr_view *attr, char *text, size_t size)
+{
+    bool ints = attr->type == EPCTX_ATTR_INTS;
+    epctx_cursor it = epctx_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    const char *comma = "[";
+    int64_t number = 0;
+    float real = 0;
+    size_t used = 0;
+    while (used + 40 < size && (ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real))) {
+        int n = ints ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
+                     : snprintf(text + used, size - used, "%s%.9g", comma, (double)real);
+        used += n > 0 ? (size_t)n : 0;
+        comma = ",";
+    }
+    snprintf(text + used, size - used, "%s%s]", used == 0 ? "[" : "",
+             used + 40 < size ? "" : ",...");
+}
+
 /* A value in few words, for the report. */
 static void describe(const epctx_attr_view *attr, char *text, size_t size)
 {
@@ -233,11 +239,13 @@ static void describe(const epctx_attr_view *attr, char *text, size_t size)
         snprintf(text, size, "'%.*s'", (int)attr->s.size, attr->s.data);
     else if (attr->type == EPCTX_ATTR_STRING)
         snprintf(text, size, "%zu bytes", attr->s.size);
+    else if (attr->type == EPCTX_ATTR_INTS || attr->type == EPCTX_ATTR_FLOATS)
+        describe_list(attr, text, size);
     else
-        snprintf(text, size, "a value of type %d", (int)attr->type);
+        snprintf(text, size, "a value of type %s", epctx_attr_type_name(attr->type));
 }
 
-static bool set_attr(set_work *work, size_t index, epctx_str name, const char *value)
+static bool set_attr(target_work *work, size_t index, epctx_str name, const char *value)
 {
     epctx_node_view *node = &work->nodes.nodes[index];
     epctx_attr attr;
@@ -261,7 +269,7 @@ static bool set_attr(set_work *work, size_t index, epctx_str name, const char *v
     return true;
 }
 
-static bool set_attrs(set_work *work, epctx_str name, const char *value)
+static bool set_attrs(target_work *work, epctx_str name, const char *value)
 {
     size_t i;
     if (work->nodes.count == 0 &&
@@ -285,7 +293,7 @@ static bool find_value(epctx_view graph, uint32_t number, epctx_str name, epctx_
 }
 
 /* graph:inputs=A,B or graph:outputs=A,B: the order. */
-static bool set_order(set_work *work, const target *what, const char *value)
+static bool set_order(target_work *work, const target *what, const char *value)
 {
     epctx_view graph = epctx_model_graph(&work->model).view;
     epctx_cursor it = epctx_fields(graph, what->number);
@@ -316,7 +324,7 @@ static bool set_order(set_work *work, const target *what, const char *value)
     return true;
 }
 
-static bool set_field(set_work *work, const target *what, const char *value)
+static bool set_field(target_work *work, const target *what, const char *value)
 {
     epctx_view message = target_message(&work->model, what);
     const char *scope = what->kind == TARGET_GRAPH ? "graph" : "model";
@@ -336,7 +344,7 @@ static bool set_field(set_work *work, const target *what, const char *value)
     return !refused(work, status);
 }
 
-static bool set_opset(set_work *work, const target *what, const char *value)
+static bool set_opset(target_work *work, const target *what, const char *value)
 {
     int64_t version;
     if (!read_int(value, strlen(value), &version) || version < 1)
@@ -348,7 +356,7 @@ static bool set_opset(set_work *work, const target *what, const char *value)
     return !refused(work, epctx_set_opset(&work->model, what->name, version, &work->error));
 }
 
-static bool set_metadata(set_work *work, const target *what, const char *value)
+static bool set_metadata(target_work *work, const target *what, const char *value)
 {
     epctx_str text;
     if (!read_text(work, value, &text)) return false;
@@ -357,11 +365,16 @@ static bool set_metadata(set_work *work, const target *what, const char *value)
     return !refused(work, epctx_put_metadata(&work->model, what->name, text, &work->error));
 }
 
-static bool assign(set_work *work, const char *text)
+static bool assign(target_work *work, const char *text)
 {
     const char *equals = strchr(text, '=');
     epctx_str what = epctx_str_of(text);
     target found;
+    if (equals == NULL) {
+        fprintf(stderr, "epctx: '%s' is not of the form WHAT=VALUE\n", text);
+        work->misused = true;
+        return false;
+    }
     what.size = (size_t)(equals - text);
     if (!target_parse(what, &found)) {
         work->misused = true;
@@ -381,55 +394,9 @@ static bool assign(set_work *work, const char *text)
     }
 }
 
-static int set(set_work *work, const char **assignments, int count)
-{
-    epctx_io const *io = epctx_io_files();
-    int code = CLI_OK;
-    int i;
-    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
-        return cli_fail(&work->error);
-    work->mappings =
-        (epctx_mapping *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->mappings);
-    if (work->mappings == NULL) code = cli_fail_text("out of memory");
-    for (i = 0; i < count && code == CLI_OK; i++)
-        if (!assign(work, assignments[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
-    if (code == CLI_OK) code = output_model(&work->out, &work->model);
-    while (work->mapping_count > 0)
-        io->unmap_fn(io->user, &work->mappings[--work->mapping_count]);
-    epctx_model_close(&work->model);
-    return code;
-}
-
 static int run(int argc, char **argv)
 {
-    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
-    set_work work;
-    int count = 0, code = CLI_USAGE, i;
-    memset(&work, 0, sizeof work);
-    output_init(&work.out);
-    epctx_arena_init(&work.arena, NULL);
-    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
-                                  {"--node", &work.node, NULL},
-                                  {"--all", NULL, &work.all},
-                                  {NULL, NULL, NULL}};
-    if (operands == NULL) {
-        code = cli_fail_text("out of memory");
-    } else if ((count = cli_parse_some(&cli_set, argc, argv, options, operands, 2, argc)) >= 0 &&
-               output_check(&work.out, operands[0])) {
-        for (i = 1; i < count && strchr(operands[i], '=') != NULL; i++) {
-        }
-        work.file = operands[0];
-        if (i < count)
-            fprintf(stderr, "epctx: '%s' is not of the form WHAT=VALUE\n", operands[i]);
-        else if (work.all && work.node != NULL)
-            fputs("epctx: --node and --all exclude each other\n", stderr);
-        else
-            code = set(&work, operands + 1, count - 1);
-    }
-    epctx_arena_free(&work.arena);
-    output_free(&work.out);
-    free(operands);
-    return code;
+    return target_run(&cli_set, argc, argv, assign);
 }
 
 const cli_command cli_set = {

@@ -2,6 +2,7 @@
 #include "target.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LISTED = 20 }; /* names in a message */
@@ -147,4 +148,53 @@ bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *o
             found = true;
         }
     return found;
+}
+
+static int change_all(target_work *work, const char **whats, int count,
+                      bool (*change)(target_work *work, const char *what))
+{
+    const epctx_io *io = epctx_io_files();
+    int code = CLI_OK;
+    int i;
+    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+        return cli_fail(&work->error);
+    work->mappings =
+        (epctx_mapping *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->mappings);
+    if (work->mappings == NULL) code = cli_fail_text("out of memory");
+    for (i = 0; i < count && code == CLI_OK; i++)
+        if (!change(work, whats[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
+    if (code == CLI_OK) code = output_model(&work->out, &work->model);
+    while (work->mapping_count > 0)
+        io->unmap_fn(io->user, &work->mappings[--work->mapping_count]);
+    epctx_model_close(&work->model);
+    return code;
+}
+
+int target_run(const cli_command *command, int argc, char **argv,
+               bool (*change)(target_work *work, const char *what))
+{
+    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
+    target_work work;
+    int count = 0, code = CLI_USAGE;
+    memset(&work, 0, sizeof work);
+    output_init(&work.out);
+    epctx_arena_init(&work.arena, NULL);
+    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
+                                  {"--node", &work.node, NULL},
+                                  {"--all", NULL, &work.all},
+                                  {NULL, NULL, NULL}};
+    if (operands == NULL) {
+        code = cli_fail_text("out of memory");
+    } else if ((count = cli_parse_some(command, argc, argv, options, operands, 2, argc)) >= 0 &&
+               output_check(&work.out, operands[0])) {
+        work.file = operands[0];
+        if (work.all && work.node != NULL)
+            fputs("epctx: --node and --all exclude each other\n", stderr);
+        else
+            code = change_all(&work, operands + 1, count - 1, change);
+    }
+    epctx_arena_free(&work.arena);
+    output_free(&work.out);
+    free(operands);
+    return code;
 }

@@ -2,7 +2,7 @@
 #ifndef EPCTX_CLI_TARGET_H
 #define EPCTX_CLI_TARGET_H
 
-#include "cli.h"
+#include "output.h"
 
 /* Nodes of a model, in the order of the walk. */
 typedef struct target_nodes {
@@ -40,5 +40,23 @@ bool target_parse(epctx_str what, target *out);
 epctx_view target_message(const epctx_model *model, const target *what);
 /* The last attribute of that name; false when there is none. */
 bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *out);
+
+/* A run of set or unset. */
+typedef struct target_work {
+    const char *file, *node;
+    bool all;
+    bool misused; /* the command line is wrong, not the model */
+    output out;
+    epctx_model model;
+    epctx_arena arena;       /* what the model borrows, */
+    epctx_mapping *mappings; /* and files, at most one for each operand */
+    size_t mapping_count;
+    target_nodes nodes;
+    epctx_error error;
+} target_work;
+
+/* MODEL WHAT...: `change` does each WHAT, then the model is written. Returns the exit code. */
+int target_run(const cli_command *command, int argc, char **argv,
+               bool (*change)(target_work *work, const char *what));
 
 #endif

@@ -5,18 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct unset_work {
-    const char *file, *node;
-    bool all;
-    bool misused; /* the command line is wrong, not the model */
-    output out;
-    epctx_model model;
-    epctx_arena arena;
-    target_nodes nodes;
-    epctx_error error;
-} unset_work;
-
-static bool unset_attr(unset_work *work, epctx_node_view *node, epctx_str name, size_t *found)
+static bool unset_attr(target_work *work, epctx_node_view *node, epctx_str name, size_t *found)
 {
     epctx_attr_view attr;
     if (!target_attr(node, name, &attr)) return true;
@@ -41,7 +30,7 @@ static void list_attrs(const epctx_node_view *node)
     fputc('\n', stderr);
 }
 
-static bool unset_attrs(unset_work *work, epctx_str name)
+static bool unset_attrs(target_work *work, epctx_str name)
 {
     size_t found = 0, i;
     if (work->nodes.count == 0 &&
@@ -56,13 +45,13 @@ static bool unset_attrs(unset_work *work, epctx_str name)
     return false;
 }
 
-static bool missing(const unset_work *work, const char *kind, epctx_str name)
+static bool missing(const target_work *work, const char *kind, epctx_str name)
 {
     cli_fail_text("%s: there is no %s '%.*s'", work->file, kind, (int)name.size, name.data);
     return false;
 }
 
-static bool unset(unset_work *work, const char *text)
+static bool unset(target_work *work, const char *text)
 {
     epctx_status status;
     epctx_str value;
@@ -95,45 +84,9 @@ static bool unset(unset_work *work, const char *text)
     return status == EPCTX_OK || cli_fail(&work->error) == CLI_OK;
 }
 
-static int run_all(unset_work *work, const char **whats, int count)
-{
-    int code = CLI_OK;
-    int i;
-    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
-        return cli_fail(&work->error);
-    for (i = 0; i < count && code == CLI_OK; i++)
-        if (!unset(work, whats[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
-    if (code == CLI_OK) code = output_model(&work->out, &work->model);
-    epctx_model_close(&work->model);
-    return code;
-}
-
 static int run(int argc, char **argv)
 {
-    const char **operands = (const char **)calloc((size_t)argc + 1, sizeof *operands);
-    unset_work work;
-    int count = 0, code = CLI_USAGE;
-    memset(&work, 0, sizeof work);
-    output_init(&work.out);
-    epctx_arena_init(&work.arena, NULL);
-    const cli_option options[] = {OUTPUT_OPTIONS(work.out),
-                                  {"--node", &work.node, NULL},
-                                  {"--all", NULL, &work.all},
-                                  {NULL, NULL, NULL}};
-    if (operands == NULL) {
-        code = cli_fail_text("out of memory");
-    } else if ((count = cli_parse_some(&cli_unset, argc, argv, options, operands, 2, argc)) >= 0 &&
-               output_check(&work.out, operands[0])) {
-        work.file = operands[0];
-        if (work.all && work.node != NULL)
-            fputs("epctx: --node and --all exclude each other\n", stderr);
-        else
-            code = run_all(&work, operands + 1, count - 1);
-    }
-    epctx_arena_free(&work.arena);
-    output_free(&work.out);
-    free(operands);
-    return code;
+    return target_run(&cli_unset, argc, argv, unset);
 }
 
 const cli_command cli_unset = {

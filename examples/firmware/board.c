@@ -57,12 +57,12 @@ static size_t stack_used(void)
     return (size_t)((const char *)board_stack_top - (const char *)low);
 }
 
-/* SysTick counts 24 bits down at 25 MHz. QEMU with -icount shift=0 executes an instruction in a
- * nanosecond, so 40 of them are a tick. */
+/* SysTick counts 24 bits down at 25 MHz, or what else the board has. QEMU with -icount shift=0
+ * executes an instruction in a nanosecond, so at 25 MHz 40 of them are a tick. */
 #define SYSTICK_CONTROL (*(volatile uint32_t *)0xe000e010u)
 #define SYSTICK_RELOAD  (*(volatile uint32_t *)0xe000e014u)
 #define SYSTICK_VALUE   (*(volatile uint32_t *)0xe000e018u)
-#define PER_TICK        40u
+#define PER_TICK        (1000u / BOARD_MHZ)
 
 static void end(int code)
 {

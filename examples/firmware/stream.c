@@ -4,6 +4,7 @@
 #define EPCTX_STATIC
 #define EPCTX_NO_MALLOC
 #define EPCTX_NO_STDIO
+#define EPCTX_NO_EDIT
 #define EPCTX_SCAN_DEPTH 16
 #define EPCTX_SCAN_TEXT  96
 #include "epctx.h"

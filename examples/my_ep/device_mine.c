@@ -338,7 +338,17 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
 }
 
 static const ep_device device = {
-    "MineExecutionProvider", "Mine, Inc.", 0x1234, "1.0.0", mine_open, mine_close, NULL,
+    "MineExecutionProvider",
+    "Mine, Inc.",
+    0x1234,
+    "1.0.0",
+    mine_open,
+    mine_close,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 const ep_device *ep_device_get(void)

@@ -33,7 +33,7 @@ static void aligned_free_fn(void *user, void *memory)
 }
 
 /* One reference, for the caller. */
-static ep_context *context_new(const ep_session *session)
+static ep_context *context_new(ep_session *session)
 {
     const epctx_allocator allocator = {NULL, aligned_alloc_fn, aligned_free_fn};
     ep_context *context = (ep_context *)calloc(1, sizeof *context);
@@ -50,7 +50,8 @@ void ep_context_drop(ep_context *context)
     if (!context || --context->references > 0) return;
     backend = &context->session->backend;
     if (context->handle) backend->unload_fn(backend->self, context->handle);
-    if (context->path) epctx_io_files()->unmap_fn(epctx_io_files()->user, &context->mapping);
+    if (context->mapped) epctx_io_files()->unmap_fn(epctx_io_files()->user, &context->mapping);
+    ep_bytes_free(&context->given);
     epctx_buffer_free(&context->bytes);
     free(context->path);
     free(context);
@@ -62,8 +63,8 @@ static OrtStatus *context_load(ep_context *context)
     epctx_span binary;
     epctx_error error;
     epctx_status status;
-    binary.data = context->path ? context->mapping.data : context->bytes.data;
-    binary.size = context->path ? context->mapping.size : context->bytes.size;
+    binary.data = context->bytes.size ? context->bytes.data : context->mapping.data;
+    binary.size = context->bytes.size ? context->bytes.size : context->mapping.size;
     epctx_error_clear(&error);
     status = backend->load_fn(backend->self, binary, &context->handle, &error);
     if (status != EPCTX_OK) {
@@ -140,6 +141,9 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
     int length;
     epctx_error_clear(&error);
     path = epctx_str_of(session->context_path);
+    if (path.size == 0 && !*model_path && session->buffers.write_fn) {
+        path = epctx_str_of("model_ctx.onnx"); /* there is no folder, only a name */
+    }
     if (path.size == 0) {
         if (!*model_path) {
             return ep_fail(api, EPCTX_ERR_ARG,
@@ -162,6 +166,7 @@ static OrtStatus *binary_open(const ep_session *session, const char *model_path,
     if (length < 0 || (size_t)length >= sizeof out->path) {
         return ep_fail(api, EPCTX_ERR_LIMIT, "the path of the context binary is too long");
     }
+    if (session->buffers.write_fn) return NULL; /* the application has its own place */
     EP_TRY(ep_status(api, io->create_fn(io->user, out->path, &out->file, &error), &error));
     out->open = true;
     return NULL;
@@ -335,6 +340,10 @@ static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
         EP_TRY(node_for_piece(session, &pieces[i], i == 0, binary, bytes, fused[i], arena,
                               &context_nodes[i]));
     }
+    if (session->buffers.write_fn && !session->embed) {
+        return session->buffers.write_fn(session->buffers.write_state, binary->name, bytes.data,
+                                         bytes.size);
+    }
     return binary->open ? binary_commit(session->api, binary, bytes) : NULL;
 }
 
@@ -404,6 +413,29 @@ static OrtStatus *read_bound(loader *l, const OrtGraph *graph, const OrtNode *fu
     return NULL;
 }
 
+/* Asks the application for the binary that a primary names, or finds it among those it gave. */
+static OrtStatus *open_given(loader *l, epctx_str name, ep_context *context, ep_context **shared)
+{
+    const ep_api *api = l->session->api;
+    size_t i;
+    for (i = 0; i < l->context_count; i++) {
+        if (!l->contexts[i]->path || !epctx_str_is(name, l->contexts[i]->path)) continue;
+        *shared = l->contexts[i];
+        return NULL;
+    }
+    context->path = (char *)malloc(name.size + 1);
+    if (!context->path) return ep_no_memory(api);
+    memcpy(context->path, name.data, name.size);
+    context->path[name.size] = '\0';
+    EP_TRY(ep_buffers_read(api, &l->session->buffers, context->path, &context->given));
+    context->mapping.data = (const uint8_t *)context->given.data;
+    context->mapping.size = context->given.size;
+    if ((uintptr_t)context->given.data % PAYLOAD_ALIGNMENT == 0) return NULL;
+    /* Not from the allocator that it was given. */
+    return ep_status(
+        api, epctx_buffer_append(&context->bytes, context->given.data, context->given.size), NULL);
+}
+
 /* Opens the file a primary names, or finds it among those that are open. */
 static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *context,
                             ep_context **shared)
@@ -426,6 +458,16 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
     }
     file.data = (const char *)name.data;
     file.size = name.size;
+    if (session->buffers.read_fn) {
+        /* The name comes from the model, so from anybody: the application must not be talked into
+         * a path out of its folder. */
+        status = epctx_path_check(file, &error);
+        if (status != EPCTX_OK) epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
+        failed = status == EPCTX_OK ? open_given(l, file, context, shared)
+                                    : ep_load_status(session->api, status, &error);
+        epctx_buffer_free(&name);
+        return failed;
+    }
     status = epctx_path_base(epctx_str_of(bound->record.model_path),
                              epctx_str_of(session->context_path), &folder, &error);
     if (status == EPCTX_OK) {
@@ -443,6 +485,7 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
         context->path = (char *)malloc(strlen(path) + 1);
         if (context->path) {
             memcpy(context->path, path, strlen(path) + 1);
+            context->mapped = true;
         } else {
             io->unmap_fn(io->user, &context->mapping);
             status = EPCTX_ERR_NOMEM;

@@ -44,7 +44,25 @@ typedef struct ep_device {
      * EP_PREFER_RECOMPILATION. */
     ep_verdict (*compatible_fn)(const epctx_backend *backend, epctx_str sdk_version,
                                 epctx_str hardware_architecture);
+    /* What an application may change while a session lives (SetEpDynamicOptions): keys, NULL at the
+     * end, and the function that gets one of them. It may be called while run_fn runs in other
+     * threads. Both NULL: nothing. */
+    const char *const *dynamic_keys;
+    epctx_status (*dynamic_fn)(epctx_backend *backend, const char *key, const char *value,
+                               epctx_error *error);
+    /* Does the device of this session want channels last (NHWC)? Then ORT puts Transposes around
+     * the nodes that capability_fn takes and that know a layout, moves them into the domain
+     * com.ms.internal.nhwc, and asks capability_fn again. NULL: channels first, as models have it.
+     */
+    bool (*channels_last_fn)(const epctx_backend *backend);
+    /* Which nodes: positive: this one, 0: not this one, negative: ORT decides. NULL: ORT decides. */
+    int (*convert_fn)(const epctx_backend *backend, const char *domain, const char *op_type);
 } ep_device;
+
+/* What an application gets from OrtApi::SyncStream_GetHandle for a stream of this EP. */
+typedef struct ep_stream_info {
+    uint64_t copies, flushes, runs;
+} ep_stream_info;
 
 const ep_device *ep_device_get(void);
 

@@ -27,7 +27,17 @@ static void npu_close(epctx_backend *backend)
 
 /* ORT's session works in CPU memory: a number nobody's PCI bus knows. */
 static const ep_device device = {
-    "EpctxNpuExecutionProvider", "epctx", 0xe9c7, EPCTX_VERSION_STRING, npu_open, npu_close, NULL,
+    "EpctxNpuExecutionProvider",
+    "epctx",
+    0xe9c7,
+    EPCTX_VERSION_STRING,
+    npu_open,
+    npu_close,
+    NULL, /* the default rule for compiled models */
+    NULL, /* nothing to change in a living session */
+    NULL,
+    NULL, /* channels first */
+    NULL,
 };
 
 const ep_device *ep_device_get(void)

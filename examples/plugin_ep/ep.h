@@ -1,11 +1,17 @@
 /* ep.h - what the files of the plugin EP share. ORT-facing: needs ORT's C headers.
  *
- *   factory.c  the two exported functions, devices, compatibility of compiled models
- *   session.c  one EP instance per session: options, which nodes to claim, Compile
- *   graph.c    OrtGraph -> epctx_graph
- *   context.c  context binaries (built, written, found again, loaded) and EPContext nodes
- *   kernel.c   one fused node: Compute
- *   status.c   errors of epctx.h as OrtStatus
+ *   factory.c        the two exported functions, devices
+ *   session.c        one EP instance per session: options, which nodes to claim, Compile
+ *   graph.c          OrtGraph -> epctx_graph
+ *   context.c        context binaries (built, written, found again, loaded) and EPContext nodes
+ *   buffers.c        context binaries from and to the application's callbacks
+ *   kernel.c         one fused node: Compute
+ *   compatibility.c  what may run where: compiled models, package variants, hardware
+ *   run.c            run options and dynamic options
+ *   memory.c         allocators and copies of a device with memory of its own
+ *   stream.c         the order of its work
+ *   profiler.c       its work in ORT's profile
+ *   status.c         errors of epctx.h as OrtStatus, log
  *
  * Nothing here is global and mutable: what outlives a session is in the ep_factory.
  */
@@ -13,6 +19,7 @@
 #define EP_H
 
 #include <onnxruntime_c_api.h>
+#include <stdatomic.h>
 
 #include "device.h"
 
@@ -30,6 +37,12 @@ typedef struct ep_api {
 /* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
  * with 1.29.0): bodies stay on the CPU. */
 #define EP_BODIES_API 29
+/* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
+#define EP_COMPILE_ONLY_API 29
+/* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
+ * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU has
+ * the machine's memory, and no streams. */
+#define EP_MEMORY_API 27
 
 #if defined(__GNUC__)
 #define EP_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -57,6 +70,10 @@ OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, .
 OrtStatus *ep_no_memory(const ep_api *api);
 /* Makes an epctx_error of an OrtStatus and releases it. */
 epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error);
+/* A line in ORT's log; what goes wrong there is nobody's failure. */
+EP_PRINTF(4, 5)
+void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
+            ...);
 
 /* ----------------------------------------------------------------- graph.c */
 
@@ -95,13 +112,43 @@ struct ep_options {
     char prefix[160]; /* "ep.<name>." */
 };
 
+/* The two kinds of memory that the virtual NPU has. */
+enum { EP_MEMORY_DEVICE, EP_MEMORY_HOST, EP_MEMORY_COUNT };
+
+typedef struct ep_allocator ep_allocator;
+typedef struct ep_transfer ep_transfer;
+
 typedef struct ep_factory {
     OrtEpFactory ort; /* first: ORT's pointer is ours */
     ep_api api;
     const ep_device *device;
     const OrtLogger *logger;
     OrtHardwareDevice *virtual_npu; /* owned; NULL unless the application allows virtual devices */
+    OrtMemoryInfo *memory[EP_MEMORY_COUNT];         /* owned; NULL without a virtual NPU */
+    _Atomic(ep_allocator *) spare[EP_MEMORY_COUNT]; /* made beforehand */
+    ep_transfer *transfer;
 } ep_factory;
+
+/* ORT's named-buffer callbacks; NULL: files. */
+typedef OrtStatus *(ORT_API_CALL *ep_read_fn)(void *state, const char *name,
+                                              OrtAllocator *allocator, void **buffer, size_t *size);
+typedef OrtStatus *(ORT_API_CALL *ep_write_fn)(void *state, const char *name, const void *buffer,
+                                               size_t size);
+typedef struct ep_buffers {
+    ep_read_fn read_fn;
+    void *read_state;
+    ep_write_fn write_fn;
+    void *write_state;
+} ep_buffers;
+
+/* Runs of a session, from whatever threads. */
+typedef struct ep_runs {
+    _Atomic uint32_t under_way, started, refused;
+    _Atomic uint32_t streams, open_streams, flushes;
+    _Atomic bool efficient; /* ep.dynamic.workload_type */
+} ep_runs;
+
+typedef struct ep_profiler ep_profiler;
 
 typedef struct ep_session {
     OrtEp ort; /* first */
@@ -111,36 +158,59 @@ typedef struct ep_session {
     epctx_backend backend;
     bool backend_open;
     OrtKeyValuePairs *config; /* a copy: ORT's options are gone after CreateEp */
+    epctx_arena arena;
+    epctx_options options;    /* in that arena; the most used ones: */
     bool generate;            /* ep.context_enable */
     bool embed;               /* ep.context_embed_mode */
     bool compile_only;        /* session.compile_only: nobody will run this session, so its context
                                  may be for hardware that is elsewhere */
-    const char *context_path; /* ep.context_file_path, "" when not set; borrowed from config */
+    const char *context_path; /* ep.context_file_path, "" when not set */
     const char *prefix;       /* ep.context_node_name_prefix */
     epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
     epctx_error refusal_text;
     char compatibility[256];
+    ep_buffers buffers;
+    ep_runs runs;
+    ep_profiler *profilers; /* under the lock */
+    atomic_flag profilers_lock;
+    _Atomic uint32_t profiler_count;
 } ep_session;
 
 OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *options,
                              const OrtLogger *logger, ep_session **out);
 void ep_session_release(ep_session *session);
+/* "ep.<ep name in lower case>.<key>", as ORT stores the options of this EP. */
+void ep_option_key(const ep_session *session, const char *key, char *out, size_t size);
 
-/* Judges what epctx_backend_compatibility wrote, here or elsewhere. */
-ep_verdict ep_compatibility_read(const ep_device *device, const epctx_backend *backend,
-                                 const char *text);
+/* --------------------------------------------------------------- buffers.c */
+
+/* Valid in CreateEp. Leaves NULL what the application did not set or this ORT does not have. */
+OrtStatus *ep_buffers_open(const ep_api *api, const OrtSessionOptions *options, ep_buffers *out);
+
+/* Bytes that the application's read callback allocated. */
+typedef struct ep_bytes {
+    OrtAllocator *allocator;
+    void *data;
+    size_t size;
+} ep_bytes;
+
+OrtStatus *ep_buffers_read(const ep_api *api, const ep_buffers *buffers, const char *name,
+                           ep_bytes *out);
+void ep_bytes_free(ep_bytes *bytes);
 
 /* --------------------------------------------------------------- context.c */
 
 /* A loaded context binary, shared by the kernels of its graphs. ORT calls Compile and
  * ReleaseNodeComputeInfos of one session from one thread: a plain counter does. */
 typedef struct ep_context {
-    const ep_session *session;
+    ep_session *session;
     size_t references;
     epctx_buffer bytes;    /* compiled or embedded; or */
-    epctx_mapping mapping; /* a file */
-    char *path;            /* of that file, canonical */
-    void *handle;          /* of the backend */
+    epctx_mapping mapping; /* a file (mapped) or what the application's read callback gave */
+    bool mapped;
+    ep_bytes given;
+    char *path;   /* of that file, canonical; of what was given, its name */
+    void *handle; /* of the backend */
 } ep_context;
 
 void ep_context_drop(ep_context *context); /* NULL is fine */
@@ -162,5 +232,32 @@ OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const 
                             size_t input_count, const char *const *outputs, size_t output_count,
                             const OrtNode *fused, OrtNodeComputeInfo **out);
 void ep_kernel_release(OrtNodeComputeInfo *info);
+
+/* ------------------------------- rows that ORT calls if they are there, file by file */
+
+void ep_compatibility_register(ep_factory *factory);
+void ep_compatibility_register_session(ep_session *session);
+/* Can an EP of this factory run there? */
+bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device);
+
+void ep_runs_register(ep_session *session);
+void ep_runs_report(const ep_session *session); /* into the log, at the end */
+
+void ep_memory_register(ep_factory *factory);
+void ep_memory_register_session(ep_session *session);
+/* The memory of this device, made when the first one needs it. */
+OrtStatus *ep_memory_announce(ep_factory *factory, OrtEpDevice *device);
+bool ep_memory_is_ours(const ep_factory *factory, const OrtMemoryDevice *device);
+void ep_memory_release(ep_factory *factory);
+
+void ep_stream_register(ep_factory *factory);
+void ep_stream_register_session(ep_session *session);
+void ep_stream_copied(const ep_factory *factory, OrtSyncStream *stream);
+
+void ep_profiler_register(ep_session *session);
+void ep_profiler_detach(ep_session *session);
+/* 0 when nobody profiles; then ep_profile_end does nothing. */
+int64_t ep_profile_begin(const ep_session *session);
+void ep_profile_end(ep_session *session, epctx_str name, int64_t start_ns);
 
 #endif

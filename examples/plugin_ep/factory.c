@@ -52,10 +52,16 @@ static OrtStatus *add_device(ep_factory *factory, const OrtHardwareDevice *devic
 {
     if (*count == max) return NULL;
     /* No default options: ORT would let them overwrite what the application set before. No
-     * allocator either: the EP reads and writes ordinary memory. */
+     * allocator for the CPU: there the EP reads and writes ordinary memory. */
     EP_TRY(factory->api.ep->CreateEpDevice(&factory->ort, device, NULL, NULL, &out[*count]));
     ++*count;
-    return NULL;
+    return device == factory->virtual_npu ? ep_memory_announce(factory, out[*count - 1]) : NULL;
+}
+
+bool ep_factory_supports(const ep_factory *factory, const OrtHardwareDevice *device)
+{
+    return device == factory->virtual_npu ||
+           factory->api.ort->HardwareDevice_Type(device) == OrtHardwareDeviceType_CPU;
 }
 
 static bool virtual_devices_allowed(const ep_factory *factory, OrtStatus **status)
@@ -89,17 +95,13 @@ static OrtStatus *make_virtual_npu(ep_factory *factory)
     return status;
 }
 
-static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
-                                                     const OrtHardwareDevice *const *devices,
-                                                     size_t device_count, OrtEpDevice **out,
-                                                     size_t max, size_t *count)
+static OrtStatus *add_devices(ep_factory *factory, const OrtHardwareDevice *const *devices,
+                              size_t device_count, OrtEpDevice **out, size_t max, size_t *count)
 {
-    ep_factory *factory = factory_of(self);
     OrtStatus *status = NULL;
     size_t i;
-    *count = 0;
     for (i = 0; i < device_count; i++) {
-        if (factory->api.ort->HardwareDevice_Type(devices[i]) == OrtHardwareDeviceType_CPU) {
+        if (ep_factory_supports(factory, devices[i])) {
             EP_TRY(add_device(factory, devices[i], out, max, count));
         }
     }
@@ -107,6 +109,20 @@ static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
         EP_TRY(make_virtual_npu(factory));
         EP_TRY(add_device(factory, factory->virtual_npu, out, max, count));
     }
+    return status;
+}
+
+static OrtStatus *ORT_API_CALL get_supported_devices(OrtEpFactory *self,
+                                                     const OrtHardwareDevice *const *devices,
+                                                     size_t device_count, OrtEpDevice **out,
+                                                     size_t max, size_t *count)
+{
+    ep_factory *factory = factory_of(self);
+    OrtStatus *status;
+    *count = 0;
+    status = add_devices(factory, devices, device_count, out, max, count);
+    while (status && *count > 0) /* ORT takes none of them */
+        factory->api.ep->ReleaseEpDevice(out[--*count]);
     return status;
 }
 
@@ -134,42 +150,6 @@ static void ORT_API_CALL release_ep(OrtEpFactory *self, OrtEp *ep)
 {
     (void)self;
     ep_session_release((ep_session *)(void *)ep);
-}
-
-/* ----------------------------------------------------------- compatibility */
-
-static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
-                                        size_t device_count, const char *text,
-                                        OrtCompiledModelCompatibility *out)
-{
-    ep_factory *factory = factory_of(self);
-    epctx_backend backend;
-    epctx_error error;
-    (void)devices;
-    (void)device_count;
-    memset(&backend, 0, sizeof backend);
-    epctx_error_clear(&error);
-    EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
-    *out = (OrtCompiledModelCompatibility)ep_compatibility_read(factory->device, &backend,
-                                                                text ? text : "");
-    factory->device->close_fn(&backend);
-    return NULL;
-}
-
-/* ------------------------------------------------------------- data, streams */
-
-/* Optional by the headers, called by ORT 1.30 without a look. */
-static OrtStatus *ORT_API_CALL create_data_transfer(OrtEpFactory *self, OrtDataTransferImpl **out)
-{
-    (void)self;
-    *out = NULL;
-    return NULL;
-}
-
-static bool ORT_API_CALL is_stream_aware(const OrtEpFactory *self)
-{
-    (void)self;
-    return false;
 }
 
 /* ----------------------------------------------------------------- exports */
@@ -233,9 +213,9 @@ OrtStatus *CreateEpFactories(const char *registration_name, const OrtApiBase *ba
     factory->ort.GetSupportedDevices = get_supported_devices;
     factory->ort.CreateEp = create_ep;
     factory->ort.ReleaseEp = release_ep;
-    factory->ort.ValidateCompiledModelCompatibilityInfo = validate;
-    factory->ort.CreateDataTransfer = create_data_transfer;
-    factory->ort.IsStreamAware = is_stream_aware;
+    ep_compatibility_register(factory);
+    ep_memory_register(factory);
+    ep_stream_register(factory);
     factories[0] = &factory->ort;
     *count = 1;
     return NULL;
@@ -245,6 +225,7 @@ OrtStatus *ReleaseEpFactory(OrtEpFactory *self)
 {
     ep_factory *factory = factory_of(self);
     if (!factory) return NULL;
+    ep_memory_release(factory);
     if (factory->virtual_npu) factory->api.ep->ReleaseHardwareDevice(factory->virtual_npu);
     free(factory);
     return NULL;

@@ -37,8 +37,8 @@ static void *take_block(ep_kernel *kernel)
 
 static void give_block(ep_kernel *kernel, void *block)
 {
-    size_t i;
-    for (i = 0; i < POOL_SIZE; i++) {
+    size_t i = atomic_load(&kernel->context->session->runs.efficient) ? POOL_SIZE : 0;
+    for (; i < POOL_SIZE; i++) {
         void *empty = NULL;
         if (atomic_compare_exchange_strong_explicit(&kernel->pool[i], &empty, block,
                                                     memory_order_release, memory_order_relaxed)) {
@@ -128,6 +128,8 @@ static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
         }
         EP_TRY(ort->GetTensorMutableData(value, &outputs[i].data));
         EP_TRY(ort->GetTensorSizeInBytes(value, &outputs[i].size));
+        /* ORT 1.30 goes on with what a device's allocator refused. */
+        if (!outputs[i].data && outputs[i].size) return ep_no_memory(kernel->api);
     }
     return NULL;
 }
@@ -139,14 +141,17 @@ static OrtStatus *compute_in(ep_kernel *kernel, OrtKernelContext *ort_context, v
     epctx_memory *outputs = (epctx_memory *)(void *)(inputs + kernel->info.input_count);
     uint8_t *scratch = (uint8_t *)block + kernel->scratch_offset;
     epctx_error error;
+    epctx_status status;
+    int64_t start;
     scratch += (SCRATCH_ALIGNMENT - (uintptr_t)scratch % SCRATCH_ALIGNMENT) % SCRATCH_ALIGNMENT;
     EP_TRY(bind_inputs(kernel, ort_context, inputs));
     EP_TRY(bind_outputs(kernel, ort_context, outputs));
     epctx_error_clear(&error);
-    return ep_status(kernel->api,
-                     backend->run_fn(backend->self, kernel->graph, inputs, outputs, scratch,
-                                     kernel->info.scratch_size, &error),
-                     &error);
+    start = ep_profile_begin(kernel->context->session);
+    status = backend->run_fn(backend->self, kernel->graph, inputs, outputs, scratch,
+                             kernel->info.scratch_size, &error);
+    ep_profile_end(kernel->context->session, kernel->info.name, start);
+    return ep_status(kernel->api, status, &error);
 }
 
 static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,

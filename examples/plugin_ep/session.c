@@ -27,37 +27,55 @@ static void options_init(ep_options *options, const ep_api *api, const OrtKeyVal
     }
 }
 
-static OrtStatus *get_flag(const ep_session *session, const char *key, bool *out)
+void ep_option_key(const ep_session *session, const char *key, char *out, size_t size)
 {
-    const char *value = session->api->ort->GetKeyValue(session->config, key);
-    *out = value && strcmp(value, "1") == 0;
-    if (!value || *out || strcmp(value, "0") == 0) return NULL;
-    return ep_fail(session->api, EPCTX_ERR_ARG, "session option %s: expected 0 or 1, found '%s'",
-                   key, value);
+    ep_options options;
+    options_init(&options, session->api, NULL, session->factory->device->ep_name);
+    snprintf(out, size, "%s%s", options.prefix, key);
 }
 
-static const char *get_text(const ep_session *session, const char *key)
+/* What ORT and applications ask of a session, read as epctx.h reads it: values that a key does not
+ * allow and options that contradict each other are errors, with the cure. */
+static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *config)
 {
-    const char *value = session->api->ort->GetKeyValue(session->config, key);
-    return value ? value : "";
-}
-
-static OrtStatus *read_options(ep_session *session)
-{
-    bool share = false;
-    EP_TRY(get_flag(session, "ep.context_enable", &session->generate));
-    EP_TRY(get_flag(session, "ep.context_embed_mode", &session->embed));
-    EP_TRY(get_flag(session, "ep.share_ep_contexts", &share));
-    EP_TRY(get_flag(session, "session.compile_only", &session->compile_only));
-    session->context_path = get_text(session, "ep.context_file_path");
-    session->prefix = get_text(session, "ep.context_node_name_prefix");
-    if (session->generate && share) {
-        /* Ignoring it would write binaries that look right and share nothing. */
-        return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED,
-                       "ep.share_ep_contexts while a context model is generated: this EP does not "
-                       "share context binaries between models");
+    const epctx_options *options = &session->options;
+    const epctx_option_info *list;
+    epctx_error error;
+    epctx_status status = EPCTX_OK;
+    size_t count, i;
+    epctx_error_clear(&error);
+    epctx_arena_init(&session->arena, NULL);
+    epctx_options_init(&session->options, &session->arena);
+    list = epctx_option_list(&count);
+    for (i = 0; status == EPCTX_OK && i < count; i++) {
+        const char *value = session->api->ort->GetKeyValue(config, list[i].key);
+        if (!value) continue;
+        status = epctx_options_set(&session->options, epctx_str_of(list[i].key),
+                                   epctx_str_of(value), &error);
     }
-    return NULL;
+    session->generate = epctx_option_on(options, EPCTX_OPTION_CONTEXT_ENABLE);
+    session->embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
+    session->compile_only = epctx_option_on(options, EPCTX_OPTION_COMPILE_ONLY);
+    session->context_path = epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH);
+    session->prefix = epctx_option_text(options, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX);
+    if (status == EPCTX_OK) {
+        epctx_options asked = *options;
+        /* Older compile APIs do not say that they are it, and name the binary without extension. */
+        if (session->api->version < EP_COMPILE_ONLY_API) {
+            asked.values[EPCTX_OPTION_COMPILE_ONLY] = "1";
+        }
+        /* The model is not known yet: Compile sees whether it came from memory. */
+        status = epctx_options_check(
+            &asked, session->generate ? EPCTX_PHASE_GENERATE : EPCTX_PHASE_LOAD, "model", &error);
+    }
+    if (status == EPCTX_OK && session->generate &&
+        epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS)) {
+        /* Ignoring it would write binaries that look right and share nothing. */
+        status = epctx_fail(&error, EPCTX_ERR_UNSUPPORTED,
+                            "ep.share_ep_contexts while a context model is generated: this EP does "
+                            "not share context binaries between models");
+    }
+    return ep_status(session->api, status, &error);
 }
 
 /* -------------------------------------------------------------- capability */
@@ -275,7 +293,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     for (i = 0; i < node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
-        if (taken_by && *taken_by) take[i] = 0;
+        /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
+        if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
+            take[i] = 0;
+        }
     }
     options_init(&ep, api, session->config, session->factory->device->ep_name);
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
@@ -431,56 +452,6 @@ static void ORT_API_CALL release_infos(OrtEp *self, OrtNodeComputeInfo **infos, 
         ep_kernel_release(infos[i]);
 }
 
-/* ------------------------------------------------------------ compatibility */
-
-/* The value of `key=` in "a=1;b=2". */
-static epctx_str part(const char *text, const char *key)
-{
-    const size_t length = strlen(key);
-    epctx_str value = {"", 0};
-    for (;;) {
-        const size_t size = strcspn(text, ";");
-        if (size > length && strncmp(text, key, length) == 0 && text[length] == '=') {
-            value.data = text + length + 1;
-            value.size = size - length - 1;
-            return value;
-        }
-        if (!text[size]) return value;
-        text += size + 1;
-    }
-}
-
-static epctx_str major_of(epctx_str version)
-{
-    size_t i;
-    for (i = 0; i < version.size && version.data[i] != '.'; i++) {
-    }
-    version.size = i;
-    return version;
-}
-
-ep_verdict ep_compatibility_read(const ep_device *device, const epctx_backend *backend,
-                                 const char *text)
-{
-    const epctx_str sdk = part(text, "sdk"), architecture = part(text, "arch");
-    if (!epctx_str_is(part(text, "epctx"), "1") ||
-        !epctx_str_is(part(text, "source"), backend->source)) {
-        return EP_NOT_APPLICABLE;
-    }
-    if (device->compatible_fn) return device->compatible_fn(backend, sdk, architecture);
-    if (!epctx_str_is(architecture, backend->hardware_architecture) ||
-        !epctx_str_eq(major_of(sdk), major_of(epctx_str_of(backend->sdk_version)))) {
-        return EP_UNSUPPORTED;
-    }
-    return epctx_str_is(sdk, backend->sdk_version) ? EP_OPTIMAL : EP_PREFER_RECOMPILATION;
-}
-
-static const char *ORT_API_CALL get_compatibility(OrtEp *self, const OrtGraph *graph)
-{
-    (void)graph;
-    return ((ep_session *)(void *)self)->compatibility; /* NULL would crash ORT */
-}
-
 /* ----------------------------------------------------------------- session */
 
 static const char *ORT_API_CALL get_name(const OrtEp *self)
@@ -496,6 +467,34 @@ static OrtStatus *ORT_API_CALL is_concurrent(OrtEp *self, bool *supported)
     return NULL;
 }
 
+/* ------------------------------------------------------------------ layout */
+
+static OrtStatus *ORT_API_CALL get_layout(OrtEp *self, OrtEpDataLayout *layout)
+{
+    const ep_session *session = (const ep_session *)(const void *)self;
+    *layout = session->factory->device->channels_last_fn(&session->backend) ? OrtEpDataLayout_NHWC
+                                                                            : OrtEpDataLayout_NCHW;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL should_convert(OrtEp *self, const char *domain, const char *op_type,
+                                              OrtEpDataLayout target, int *answer)
+{
+    const ep_session *session = (const ep_session *)(const void *)self;
+    *answer = target == OrtEpDataLayout_NHWC
+                  ? session->factory->device->convert_fn(&session->backend, domain, op_type)
+                  : -1;
+    return NULL;
+}
+
+/* compile_fn copies the weights into the binary. Without this row ORT assumes the same. */
+static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSupport *support)
+{
+    (void)self;
+    *support = OrtWeightlessSupport_NONE;
+    return NULL;
+}
+
 static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *options)
 {
     const ep_api *api = session->api;
@@ -504,7 +503,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     epctx_error error;
     epctx_status status;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
-    EP_TRY(read_options(session));
+    EP_TRY(read_options(session, session->config));
+    EP_TRY(ep_buffers_open(api, options, &session->buffers));
     options_init(&ep, api, session->config, device->ep_name);
     epctx_error_clear(&error);
     status = device->open_fn(&ep, &session->backend, &error);
@@ -535,8 +535,15 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
     session->ort.GetCapability = get_capability;
     session->ort.Compile = compile;
     session->ort.ReleaseNodeComputeInfos = release_infos;
-    session->ort.GetCompiledModelCompatibilityInfo = get_compatibility;
     session->ort.IsConcurrentRunSupported = is_concurrent;
+    if (session->api->version >= 29) session->ort.GetWeightlessSupport = get_weightless;
+    if (factory->device->channels_last_fn) session->ort.GetPreferredDataLayout = get_layout;
+    if (factory->device->convert_fn) session->ort.ShouldConvertDataLayoutForOp = should_convert;
+    ep_compatibility_register_session(session);
+    ep_runs_register(session);
+    ep_memory_register_session(session);
+    ep_stream_register_session(session);
+    ep_profiler_register(session);
     status = session_open(session, options);
     if (status) {
         ep_session_release(session);
@@ -549,7 +556,10 @@ OrtStatus *ep_session_create(ep_factory *factory, const OrtSessionOptions *optio
 void ep_session_release(ep_session *session)
 {
     if (!session) return;
+    ep_runs_report(session);
+    ep_profiler_detach(session);
     if (session->backend_open) session->factory->device->close_fn(&session->backend);
     if (session->config) session->api->ort->ReleaseKeyValuePairs(session->config);
+    epctx_arena_free(&session->arena);
     free(session);
 }

@@ -1,4 +1,4 @@
-/* status.c - errors of epctx.h as OrtStatus: the code ORT knows and the text we wrote. */
+/* status.c - errors of epctx.h as OrtStatus: the code ORT knows and the text we wrote. And the log. */
 #include "ep.h"
 
 #include <stdarg.h>
@@ -50,4 +50,17 @@ epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error)
     mine = epctx_fail(error, mine, "%s", api->ort->GetErrorMessage(status));
     api->ort->ReleaseStatus(status);
     return mine;
+}
+
+void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
+            ...)
+{
+    char text[640];
+    va_list args;
+    OrtStatus *status;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    status = api->ort->Logger_LogMessage(logger, level, text, ORT_FILE, __LINE__, "epctx");
+    if (status) api->ort->ReleaseStatus(status);
 }

@@ -346,8 +346,8 @@ def check_streams(tool):
             want = copy.read()
         subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", tool.path, "compile", "-f",
                         "copy.onnx"], check=False)
-        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", tool.path, "copy", "plain.onnx",
-                        "copy.onnx"], check=False)
+        subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", tool.path, "copy", "-f",
+                        "plain.onnx", "copy.onnx"], check=False)
         with open("copy.onnx", "rb") as copy:
             equal(copy.read(), want)
         with open("copy_npu.bin", "rb") as binary, open("plain_npu.bin", "rb") as other:

@@ -2,12 +2,14 @@
 """What a conversion must leave as it was, judged by libprotobuf.
 
     tests/judge/convert.py contexts|weights BEFORE AFTER
-    tests/judge/convert.py generations|refer ONE TWO
+    tests/judge/convert.py generations|refer|weightless|spoil ONE TWO
 
 contexts: the models differ in ep_cache_context, embed_mode and main_context of
 EPContext nodes alone; weights: in where initializers have their data.
 generations writes two models with embedded contexts that differ; refer writes
-TWO, whose raw initializers are references into the model ONE.
+TWO, whose raw initializers are references into the model ONE; weightless TWO,
+whose only node is an EPContext node that takes the initializers of ONE; spoil
+TWO, which is ONE with a change in every initializer.
 Says what else differs and exits with 1.
 """
 import os
@@ -68,6 +70,35 @@ def refer(source, path):
         out.write(model.SerializeToString())
 
 
+def weightless(source, path):
+    with open(source, "rb") as data:
+        theirs = onnx_schema.parse(data.read())
+    model = onnx_schema.ModelProto(ir_version=8)
+    model.opset_import.add(domain="com.microsoft", version=1)
+    model.graph.name = "weightless"
+    model.graph.initializer.extend(theirs.graph.initializer)
+    model.graph.output.extend(theirs.graph.output)
+    node = model.graph.node.add(op_type="EPContext", domain="com.microsoft", name="n",
+                                input=[t.name for t in theirs.graph.initializer],
+                                output=[v.name for v in theirs.graph.output])
+    node.attribute.add(name="ep_cache_context", type=3, s=b"context")
+    node.attribute.add(name="source", type=3, s=b"MyEP")
+    with open(path, "wb") as out:
+        out.write(model.SerializeToString())
+
+
+def spoil(source, path):
+    with open(source, "rb") as data:
+        model = onnx_schema.parse(data.read())
+    for tensor in model.graph.initializer:
+        raw = bytearray(tensor.raw_data)
+        for i in range(min(1, len(raw))):
+            raw[i] ^= 1
+        tensor.raw_data = bytes(raw)
+    with open(path, "wb") as out:
+        out.write(model.SerializeToString())
+
+
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -76,8 +107,9 @@ def main():
         generation(before, b"one ")
         generation(after, b"two ")
         return
-    if kind == "refer":
-        refer(before, after)
+    writers = {"refer": refer, "weightless": weightless, "spoil": spoil}
+    if kind in writers:
+        writers[kind](before, after)
         return
     a, b = skeleton(before, kind), skeleton(after, kind)
     if a.SerializeToString(deterministic=True) != b.SerializeToString(deterministic=True):

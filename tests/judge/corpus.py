@@ -52,7 +52,7 @@ def last_line(data, word=""):
 def copy_problem(epctx, data, path, out, rebuild=False):
     """What is wrong with a copy of a model that is to be accepted; or None."""
     what = "copy --rebuild" if rebuild else "copy"
-    code, _, message = run(epctx, "copy", *(["--rebuild"] if rebuild else []), path, out)
+    code, _, message = run(epctx, "copy", "-f", *(["--rebuild"] if rebuild else []), path, out)
     if code != 0:
         return f"{what}: expected a copy, found exit code {code}: {message}"
     if not os.path.exists(out):
@@ -88,7 +88,7 @@ def dump_problem(epctx, wanted, path):
 
 
 def refusal_problem(epctx, path, out):
-    code, _, message = run(epctx, "copy", path, out)
+    code, _, message = run(epctx, "copy", "-f", path, out)
     if code == 0:
         return "copy: accepted, libprotobuf refuses it"
     if code < 0 or code >= SANITIZER_EXIT:

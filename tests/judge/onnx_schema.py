@@ -39,6 +39,9 @@ def package_folder():
 
 def file_descriptor():
     path = os.path.join(package_folder(), "dist", "onnx_pb.js")
+    if not os.path.exists(path):
+        raise SystemExit(f"{path}: is missing: 'sh tests/deps.sh test' fetches the npm package\n"
+                         "onnx-buf with ONNX's schema; EPCTX_CACHE says where downloads are kept")
     with open(path, encoding="utf-8") as source:
         encoded = re.search(r'fileDesc\(\s*"([A-Za-z0-9+/=]+)"', source.read())
     if not encoded:

@@ -1,8 +1,10 @@
-/* bad_ep.c - the toy's factory with one member broken, for the cases in which ORT 1.30 crashes. It
- * loads libtoy_ep.so from EPCTX_TOY_EP and breaks what EPCTX_BAD_EP says:
+/* bad_ep.c - the toy's factory with one member broken, for what ORT 1.30 crashes on or never looks
+ * at. It loads libtoy_ep.so from EPCTX_TOY_EP and breaks what EPCTX_BAD_EP says:
  *   data_transfer  OrtEpFactory::CreateDataTransfer is NULL, which its header allows
  *   compatibility  OrtEp::GetCompiledModelCompatibilityInfo returns NULL
  *   none           nothing: shows that the rest works
+ *   vendor_id      OrtEpFactory::GetVendorId ends the process: does ORT ever call it?
+ *   version        the same for OrtEpFactory::GetVersion
  * The tests run it in a process of its own. When a newer ORT survives, they say so.
  */
 #include <dlfcn.h>
@@ -38,6 +40,18 @@ static OrtStatus *create_ep(OrtEpFactory *self, const OrtHardwareDevice *const *
     return status;
 }
 
+static uint32_t vendor_trap(const OrtEpFactory *self)
+{
+    (void)self;
+    exit(9);
+}
+
+static const char *version_trap(const OrtEpFactory *self)
+{
+    (void)self;
+    exit(9);
+}
+
 /* The library stays open: this one is for processes that end at once. */
 static void *symbol(const char *name, void *function, size_t size)
 {
@@ -59,6 +73,8 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     status = create(name, base, logger, factories, max, count);
     if (status || !what) return status;
     if (strcmp(what, "data_transfer") == 0) factories[0]->CreateDataTransfer = NULL;
+    if (strcmp(what, "vendor_id") == 0) factories[0]->GetVendorId = vendor_trap;
+    if (strcmp(what, "version") == 0) factories[0]->GetVersion = version_trap;
     if (strcmp(what, "compatibility") == 0) {
         real_create_ep = factories[0]->CreateEp;
         factories[0]->CreateEp = create_ep;

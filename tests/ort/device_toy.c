@@ -1,5 +1,5 @@
 /* device_toy.c - a second device for the plugin EP, as small as one can be: Add, Sub, Mul and Relu
- * of float tensors. It shares no line with the reference NPU, which is its purpose: the tests run
+ * of float tensors, and two global pools, with which ORT's data layouts are tried. It shares no line with the reference NPU, which is its purpose: the tests run
  * the same scaffolding (examples/plugin_ep) on top of it.
  *
  * Context binary, numbers little-endian:
@@ -10,21 +10,41 @@
  *   steps:   u32:op u32:left u32:right u32:result
  * where str is u32:size and its bytes. The first slots are the inputs.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "examples/plugin_ep/device.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { SDK_MAJOR = 1, MAX_GRAPHS = 1024, MAX_SLOTS = 65536, MAX_RANK = 8 };
-enum { OP_ADD, OP_SUB, OP_MUL, OP_RELU, OP_COUNT };
+enum { OP_ADD, OP_SUB, OP_MUL, OP_RELU, OP_MAX, OP_MEAN, OP_MAX_LAST, OP_COUNT };
 enum { SLOT_INPUT, SLOT_CONSTANT, SLOT_RESULT };
 
-static const char *const op_names[OP_COUNT] = {"Add", "Sub", "Mul", "Relu"};
+#define NHWC "com.ms.internal.nhwc" /* where ORT puts nodes whose layout it converted */
+
+static const struct {
+    const char *name, *domain;
+    size_t inputs;
+} ops[OP_COUNT] = {
+    {"Add", "", 2},
+    {"Sub", "", 2},
+    {"Mul", "", 2},
+    {"Relu", "", 1},
+    {"GlobalMaxPool", "", 1},
+    {"GlobalAveragePool", "", 1},
+    {"GlobalMaxPool", NHWC, 1},
+};
 
 typedef struct toy {
     char architecture[32];
     bool fail_run;       /* for tests: EP option fail_run=1 */
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
+    bool channels_last;  /* layout=nhwc */
+    /* Dynamic options for tests: a run is held up between "1" and "0". */
+    atomic_bool fail, hold;
+    atomic_uint held;
 } toy;
 
 /* ---------------------------------------------------------------- capability */
@@ -33,7 +53,8 @@ static int op_of(const epctx_node *node)
 {
     int op;
     for (op = 0; op < OP_COUNT; op++) {
-        if (epctx_str_is(node->op_type, op_names[op]) && node->domain.size == 0) return op;
+        if (epctx_str_is(node->op_type, ops[op].name) && epctx_str_is(node->domain, ops[op].domain))
+            return op;
     }
     return -1;
 }
@@ -79,6 +100,19 @@ static bool elements_of(const epctx_value *value, uint64_t *out)
     return true;
 }
 
+/* [n,c,h,w] to [n,c,1,1], or [n,h,w,c] to [n,1,1,c]. */
+static bool pool_fits(int op, const epctx_value *from, const epctx_value *to)
+{
+    int32_t i;
+    const int32_t channels = op == OP_MAX_LAST ? 3 : 1;
+    if (from->rank != 4 || to->rank != 4) return false;
+    for (i = 0; i < 4; i++) {
+        const int64_t want = i == 0 || i == channels ? from->dims[i] : 1;
+        if (from->dims[i] < 1 || to->dims[i] != want) return false;
+    }
+    return true;
+}
+
 static bool node_fits(const epctx_graph *graph, const epctx_node *node)
 {
     epctx_value value, result;
@@ -87,10 +121,14 @@ static bool node_fits(const epctx_graph *graph, const epctx_node *node)
     const int op = op_of(node);
     memset(&value, 0, sizeof value);
     memset(&result, 0, sizeof result);
-    if (op < 0 || node->output_count != 1 || node->input_count != (op == OP_RELU ? 1u : 2u)) {
+    if (op < 0 || node->output_count != 1 || node->input_count != ops[op].inputs) {
         return false;
     }
     if (!type_of(graph, node->outputs[0], &result) || !elements_of(&result, &want)) return false;
+    if (op >= OP_MAX) {
+        return type_of(graph, node->inputs[0], &value) && elements_of(&value, &have) &&
+               pool_fits(op, &value, &result);
+    }
     for (i = 0; i < node->input_count; i++) {
         if (!type_of(graph, node->inputs[i], &value) || !elements_of(&value, &have)) return false;
         if (have != want && have != 1) return false; /* no broadcasting but of one number */
@@ -190,7 +228,6 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
     epctx_value value;
     size_t i, k;
     uint32_t next = 0;
-    (void)self;
     out.buffer = &b->graphs;
     out.status = EPCTX_OK;
     memset(&arena, 0, sizeof arena);
@@ -220,6 +257,11 @@ static epctx_status toy_compile(void *self, void *build, const epctx_graph *grap
         if (!node_fits(graph, node) || !type_of(graph, node->outputs[0], &value)) {
             status =
                 epctx_fail(error, EPCTX_ERR_BACKEND, "the toy cannot compile %S", &node->op_type);
+            break;
+        }
+        if (((const toy *)self)->channels_last && op_of(node) == OP_MAX) {
+            status = epctx_fail(error, EPCTX_ERR_BACKEND,
+                                "GlobalMaxPool has channels first, where the toy asked for last");
             break;
         }
         value.name = node->outputs[0];
@@ -402,6 +444,14 @@ static void get_graph(in_stream *in, toy_graph *graph)
         step->result = get_below(in, graph->slot_count);
         if (in->bad) return;
         n = graph->slots[step->result].elements;
+        if (step->op >= OP_MAX) {
+            const toy_slot *slots = graph->slots;
+            if (slots[step->result].kind != SLOT_RESULT ||
+                !pool_fits((int)step->op, &slots[step->left].value, &slots[step->result].value)) {
+                in->bad = true;
+            }
+            continue;
+        }
         if (graph->slots[step->result].kind != SLOT_RESULT ||
             (graph->slots[step->left].elements != n && graph->slots[step->left].elements != 1) ||
             (graph->slots[step->right].elements != n && graph->slots[step->right].elements != 1)) {
@@ -500,6 +550,27 @@ static float load_float(const uint8_t *data, size_t i)
     return number;
 }
 
+/* Number `k` of the result. */
+static float pool(uint32_t op, const toy_slot *from, const uint8_t *data, size_t k)
+{
+    const bool last = op == OP_MAX_LAST;
+    const size_t channels = (size_t)from->value.dims[last ? 3 : 1];
+    const size_t count = (size_t)(from->value.dims[last ? 1 : 2] * from->value.dims[last ? 2 : 3]);
+    const size_t start = last ? k / channels * channels * count + k % channels : k * count;
+    const size_t step = last ? channels : 1;
+    float result = load_float(data, start);
+    size_t i;
+    for (i = 1; i < count; i++) {
+        const float next = load_float(data, start + i * step);
+        if (op == OP_MEAN) {
+            result += next;
+        } else if (next > result) {
+            result = next;
+        }
+    }
+    return op == OP_MEAN ? result / (float)count : result;
+}
+
 static float apply(uint32_t op, float a, float b)
 {
     switch (op) {
@@ -514,6 +585,23 @@ static float apply(uint32_t op, float a, float b)
     }
 }
 
+/* Ten seconds at most: a test that forgets a run must end. */
+static void nap(void)
+{
+    const struct timespec t = {0, 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void wait_while_held(toy *self)
+{
+    int i;
+    if (!atomic_load(&self->hold)) return;
+    atomic_fetch_add(&self->held, 1);
+    for (i = 0; i < 10000 && atomic_load(&self->hold); i++)
+        nap();
+    atomic_fetch_sub(&self->held, 1);
+}
+
 static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
                             const epctx_memory *outputs, void *scratch, size_t scratch_size,
                             epctx_error *error)
@@ -523,7 +611,8 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     uint8_t *next = (uint8_t *)scratch + g->slot_count * sizeof *data;
     uint32_t i;
     uint64_t k;
-    if (((const toy *)self)->fail_run) {
+    wait_while_held((toy *)self);
+    if (((const toy *)self)->fail_run || atomic_load(&((toy *)self)->fail)) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told to fail");
     }
     if (((const toy *)self)->show_addresses) {
@@ -552,8 +641,10 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
         uint8_t *to = (uint8_t *)scratch + (data[step->result] - (const uint8_t *)scratch);
         for (k = 0; k < result->elements; k++) {
             const float number =
-                apply(step->op, load_float(data[step->left], one_left ? 0 : (size_t)k),
-                      load_float(data[step->right], one_right ? 0 : (size_t)k));
+                step->op >= OP_MAX
+                    ? pool(step->op, &g->slots[step->left], data[step->left], (size_t)k)
+                    : apply(step->op, load_float(data[step->left], one_left ? 0 : (size_t)k),
+                            load_float(data[step->right], one_right ? 0 : (size_t)k));
             memcpy(to + k * sizeof number, &number, sizeof number);
         }
     }
@@ -593,12 +684,48 @@ static void toy_close(epctx_backend *backend)
     memset(backend, 0, sizeof *backend);
 }
 
-/* EP options: architecture=abacus|slide-rule, fail_run=1, show_addresses=1. */
+/* ep.dynamic.toy_fail 0|1: runs fail. ep.dynamic.toy_hold 0|1: runs wait; "held": waits until one
+ * does. */
+static const char *const dynamic_keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.toy_hold", NULL};
+
+static epctx_status toy_dynamic(epctx_backend *backend, const char *key, const char *value,
+                                epctx_error *error)
+{
+    toy *self = (toy *)backend->self;
+    atomic_bool *flag = strcmp(key, dynamic_keys[0]) == 0 ? &self->fail : &self->hold;
+    int i;
+    if (flag == &self->hold && strcmp(value, "held") == 0) {
+        for (i = 0; i < 10000 && atomic_load(&self->held) == 0; i++)
+            nap();
+        return atomic_load(&self->held) ? EPCTX_OK
+                                        : epctx_fail(error, EPCTX_ERR_BACKEND, "no run is held");
+    }
+    if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
+    }
+    atomic_store(flag, *value == '1');
+    return EPCTX_OK;
+}
+
+static bool toy_channels_last(const epctx_backend *backend)
+{
+    return ((const toy *)backend->self)->channels_last;
+}
+
+/* Of the two pools that ORT would convert only this one. */
+static int toy_convert(const epctx_backend *backend, const char *domain, const char *op_type)
+{
+    (void)backend;
+    return !*domain && strcmp(op_type, "GlobalMaxPool") == 0;
+}
+
+/* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, show_addresses=1. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     const char *architecture = ep_option_get(options, "architecture");
     const char *fail = ep_option_get(options, "fail_run");
     const char *show = ep_option_get(options, "show_addresses");
+    const char *layout = ep_option_get(options, "layout");
     toy *self;
     if (!architecture) architecture = "abacus";
     if (strcmp(architecture, "abacus") != 0 && strcmp(architecture, "slide-rule") != 0) {
@@ -609,6 +736,7 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     self = (toy *)calloc(1, sizeof *self);
     if (!self) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
     memcpy(self->architecture, architecture, strlen(architecture) + 1);
+    self->channels_last = layout && strcmp(layout, "nhwc") == 0;
     self->fail_run = fail && strcmp(fail, "1") == 0;
     self->show_addresses = show && strcmp(show, "1") == 0;
     memset(backend, 0, sizeof *backend);
@@ -634,7 +762,17 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
 }
 
 static const ep_device device = {
-    "ToyExecutionProvider", "epctx tests", 0x7079, "1.2.0", toy_open, toy_close, NULL,
+    "ToyExecutionProvider",
+    "epctx tests",
+    0x7079,
+    "1.2.0",
+    toy_open,
+    toy_close,
+    NULL,
+    dynamic_keys,
+    toy_dynamic,
+    toy_channels_last,
+    toy_convert,
 };
 
 const ep_device *ep_device_get(void)

@@ -32,6 +32,9 @@ static int ort_code;
 static char ort_text[4096];
 static char ort_log[1 << 16]; /* warnings, errors and ORT_LEFT since ort_log_clear() */
 
+/* Lines that hold this text are kept in ort_log whatever their level. */
+static const char *ort_log_also;
+
 /* What the plugin EP says at level INFO of a node that it does not take, and why. */
 #define ORT_LEFT "is left to other EPs"
 
@@ -57,7 +60,10 @@ static void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const
 {
     const size_t used = strlen(ort_log);
     (void)param, (void)category, (void)logid, (void)code;
-    if (severity < ORT_LOGGING_LEVEL_WARNING && !strstr(message, ORT_LEFT)) return;
+    if (severity < ORT_LOGGING_LEVEL_WARNING && !strstr(message, ORT_LEFT) &&
+        !(ort_log_also && strstr(message, ort_log_also))) {
+        return;
+    }
     snprintf(ort_log + used, sizeof ort_log - used, "%s\n", message);
 }
 
@@ -160,8 +166,11 @@ typedef struct ort_spec {
     const char *const *options; /* EP options */
     bool allow_cpu;             /* else session.disable_cpu_ep_fallback=1 when there is an EP */
     bool prefer_npu;            /* policy instead of the device */
-    bool plain;                 /* the graph as it is: no optimization by ORT */
-    bool tell;                  /* ORT_LEFT goes into ort_log */
+    bool npu;                   /* the EP's NPU instead of its CPU device */
+    const char *profile;        /* prefix of ORT's profile of the session */
+    void (*more)(OrtSessionOptions *options); /* anything else */
+    bool plain;                               /* the graph as it is: no optimization by ORT */
+    bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
 /* Free dimensions that become 1 in every session. */
@@ -191,6 +200,8 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     if (ok && spec->tell) {
         ok = ort_ok(ort->SetSessionLogSeverityLevel(*out, ORT_LOGGING_LEVEL_INFO));
     }
+    if (ok && spec->profile) ok = ort_ok(ort->EnableProfiling(*out, spec->profile));
+    if (ok && spec->more) spec->more(*out);
     if (!ok || !spec->ep) return ok;
     if (!spec->allow_cpu) {
         ok = ort_ok(ort->AddSessionConfigEntry(*out, "session.disable_cpu_ep_fallback", "1"));
@@ -200,7 +211,8 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
             *out, OrtExecutionProviderDevicePolicy_PREFER_NPU));
     }
     if (ok) {
-        const OrtEpDevice *device = ort_device(spec->ep, OrtHardwareDeviceType_CPU);
+        const OrtEpDevice *device =
+            ort_device(spec->ep, spec->npu ? OrtHardwareDeviceType_NPU : OrtHardwareDeviceType_CPU);
         if (!device) {
             snprintf(ort_text, sizeof ort_text, "no device of %s", spec->ep);
             return false;
@@ -347,8 +359,10 @@ static bool ort_make_input(const OrtSession *session, size_t index, OrtAllocator
     return ok;
 }
 
-/* Runs on inputs made from `seed`; the caller frees `outputs`. */
-static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
+/* Runs on inputs made from `seed`, with the options of a run (may be NULL); the caller frees
+ * `outputs`. */
+static bool ort_run_with(OrtSession *session, const OrtRunOptions *options, uint32_t seed,
+                         ort_values *outputs)
 {
     OrtAllocator *allocator = NULL;
     ort_values inputs;
@@ -367,7 +381,7 @@ static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
         ok = ort_ok(ort->SessionGetOutputName(session, i, allocator, &outputs->names[i]));
     }
     if (ok) {
-        ok = ort_ok(ort->Run(session, NULL, (const char *const *)inputs.names,
+        ok = ort_ok(ort->Run(session, options, (const char *const *)inputs.names,
                              (const OrtValue *const *)inputs.values, inputs.count,
                              (const char *const *)outputs->names, outputs->count, outputs->values));
     }
@@ -383,6 +397,11 @@ static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
     }
     ort_values_free(&inputs);
     return true;
+}
+
+static bool ort_run(OrtSession *session, uint32_t seed, ort_values *outputs)
+{
+    return ort_run_with(session, NULL, seed, outputs);
 }
 
 /* Further tolerance of ort_same for deep models: a part of the output's largest number. Then one
@@ -476,7 +495,8 @@ typedef struct ort_output {
     const char *folder, *name; /* SetEpContextBinaryInformation */
     const char *initializers;  /* SetOutputModelExternalInitializersFile */
     uint32_t flags;
-    void *data; /* result */
+    void (*more)(OrtModelCompilationOptions *options); /* anything else */
+    void *data;                                        /* result */
     size_t size;
 } ort_output;
 
@@ -531,6 +551,7 @@ ORT_UNUSED static bool ort_compile_model(const ort_spec *spec, ort_output *out)
     if (ok && out->flags) {
         ok = ort_ok(ort_compile->ModelCompilationOptions_SetFlags(mo, out->flags));
     }
+    if (ok && out->more) out->more(mo);
     ok = ok && ort_ok(ort_compile->CompileModel(ort_env, mo));
     if (ok && buffer) {
         out->data = malloc(size ? size : 1);

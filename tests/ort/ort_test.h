@@ -1,0 +1,490 @@
+/*
+ * The harness of the test programs for the plugin EP: the unmodified ONNX Runtime, driven through
+ * its public C API alone (ort_driver.h). Every case runs with the toy device (device_toy.c) and with
+ * the reference NPU: the same scaffolding on two backends. Here are a folder for the files of a
+ * case, small models, the comparison with ORT's CPU EP while ours is absent, and the program:
+ *
+ *     static const ort_case cases[] = {ORT_CASE(jit), ORT_CASE_OF("toy", run_fails)};
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         if (!ort_test_begin(argv[0])) return ort_test_end();
+ *         ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
+ *         return ort_test_end();
+ *     }
+ *
+ * The CPU fallback is disabled unless a case allows it.
+ */
+#ifndef ORT_TEST_H
+#define ORT_TEST_H
+
+#ifndef _GNU_SOURCE
+#error "define _GNU_SOURCE before the first include"
+#endif
+#include <ftw.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../test.h"
+#include "epctx.h"
+#include "onnx_bytes.h"
+#include "ort_driver.h"
+
+typedef struct subject {
+    const char *label; /* of the cases */
+    const char *library;
+    const char *ep;         /* also the `source` of its nodes */
+    const char *short_name; /* [ep] in [model]_[ep].bin */
+} subject;
+
+static const subject subjects[] = {
+    {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy"},
+    {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
+};
+static const subject *ep;      /* the one under test */
+static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
+static char folder[256];       /* for the files of the running case; empty at its start */
+
+/* ------------------------------------------------------------------- files */
+
+ORT_UNUSED static int remove_entry(const char *path, const struct stat *st, int kind,
+                                   struct FTW *ftw)
+{
+    (void)st, (void)kind, (void)ftw;
+    return remove(path);
+}
+
+ORT_UNUSED static void clear_folder(void)
+{
+    if (*folder) nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    mkdir(folder, 0777);
+}
+
+/* "folder/name", valid until 64 further calls. */
+ORT_UNUSED static const char *in_folder(const char *name)
+{
+    static char paths[64][512];
+    static unsigned next;
+    char *path = paths[next++ % 64];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+ORT_UNUSED static bool exists(const char *name)
+{
+    struct stat st;
+    return stat(in_folder(name), &st) == 0;
+}
+
+ORT_UNUSED static bool save(const char *name, const void *data, size_t size)
+{
+    FILE *file = fopen(in_folder(name), "wb");
+    const bool ok = file && fwrite(data, 1, size, file) == size;
+    return file && fclose(file) == 0 && ok;
+}
+
+ORT_UNUSED static void *slurp(const char *name, size_t *size)
+{
+    FILE *file = fopen(in_folder(name), "rb");
+    uint8_t *data = (uint8_t *)malloc(1 << 24);
+    *size = 0;
+    if (!file || !data) {
+        if (file) fclose(file);
+        free(data);
+        return NULL;
+    }
+    *size = fread(data, 1, 1 << 24, file);
+    fclose(file);
+    return data;
+}
+
+ORT_UNUSED static size_t count_files(void)
+{
+    char command[400], line[32] = "0";
+    FILE *pipe;
+    snprintf(command, sizeof command, "ls -A '%s' | wc -l", folder);
+    pipe = popen(command, "r");
+    if (!pipe) return SIZE_MAX;
+    if (!fgets(line, sizeof line, pipe)) line[0] = '\0';
+    pclose(pipe);
+    return (size_t)strtoul(line, NULL, 10);
+}
+
+/* "[stem]_[ep].bin" */
+ORT_UNUSED static const char *binary_name(const char *stem)
+{
+    static char name[128];
+    snprintf(name, sizeof name, "%s_%s.bin", stem, ep->short_name);
+    return name;
+}
+
+/* ------------------------------------------------------------------ models */
+
+static const int64_t dims23[2] = {2, 3};
+
+ORT_UNUSED static void weights(float *out, float start)
+{
+    int i;
+    for (i = 0; i < 6; i++)
+        out[i] = start + 0.25f * (float)i;
+}
+
+/* y = relu((x + w1) * w2) - x: one partition of four nodes. */
+ORT_UNUSED static bool make_one(const char *name)
+{
+    onnx_model m;
+    float w[6];
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, -1);
+    onnx_floats(&m.graph, "w1", 2, dims23, w);
+    weights(w, 2);
+    onnx_floats(&m.graph, "w2", 2, dims23, w);
+    onnx_node(&m.graph, "Add", "", "add", "x,w1", "a", NULL);
+    onnx_node(&m.graph, "Mul", "", "mul", "a,w2", "b", NULL);
+    onnx_node(&m.graph, "Relu", "", "relu", "b", "c", NULL);
+    onnx_node(&m.graph, "Sub", "", "sub", "c,x", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* Three partitions with an operator of com.microsoft between them, which no backend here knows. Two
+ * inputs, two outputs. */
+ORT_UNUSED static void three_graph(onnx_model *m, bool external)
+{
+    float w[6];
+    onnx_input(&m->graph, "x", 2, dims23);
+    onnx_input(&m->graph, "z", 2, dims23);
+    weights(w, 1);
+    if (external) {
+        onnx_external(&m->graph, "w1", 2, dims23, "weights.bin", 0);
+        onnx_external(&m->graph, "w2", 2, dims23, "weights.bin", 24);
+    } else {
+        onnx_floats(&m->graph, "w1", 2, dims23, w);
+        weights(w, -2);
+        onnx_floats(&m->graph, "w2", 2, dims23, w);
+    }
+    weights(w, 0);
+    onnx_node(&m->graph, "Add", "", "p1", "x,w1", "a", NULL);
+    onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu1", "a,bias", "b", NULL);
+    onnx_node(&m->graph, "Mul", "", "p2", "b,w2", "c", NULL);
+    onnx_node(&m->graph, "BiasGelu", "com.microsoft", "cpu2", "c,bias", "d", NULL);
+    onnx_node(&m->graph, "Sub", "", "p3", "d,z", "y", NULL);
+    onnx_node(&m->graph, "Relu", "", "p3b", "d", "y2", NULL);
+    onnx_floats(&m->graph, "bias", 1, dims23 + 1, w);
+    /* ORT infers the types in between, epctx.h believes the model. */
+    onnx_value(&m->graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "b", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "c", ONNX_FLOAT, 2, dims23);
+    onnx_value(&m->graph, ONNX_VALUE, "d", ONNX_FLOAT, 2, dims23);
+    onnx_output(&m->graph, "y", 2, dims23);
+    onnx_output(&m->graph, "y2", 2, dims23);
+    onnx_finish(m);
+}
+
+ORT_UNUSED static bool make_three(const char *name)
+{
+    onnx_model m;
+    bool ok;
+    onnx_begin(&m);
+    three_graph(&m, false);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* ------------------------------------------------------------------ judging */
+
+/* Outputs of the model on the CPU EP. `plain`: as the model says, where an optimized quantized
+ * model computes in integers. */
+ORT_UNUSED static bool cpu_outputs_of(const char *path, bool plain, ort_values *out)
+{
+    ort_spec spec;
+    OrtSession *session = NULL;
+    bool ok;
+    memset(&spec, 0, sizeof spec);
+    spec.path = path;
+    spec.plain = plain;
+    ok = ort_session(&spec, &session) && ort_run(session, 7, out);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+ORT_UNUSED static bool cpu_outputs(const char *path, ort_values *out)
+{
+    return cpu_outputs_of(path, false, out);
+}
+
+/* `got` are the outputs of `model` on the CPU; of a deep model in one of two ways. */
+ORT_UNUSED static bool as_on_cpu(const char *model, const ort_values *got)
+{
+    int plain;
+    bool same = false;
+    for (plain = 0; plain <= (ort_relative > 0) && !same; plain++) {
+        ort_values want;
+        memset(&want, 0, sizeof want);
+        same = cpu_outputs_of(model, plain, &want) && ort_same(got, &want);
+        if (want.count) {
+            char text[sizeof ort_text];
+            memcpy(text, ort_text, sizeof text);
+            ort_values_free(&want);
+            memcpy(ort_text, text, sizeof text);
+        }
+    }
+    return same;
+}
+
+/* Makes a session of `spec`, runs it, compares with the CPU's outputs of `model`, and answers
+ * how many nodes of ours ran (0: something failed, see ort_text). */
+ORT_UNUSED static size_t check_run(const ort_spec *spec, const char *model)
+{
+    OrtSession *session = NULL;
+    ort_values got;
+    size_t nodes = 0;
+    char text[sizeof ort_text];
+    memset(&got, 0, sizeof got);
+    if (ort_session(spec, &session) && ort_run(session, 7, &got) && as_on_cpu(model, &got)) {
+        nodes = ort_assigned(session, ep->ep);
+        if (nodes == 0) snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
+    }
+    memcpy(text, ort_text, sizeof text);
+    ort_values_free(&got);
+    if (session) ort->ReleaseSession(session);
+    memcpy(ort_text, text, sizeof text);
+    if (nodes != SIZE_MAX && nodes) snprintf(ort_text, sizeof ort_text, "%zu nodes ran", nodes);
+    return nodes == SIZE_MAX ? 0 : nodes;
+}
+
+ORT_UNUSED static ort_spec spec_of(const char *path)
+{
+    ort_spec spec;
+    memset(&spec, 0, sizeof spec);
+    spec.ep = ep->ep;
+    spec.path = path;
+    return spec;
+}
+
+/* Creates a session for its side effect. */
+ORT_UNUSED static bool make_session(const ort_spec *spec)
+{
+    OrtSession *session = NULL;
+    const bool ok = ort_session(spec, &session);
+    if (session) ort->ReleaseSession(session);
+    return ok;
+}
+
+#define CHECK_ORT(call) CHECK(call, "%s: expected success, found %d: %s", #call, ort_code, ort_text)
+/* `call` fails with ORT's code `code` and a message that holds `text`. */
+#define CHECK_ORT_FAILS(call, code, text)                                                          \
+    do {                                                                                           \
+        CHECK(!(call), "%s: expected failure %d, found success", #call, (int)(code));              \
+        CHECK(ort_code == (int)(code) && strstr(ort_text, text),                                   \
+              "%s: expected %d with \"%s\", found %d: %s", #call, (int)(code), text, ort_code,     \
+              ort_text);                                                                           \
+    } while (0)
+
+/* The EPContext nodes of a model in the folder. */
+typedef struct nodes {
+    epctx_model model;
+    epctx_epnode list[8];
+    epctx_node_view views[8];
+    size_t count, others;
+} nodes;
+
+ORT_UNUSED static bool read_nodes(const char *name, nodes *out)
+{
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view view;
+    memset(out, 0, sizeof *out);
+    epctx_error_clear(&error);
+    if (epctx_model_open_file(&out->model, in_folder(name), NULL, &error) != EPCTX_OK) {
+        snprintf(ort_text, sizeof ort_text, "%s", error.message);
+        return false;
+    }
+    it = epctx_graph_nodes(epctx_model_graph(&out->model));
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_is_epnode(&view)) {
+            out->others++;
+        } else if (out->count < 8) {
+            out->views[out->count] = view;
+            if (epctx_epnode_read(&view, &out->list[out->count++], &error) != EPCTX_OK) {
+                snprintf(ort_text, sizeof ort_text, "%s", error.message);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* -------------------------------------------------------- generated models */
+
+ORT_UNUSED static const char *const generate[] = {"ep.context_enable", "1", NULL};
+ORT_UNUSED static const char *const generate_embed[] = {"ep.context_enable", "1",
+                                                        "ep.context_embed_mode", "1", NULL};
+
+/* The folder's m.onnx becomes m_ctx.onnx and a binary. */
+ORT_UNUSED static bool generate_one(const char *const *config)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    spec.config = config;
+    spec.allow_cpu = true;
+    return make_session(&spec);
+}
+
+/* One EPContext node x -> y; NULL strings and negative numbers are left out. */
+typedef struct context_spec {
+    const char *source, *partition, *notes, *path, *architecture;
+    const void *payload;
+    size_t payload_size;
+    int64_t main_context, embed_mode;
+} context_spec;
+
+ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const char *name,
+                                   const char *in, const char *out)
+{
+    onnx_bytes attrs = {0};
+    if (c->main_context >= 0) onnx_attr_int(&attrs, "main_context", c->main_context);
+    if (c->embed_mode >= 0) onnx_attr_int(&attrs, "embed_mode", c->embed_mode);
+    if (c->path) onnx_attr_text(&attrs, "ep_cache_context", c->path);
+    if (c->payload) onnx_attr_data(&attrs, "ep_cache_context", c->payload, c->payload_size);
+    if (c->source) onnx_attr_text(&attrs, "source", c->source);
+    if (c->partition) onnx_attr_text(&attrs, "partition_name", c->partition);
+    if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
+    if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
+    onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
+}
+
+ORT_UNUSED static bool make_context(const char *name, const context_spec *c)
+{
+    onnx_model m;
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    add_context(&m, c, "ctx", "x", "y");
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+ORT_UNUSED static context_spec context_of(const char *path, const char *partition)
+{
+    context_spec c;
+    memset(&c, 0, sizeof c);
+    c.source = ep->ep;
+    c.main_context = 1;
+    c.path = path;
+    c.partition = partition;
+    return c;
+}
+
+/* ------------------------------------------------------------------ program */
+
+/* The program is build/tests/test_X or build/asan/tests/test_X; the plugins made by the same
+ * compiler flags are two steps up. */
+ORT_UNUSED static bool find_plugins(const char *program)
+{
+    int i;
+    if (!realpath(program, plugins)) return false;
+    for (i = 0; i < 2; i++) {
+        char *slash = strrchr(plugins, '/');
+        if (!slash) return false;
+        *slash = '\0';
+    }
+    return true;
+}
+
+ORT_UNUSED static bool register_library(const char *name, const char *file)
+{
+    char path[PATH_MAX + 64];
+    /* ORT looks for a relative path beside libonnxruntime. */
+    snprintf(path, sizeof path, "%s/%s", plugins, file);
+    return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
+}
+
+ORT_UNUSED static void run_case(const char *name, void (*body)(void))
+{
+    char full[128];
+    clear_folder();
+    snprintf(full, sizeof full, "%s %s", ep->label, name);
+    test_run(full, body);
+}
+
+/* A case of a test program; `only`: the label of the one subject that it is about, or NULL. */
+typedef struct ort_case {
+    const char *name;
+    void (*body)(void);
+    const char *only;
+} ort_case;
+
+#define ORT_CASE(name)                                                                             \
+    {                                                                                              \
+#name, test_case_##name, NULL                                                              \
+    }
+#define ORT_CASE_OF(label, name)                                                                   \
+    {                                                                                              \
+#name, test_case_##name, label                                                             \
+    }
+
+/* Finds the plugins, makes the folder and opens ORT. False: nothing can be tested, which is told. */
+ORT_UNUSED static bool ort_test_begin(const char *program)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/epctx_plugin_XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (!find_plugins(program) || !mkdtemp(folder)) {
+        printf("FAIL plugin: no folder for the files, or none of this program\n");
+        folder[0] = '\0';
+        test_failures++;
+        return false;
+    }
+    if (ort_open(false)) return true;
+    printf("skip plugin: %s\n", ort_text);
+    return false;
+}
+
+/* Runs the wanted cases with each plugin that is built. */
+ORT_UNUSED static void ort_test_cases(int argc, char **argv, const ort_case *cases, size_t count)
+{
+    size_t i, k;
+    if (ort_version < 24) {
+        printf("skip plugin: it needs ONNX Runtime 1.24, this is %s\n",
+               ort_base->GetVersionString());
+        return;
+    }
+    for (i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        char file[PATH_MAX + 64];
+        ep = &subjects[i];
+        snprintf(file, sizeof file, "%s/%s", plugins, ep->library);
+        if (access(file, R_OK) != 0) {
+            printf("skip %s: %s is not built\n", ep->label, ep->library);
+            continue;
+        }
+        if (!register_library(ep->label, ep->library)) {
+            printf("FAIL %s register: %s\n", ep->label, ort_text);
+            test_failures++;
+            continue;
+        }
+        for (k = 0; k < count; k++) {
+            if (cases[k].only && strcmp(cases[k].only, ep->label) != 0) continue;
+            if (test_wanted(argc, argv, cases[k].name)) run_case(cases[k].name, cases[k].body);
+        }
+        ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+    }
+}
+
+/* Releases everything; the exit code. */
+ORT_UNUSED static int ort_test_end(void)
+{
+    if (ort_env) ort->ReleaseEnv(ort_env);
+    if (*folder) nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    return test_end();
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* Without files of the system and without malloc: what needs one asks for it. */
+#define EPCTX_NO_STDIO
+#define EPCTX_NO_MALLOC
+#define EPCTX_STATIC
+#define EPCTX_IMPLEMENTATION
+#include "build.h"
+#include "test.h"
+
+static uint8_t space[1 << 16];
+
+TEST(files_need_an_io)
+{
+    epctx_open_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    char path[EPCTX_PATH_MAX];
+    opts.buffer = space;
+    opts.buffer_size = sizeof space;
+    CHECK_TRUE(epctx_io_files() == NULL);
+    CHECK_INT(epctx_model_open_file(&model, "m.onnx", &opts, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+    CHECK_INT(epctx_model_new(&model, 8, &opts, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_write_file(&model, "m.onnx", NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+    epctx_model_close(&model);
+    CHECK_INT(epctx_path_find(NULL, epctx_str_of("m"), epctx_str_of("a.bin"), 0, path, sizeof path,
+                              &error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "pass an epctx_io");
+}
+
+TEST(memory_needs_an_allocator)
+{
+    epctx_model model;
+    epctx_buffer buffer;
+    epctx_error error;
+    CHECK_INT(epctx_model_new(&model, 8, NULL, &error), EPCTX_ERR_NOMEM);
+    epctx_buffer_init(&buffer, NULL);
+    CHECK_INT(epctx_buffer_append(&buffer, "x", 1), EPCTX_ERR_NOMEM);
+    epctx_buffer_free(&buffer);
+}
+
+/* Paths are judged all the same, and files only named. */
+TEST(lint_and_files)
+{
+    epctx_open_opts opts = {0};
+    epctx_allocator allocator;
+    epctx_check_opts check = {0};
+    epctx_dependency *files;
+    epctx_model model;
+    epctx_arena arena;
+    counting c = {0};
+    bytes graph = {0}, b;
+    uint64_t counts[EPCTX_SEVERITY_COUNT];
+    size_t count = 0;
+    allocator = counting_allocator(&c);
+    opts.allocator = check.allocator = &allocator;
+    check.context_file_path = "m_ctx.onnx";
+    add_epnode(&graph, "good", "x", "y", 1, 0, "QNN", "p", "good.bin", 8);
+    add_epnode(&graph, "bad", "y", "z", 1, 0, "QNN", "q", "../bad.bin", 10);
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &opts, NULL), EPCTX_OK);
+    epctx_arena_init(&arena, &allocator);
+    CHECK_INT(epctx_model_files(&model, &check, &arena, &files, &count, NULL), EPCTX_OK);
+    CHECK_UINT(count, 2);
+    CHECK_INT(files[0].status, EPCTX_OK);
+    CHECK_INT(files[1].status, EPCTX_ERR_PATH);
+    CHECK_INT(epctx_lint(&model, &check, NULL, NULL, counts, NULL), EPCTX_OK);
+    CHECK_TRUE(counts[EPCTX_SEVERITY_ERROR] > 0);
+    epctx_arena_free(&arena);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    CHECK_UINT(c.alive, 0);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(files_need_an_io);
+    RUN(memory_needs_an_allocator);
+    RUN(lint_and_files);
+    return test_end();
+}

@@ -1,0 +1,1148 @@
+/*
+ * The plugin EP inside the unmodified ONNX Runtime: the rows of OrtEp and OrtEpFactory beside
+ * GetCapability and Compile. Device memory and streams are those of the virtual NPU, which a
+ * registration name in ".virtual" allows. examples/README.md has the table.
+ */
+#define _GNU_SOURCE 1
+#include <pthread.h>
+#include <sys/wait.h>
+
+#include "epctx_npu.h"
+#include "examples/plugin_ep/device.h"
+#include "ort/ort_test.h"
+
+/* "ep.<ep name in lower case>.<key>" */
+static const char *ep_key(const char *key)
+{
+    static char text[256];
+    size_t i;
+    snprintf(text, sizeof text, "ep.%s.%s", ep->ep, key);
+    for (i = 0; text[i]; i++) {
+        if (text[i] >= 'A' && text[i] <= 'Z') text[i] = (char)(text[i] - 'A' + 'a');
+    }
+    return text;
+}
+
+/* Options of a run, with one entry and a tag; both may be NULL. */
+static OrtRunOptions *run_options(const char *key, const char *value, const char *tag)
+{
+    OrtRunOptions *options = NULL;
+    if (!ort_ok(ort->CreateRunOptions(&options))) return NULL;
+    if (key) ort_ok(ort->AddRunConfigEntry(options, key, value));
+    if (tag) ort_ok(ort->RunOptionsSetRunTag(options, tag));
+    return options;
+}
+
+/* One run for its side effect. */
+static bool run_once(OrtSession *session, const OrtRunOptions *options)
+{
+    ort_values out;
+    if (!ort_run_with(session, options, 7, &out)) return false;
+    ort_values_free(&out);
+    return true;
+}
+
+static bool run_and_release(OrtSession *session, OrtRunOptions *options)
+{
+    const bool ok = run_once(session, options);
+    ort->ReleaseRunOptions(options);
+    return ok;
+}
+
+static bool set_dynamic(OrtSession *session, const char *key, const char *value)
+{
+    return ort_ok(ort->SetEpDynamicOptions(session, &key, &value, 1));
+}
+
+/* Lines of the EP's end-of-session report go into ort_log from here on. */
+static void listen(const char *text)
+{
+    ort_log_also = text;
+    ort_log_clear();
+    ort_ok(ort->UpdateEnvWithCustomLogLevel(ort_env, text ? ORT_LOGGING_LEVEL_INFO
+                                                          : ORT_LOGGING_LEVEL_WARNING));
+}
+
+/* ----------------------------------------------------------------- options */
+
+/* What contradicts itself ends CreateEp, with the cure; ORT makes FAIL of every code there. */
+TEST(contradictory_options)
+{
+    static const char *const stop[] = {"ep.stop_share_ep_contexts", "1", NULL};
+    static const char *const embed[] = {
+        "ep.context_enable", "1", "ep.context_embed_mode", "1", "ep.share_ep_contexts", "1", NULL};
+    static const char *const never[] = {"ep.context_enable", "1", "session.disable_model_compile",
+                                        "1", NULL};
+    static const char *const file[] = {"ep.context_enable", "1",
+                                       "ep.context_model_external_initializers_file_name",
+                                       "../w.bin", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = stop;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "without ep.share_ep_contexts");
+    spec.config = embed;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "set ep.context_embed_mode to 0");
+    spec.config = never;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "forbids to generate");
+    spec.config = file;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "a file name is expected");
+    CHECK_INT(count_files(), 1);
+}
+
+/* -------------------------------------------------------------------- runs */
+
+typedef struct runner {
+    OrtSession *session;
+    OrtRunOptions *options;
+    int code;
+    char text[512];
+} runner;
+
+/* Not through ort_ok: its texts are shared. */
+static void *run_in_thread(void *argument)
+{
+    runner *r = (runner *)argument;
+    const char *const names_in[] = {"x", "z"}, *const names_out[] = {"y"};
+    OrtAllocator *allocator = NULL;
+    OrtValue *in[2] = {NULL, NULL}, *out = NULL;
+    OrtStatus *status = ort->GetAllocatorWithDefaultOptions(&allocator);
+    size_t count = 0, i;
+    if (!status) status = ort->SessionGetInputCount(r->session, &count);
+    for (i = 0; !status && i < count; i++) {
+        void *data = NULL;
+        status = ort->CreateTensorAsOrtValue(allocator, dims23, 2,
+                                             ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &in[i]);
+        if (!status) status = ort->GetTensorMutableData(in[i], &data);
+        if (!status) memset(data, 0, 6 * sizeof(float));
+    }
+    if (!status) {
+        status = ort->Run(r->session, r->options, names_in, (const OrtValue *const *)in, count,
+                          names_out, 1, &out);
+    }
+    r->code = status ? (int)ort->GetErrorCode(status) : 0;
+    snprintf(r->text, sizeof r->text, "%s", status ? ort->GetErrorMessage(status) : "");
+    if (status) ort->ReleaseStatus(status);
+    for (i = 0; i < 2; i++)
+        if (in[i]) ort->ReleaseValue(in[i]);
+    if (out) ort->ReleaseValue(out);
+    return NULL;
+}
+
+/* A run option that makes no sense ends the run, not the session. */
+TEST(run_options)
+{
+    static const char *const bad[] = {"x", "", "0", "-1", "1x", "99999999999999999999"};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    size_t i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_session(&spec, &session));
+    for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        OrtRunOptions *options = run_options(ep_key("max_concurrent_runs"), bad[i], NULL);
+        CHECK_ORT_FAILS(run_and_release(session, options), ORT_INVALID_ARGUMENT,
+                        "a number from 1 is expected");
+    }
+    CHECK_ORT(run_and_release(session, run_options(ep_key("max_concurrent_runs"), "1", NULL)));
+    CHECK_ORT(run_and_release(session, run_options("of.somebody.else", "x", NULL)));
+    ort->ReleaseSession(session);
+}
+
+/* Two runs at once: the second is let in, or refused when it asks not to wait. This also shows that
+ * ORT does not queue them (IsConcurrentRunSupported): the first is held while the second is told. */
+TEST(run_refused)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    pthread_t thread;
+    runner first;
+    bool held, ok;
+    int code;
+    char text[sizeof ort_text];
+    CHECK_TRUE(make_one("m.onnx"));
+    listen("under way");
+    CHECK_ORT(ort_session(&spec, &session));
+    memset(&first, 0, sizeof first);
+    first.session = session;
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "1"));
+    if (pthread_create(&thread, NULL, run_in_thread, &first) != 0) exit(1);
+    held = set_dynamic(session, "ep.dynamic.toy_hold", "held");
+    ok = run_and_release(session, run_options(ep_key("max_concurrent_runs"), "1", "second"));
+    code = ort_code;
+    memcpy(text, ort_text, sizeof text);
+    set_dynamic(session, "ep.dynamic.toy_hold", "0");
+    pthread_join(thread, NULL);
+    CHECK(held, "the first run did not begin");
+    CHECK(first.code == 0, "the first run: %s", first.text);
+    CHECK(!ok && code == ORT_EP_FAIL && strstr(text, "run 'second' is refused: 1 of this session"),
+          "expected EP_FAIL, found %d: %s", code, text);
+    /* The first has left. */
+    CHECK_ORT(run_and_release(session, run_options(ep_key("max_concurrent_runs"), "1", NULL)));
+    ort->ReleaseSession(session);
+    CHECK(strstr(ort_log, ep->ep) && strstr(ort_log, ": 2 runs, 1 refused, 0 under way"),
+          "the log says: %s", ort_log);
+    listen(NULL);
+}
+
+/* A run that the application terminates ends, too, and its place is free again. */
+TEST(run_cancelled)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    pthread_t thread;
+    runner r;
+    bool held;
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    listen("under way");
+    CHECK_ORT(ort_session(&spec, &session));
+    memset(&r, 0, sizeof r);
+    r.session = session;
+    r.options = run_options(NULL, NULL, "cancelled");
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "1"));
+    if (pthread_create(&thread, NULL, run_in_thread, &r) != 0) exit(1);
+    held = set_dynamic(session, "ep.dynamic.toy_hold", "held");
+    ort_ok(ort->RunOptionsSetTerminate(r.options));
+    set_dynamic(session, "ep.dynamic.toy_hold", "0");
+    pthread_join(thread, NULL);
+    ort->ReleaseRunOptions(r.options);
+    CHECK(held, "the run did not begin");
+    CHECK(r.code != 0 && strstr(r.text, "terminate"), "expected the run to end, found %d: %s",
+          r.code, r.text);
+    CHECK_ORT(run_and_release(session, run_options(ep_key("max_concurrent_runs"), "1", NULL)));
+    ort->ReleaseSession(session);
+    CHECK(strstr(ort_log, ": 2 runs, 0 refused, 0 under way"), "the log says: %s", ort_log);
+    listen(NULL);
+}
+
+/* --------------------------------------------------------- dynamic options */
+
+TEST(dynamic_options)
+{
+    static const char *const keys[] = {"ep.dynamic.workload_type", "ep.dynamic.nonsense"};
+    static const char *const values[] = {"Efficient", "1"};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT_FAILS(set_dynamic(session, "ep.dynamic.nonsense", "1"), ORT_INVALID_ARGUMENT,
+                    "'ep.dynamic.nonsense' is not one of");
+    CHECK_HAS(ort_text, "ep.dynamic.workload_type");
+    CHECK_ORT_FAILS(ort_ok(ort->SetEpDynamicOptions(session, keys, values, 2)),
+                    ORT_INVALID_ARGUMENT, "ep.dynamic.nonsense");
+    CHECK_ORT_FAILS(set_dynamic(session, "ep.dynamic.workload_type", "fast"), ORT_INVALID_ARGUMENT,
+                    "Default or Efficient is expected, found 'fast'");
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.workload_type", "Efficient"));
+    CHECK_ORT(run_once(session, NULL));
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.workload_type", "Default"));
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+}
+
+/* Keys of the device reach it, and all or none of a list counts. */
+TEST(dynamic_options_of_the_device)
+{
+    static const char *const keys[] = {"ep.dynamic.toy_fail", "ep.dynamic.nonsense"};
+    static const char *const values[] = {"1", "1"};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT_FAILS(ort_ok(ort->SetEpDynamicOptions(session, keys, values, 2)),
+                    ORT_INVALID_ARGUMENT, "ep.dynamic.workload_type, ep.dynamic.toy_fail");
+    CHECK_ORT(run_once(session, NULL));
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_fail", "1"));
+    CHECK_ORT_FAILS(run_once(session, NULL), ORT_EP_FAIL, "the toy was told to fail");
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_fail", "0"));
+    CHECK_ORT(run_once(session, NULL));
+    CHECK_ORT_FAILS(set_dynamic(session, "ep.dynamic.toy_fail", "perhaps"), ORT_INVALID_ARGUMENT,
+                    "0 or 1 is expected");
+    ort->ReleaseSession(session);
+}
+
+/* The plugin whose allocations fail on demand, in place of the one under test. */
+typedef struct oom_library {
+    void *library;
+    void (*arm)(long);
+    bool (*fired)(void);
+} oom_library;
+
+static bool oom_open(oom_library *oom)
+{
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/libtoy_oom_ep.so", plugins);
+    oom->library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* stays loaded when ORT closes it */
+    return oom->library && ort_symbol(oom->library, "oom_arm", &oom->arm, sizeof oom->arm) &&
+           ort_symbol(oom->library, "oom_fired", &oom->fired, sizeof oom->fired) &&
+           ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+}
+
+static bool oom_close(oom_library *oom)
+{
+    oom->arm(0);
+    dlclose(oom->library);
+    return register_library(ep->label, ep->library);
+}
+
+/* Default: a run allocates nothing, it has the memory of the one before. Efficient: it gave that
+ * back. */
+TEST(workload_type)
+{
+    oom_library oom;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    bool ok, kept = false, given = false, failed = false;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK(oom_open(&oom), "%s", dlerror());
+    ok = register_library("oom", "libtoy_oom_ep.so") && ort_session(&spec, &session) &&
+         run_once(session, NULL);
+    oom.arm(1);
+    ok = ok && run_once(session, NULL);
+    kept = !oom.fired();
+    oom.arm(0);
+    ok = ok && set_dynamic(session, "ep.dynamic.workload_type", "Efficient") &&
+         run_once(session, NULL);
+    oom.arm(1);
+    failed = ok && !run_once(session, NULL);
+    given = oom.fired();
+    oom.arm(0);
+    ok = ok && run_once(session, NULL);
+    if (session) ort->ReleaseSession(session);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "oom"));
+    CHECK_ORT(oom_close(&oom));
+    CHECK_TRUE(ok);
+    CHECK(kept, "a run of the Default workload allocated memory");
+    CHECK(given && failed, "a run of the Efficient workload found the memory of another");
+}
+
+/* ------------------------------------------------------------------ layout */
+
+enum { N = 1, C = 3, H = 2, W = 5 };
+
+/* y = relu(max of each channel of x + mean of each channel of x): two pools, one of which the toy
+ * wants channels last. */
+static bool make_pools(const char *name)
+{
+    static const int64_t dims[4] = {N, C, H, W}, one[4] = {N, C, 1, 1};
+    onnx_model m;
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 4, dims);
+    onnx_node(&m.graph, "GlobalMaxPool", "", "max", "x", "a", NULL);
+    onnx_node(&m.graph, "GlobalAveragePool", "", "mean", "x", "b", NULL);
+    onnx_node(&m.graph, "Add", "", "add", "a,b", "c", NULL);
+    onnx_node(&m.graph, "Relu", "", "relu", "c", "y", NULL);
+    onnx_output(&m.graph, "y", 4, one);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* The toy refuses to compile the pool that it asked for channels last unless ORT converted it, and
+ * does not know the converted form of the other. */
+TEST(data_layout)
+{
+    static const char *const last[] = {"layout", "nhwc", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    size_t ran;
+    CHECK_TRUE(make_pools("m.onnx"));
+    spec.allow_cpu = true; /* for the Transposes */
+    ran = check_run(&spec, spec.path);
+    CHECK(ran == 4, "channels first: %s", ort_text);
+    spec.options = last;
+    ran = check_run(&spec, spec.path);
+    CHECK(ran == 4, "channels last: %s", ort_text);
+    /* And in a context model. */
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    spec.config = NULL;
+    spec.path = in_folder("m_ctx.onnx");
+    ran = check_run(&spec, in_folder("m.onnx"));
+    CHECK(ran >= 1, "from the context: %s", ort_text);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+/* Runs `body` with the plugin registered so that it has its virtual NPU, with memory when `memory`. */
+static void with_npu(bool memory, void (*body)(const OrtEpDevice *))
+{
+    const OrtEpDevice *device;
+    if (memory && ort_version < 27) SKIP("the NPU has memory of its own since ONNX Runtime 1.27");
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    CHECK_ORT(register_library("rows.virtual", ep->library));
+    device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
+    if (device) body(device);
+    if (!device && test_name) test_fail(__FILE__, __LINE__, "expected a virtual NPU");
+    if (!ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "rows.virtual")) && test_name)
+        test_fail(__FILE__, __LINE__, "%s", ort_text);
+    if (!register_library(ep->label, ep->library) && test_name)
+        test_fail(__FILE__, __LINE__, "%s", ort_text);
+}
+
+/* A number of an allocator's statistics; -2 when it has none of that name. */
+static long stat_of(const OrtAllocator *allocator, const char *key)
+{
+    OrtKeyValuePairs *pairs = NULL;
+    const char *text;
+    long number = -2;
+    if (!ort_ok(ort->AllocatorGetStats(allocator, &pairs))) return -2;
+    text = ort->GetKeyValue(pairs, key);
+    if (text) number = strtol(text, NULL, 10);
+    ort->ReleaseKeyValuePairs(pairs);
+    return number;
+}
+
+/* The factory's allocators: counted, limited, of the memory that the device announced. */
+static void shared_memory(const OrtEpDevice *device)
+{
+    static const OrtDeviceMemoryType types[] = {OrtDeviceMemoryType_DEFAULT,
+                                                OrtDeviceMemoryType_HOST_ACCESSIBLE};
+    OrtKeyValuePairs *options = NULL;
+    OrtAllocator *allocator = NULL;
+    size_t i;
+    CHECK(!ort->EpDevice_MemoryInfo(ort_device(ep->ep, OrtHardwareDeviceType_CPU),
+                                    OrtDeviceMemoryType_DEFAULT),
+          "the CPU device of %s announces memory of its own", ep->ep);
+    for (i = 0; i < 2; i++) {
+        const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, types[i]);
+        OrtMemoryInfoDeviceType kind = OrtMemoryInfoDeviceType_CPU;
+        void *block;
+        CHECK(info, "no memory of kind %zu", i);
+        ort->MemoryInfoGetDeviceType(info, &kind);
+        CHECK_INT(kind, OrtMemoryInfoDeviceType_NPU);
+        CHECK_INT(ort->MemoryInfoGetVendorId(info),
+                  ort->HardwareDevice_VendorId(ort->EpDevice_Device(device)));
+        CHECK_ORT(ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)));
+        CHECK(allocator, "no allocator for memory of kind %zu", i);
+        CHECK_INT(stat_of(allocator, "Limit"), -1);
+        block = allocator->Alloc(allocator, 100);
+        CHECK(block && (uintptr_t)block % 64 == 0, "expected memory aligned to 64, found %p",
+              block);
+        memset(block, 1, 100);
+        CHECK_INT(stat_of(allocator, "InUse"), 100);
+        allocator->Free(allocator, block);
+        CHECK_INT(stat_of(allocator, "InUse"), 0);
+        CHECK_INT(stat_of(allocator, "MaxInUse"), 100);
+    }
+    ort->CreateKeyValuePairs(&options);
+    ort->AddKeyValuePair(options, "device_memory_limit", "4096");
+    CHECK_ORT(ort_ok(ort->CreateSharedAllocator(ort_env, device, OrtDeviceMemoryType_DEFAULT,
+                                                OrtDeviceAllocator, options, &allocator)));
+    {
+        void *first = allocator->Alloc(allocator, 4000), *second, *third;
+        CHECK_TRUE(first != NULL);
+        second = allocator->Alloc(allocator, 97);
+        third = allocator->Alloc(allocator, 96);
+        CHECK(!second, "97 bytes where 96 are left");
+        CHECK(third, "96 bytes where 96 are left");
+        CHECK_INT(stat_of(allocator, "Limit"), 4096);
+        CHECK_INT(stat_of(allocator, "NumAllocs"), 2);
+        CHECK_INT(stat_of(allocator, "MaxInUse"), 4096);
+        CHECK_TRUE(!allocator->Alloc(allocator, 0) && !allocator->Alloc(allocator, SIZE_MAX));
+        allocator->Free(allocator, first);
+        allocator->Free(allocator, third);
+        allocator->Free(allocator, NULL);
+        CHECK_INT(stat_of(allocator, "InUse"), 0);
+    }
+    ort->AddKeyValuePair(options, "device_memory_limit", "much");
+    CHECK_ORT_FAILS(ort_ok(ort->CreateSharedAllocator(ort_env, device, OrtDeviceMemoryType_DEFAULT,
+                                                      OrtDeviceAllocator, options, &allocator)),
+                    ORT_INVALID_ARGUMENT, "a number of bytes is expected, found 'much'");
+    ort->ReleaseKeyValuePairs(options);
+}
+
+TEST(memory_of_the_factory)
+{
+    with_npu(true, shared_memory);
+}
+
+/* A CPU tensor of six floats 0, 1, 2, ... or of device memory. */
+static bool six_floats(OrtAllocator *allocator, float start, OrtValue **out)
+{
+    void *data = NULL;
+    int i;
+    if (!ort_ok(ort->CreateTensorAsOrtValue(allocator, dims23, 2,
+                                            ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, out)) ||
+        !ort_ok(ort->GetTensorMutableData(*out, &data))) {
+        return false;
+    }
+    for (i = 0; i < 6; i++)
+        ((float *)data)[i] = start + (float)i;
+    return true;
+}
+
+/* A session's own allocator, with the session's limit; input and output in device memory. */
+static void session_memory(const OrtEpDevice *device)
+{
+    static const char *const options[] = {"device_memory_limit", "65536", NULL};
+    const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT);
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL, *cpu = NULL;
+    OrtAllocator *allocator = NULL, *host = NULL;
+    OrtIoBinding *binding = NULL;
+    OrtValue *x = NULL, *near = NULL, *far = NULL, **outputs = NULL, *want = NULL;
+    const char *const in_name[] = {"x"}, *const out_name[] = {"y"};
+    const void *got_data = NULL, *want_data = NULL;
+    size_t count = 0;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.npu = true;
+    spec.options = options;
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT(ort_ok(ort->CreateAllocator(session, info, &allocator)));
+    CHECK_INT(stat_of(allocator, "Limit"), 65536);
+    CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&host)));
+    CHECK_ORT(six_floats(host, -2, &x) && six_floats(host, 0, &near));
+    CHECK_ORT(ort_ok(ort->CreateTensorAsOrtValue(allocator, dims23, 2,
+                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &far)));
+    CHECK_INT(stat_of(allocator, "InUse"), 24);
+    CHECK_ORT(ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&x, &far, NULL, 1)));
+    CHECK_ORT(ort_ok(ort->CreateIoBinding(session, &binding)));
+    CHECK_ORT(ort_ok(ort->BindInput(binding, "x", far)));
+    CHECK_ORT(ort_ok(ort->BindOutputToDevice(binding, "y", info)));
+    CHECK_ORT(ort_ok(ort->RunWithBinding(session, NULL, binding)));
+    CHECK_ORT(ort_ok(ort->GetBoundOutputValues(binding, host, &outputs, &count)));
+    CHECK_INT(count, 1);
+    CHECK_ORT(ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)outputs, &near, NULL, 1)));
+    CHECK(stat_of(allocator, "NumAllocs") >= 2, "the output is not in device memory");
+    /* The same on the CPU. */
+    spec.ep = NULL;
+    CHECK_ORT(ort_session(&spec, &cpu));
+    CHECK_ORT(
+        ort_ok(ort->Run(cpu, NULL, in_name, (const OrtValue *const *)&x, 1, out_name, 1, &want)));
+    CHECK_ORT(ort_ok(ort->GetTensorData(near, &got_data)));
+    CHECK_ORT(ort_ok(ort->GetTensorData(want, &want_data)));
+    CHECK_MEM(got_data, 6 * sizeof(float), want_data, 6 * sizeof(float));
+    ort->ReleaseValue(outputs[0]);
+    host->Free(host, outputs);
+    ort->ReleaseIoBinding(binding);
+    ort->ReleaseValue(far);
+    CHECK_INT(stat_of(allocator, "InUse"), 0);
+    ort->ReleaseAllocator(allocator);
+    ort->ReleaseValue(x);
+    ort->ReleaseValue(near);
+    ort->ReleaseValue(want);
+    ort->ReleaseSession(session);
+    ort->ReleaseSession(cpu);
+}
+
+TEST(memory_of_a_session)
+{
+    with_npu(true, session_memory);
+}
+
+/* A session whose tensors do not fit fails with an error. */
+static void too_little_memory(const OrtEpDevice *device)
+{
+    static const char *const few[] = {"device_memory_limit", "23", NULL};
+    static const char *const none[] = {"device_memory_limit", "-5", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    bool ok;
+    (void)device;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.npu = true;
+    spec.options = few;
+    CHECK_ORT(ort_session(&spec, &session));
+    ok = run_once(session, NULL);
+    CHECK(!ok && strstr(ort_text, "no device memory for a tensor of 24 bytes"),
+          "24 bytes of input into 23: found %s", ort_text);
+    ort->ReleaseSession(session);
+    spec.options = none;
+    CHECK(!make_session(&spec), "a limit of -5 bytes is taken");
+    CHECK_HAS(ort_text, "a number of bytes is expected, found '-5'");
+}
+
+TEST(memory_limit)
+{
+    with_npu(true, too_little_memory);
+}
+
+/* Nodes of the CPU between those of the NPU: ORT copies back and forth. */
+static void beside_the_cpu(const OrtEpDevice *device)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    size_t ran;
+    (void)device;
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.npu = true;
+    spec.allow_cpu = true;
+    ran = check_run(&spec, spec.path);
+    CHECK(ran >= 4, "%s", ort_text);
+    spec.config = generate;
+    CHECK_ORT(make_session(&spec));
+    spec.config = NULL;
+    spec.path = in_folder("m_ctx.onnx");
+    ran = check_run(&spec, in_folder("m.onnx"));
+    CHECK(ran >= 3, "%s", ort_text);
+}
+
+TEST(memory_beside_the_cpu)
+{
+    with_npu(true, beside_the_cpu);
+}
+
+/* ----------------------------------------------------------------- streams */
+
+static void outside_streams(const OrtEpDevice *device)
+{
+    const OrtMemoryInfo *info = ort->EpDevice_MemoryInfo(device, OrtDeviceMemoryType_DEFAULT);
+    OrtSyncStream *stream = NULL;
+    OrtAllocator *allocator = NULL, *host = NULL;
+    OrtValue *x = NULL, *y = NULL, *far = NULL;
+    const ep_stream_info *handle;
+    const void *a = NULL, *b = NULL;
+    CHECK(!ort_ok(ort->CreateSyncStreamForEpDevice(ort_device(ep->ep, OrtHardwareDeviceType_CPU),
+                                                   NULL, &stream)),
+          "a stream on the CPU");
+    CHECK_ORT(ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream)));
+    handle = (const ep_stream_info *)ort->SyncStream_GetHandle(stream);
+    CHECK_TRUE(handle != NULL);
+    CHECK_INT(handle->copies, 0);
+    CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&host)));
+    CHECK_ORT(ort_ok(ort->GetSharedAllocator(ort_env, info, &allocator)));
+    CHECK_ORT(six_floats(host, 3, &x) && six_floats(host, 9, &y));
+    CHECK_ORT(ort_ok(ort->CreateTensorAsOrtValue(allocator, dims23, 2,
+                                                 ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &far)));
+    CHECK_ORT(ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&x, &far, stream, 1)));
+    CHECK_ORT(ort_ok(ort->CopyTensors(ort_env, (const OrtValue *const *)&far, &y, stream, 1)));
+    CHECK_INT(handle->copies, 2);
+    CHECK_ORT(ort_ok(ort->GetTensorData(x, &a)) && ort_ok(ort->GetTensorData(y, &b)));
+    CHECK_MEM(b, 24, a, 24);
+    ort->ReleaseValue(x);
+    ort->ReleaseValue(y);
+    ort->ReleaseValue(far);
+    ort->ReleaseSyncStream(stream);
+}
+
+TEST(stream_outside_a_session)
+{
+    with_npu(true, outside_streams);
+}
+
+/* A session on the NPU gets a stream of its own, which is flushed and released. */
+static void inside_streams(const OrtEpDevice *device)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    const char *line;
+    unsigned streams = 0, open = 0, flushes = 0;
+    (void)device;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.npu = true;
+    listen("streams:");
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT(run_once(session, NULL));
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+    line = strstr(ort_log, "streams: ");
+    CHECK(line && sscanf(line, "streams: %u, of them open %u, flushed %u", &streams, &open,
+                         &flushes) == 3,
+          "the log says: %s", ort_log);
+    CHECK(streams > 0 && open == 0 && flushes >= 2, "the log says: %s", line);
+    /* On the CPU there is none. */
+    spec.npu = false;
+    listen("streams:");
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+    CHECK_HAS(ort_log, "streams: 0,");
+    listen(NULL);
+}
+
+TEST(stream_of_a_session)
+{
+    with_npu(true, inside_streams);
+}
+
+/* ---------------------------------------------------------------- hardware */
+
+/* Which hardware this EP can use, and why not. */
+static void hardware(const OrtEpDevice *device)
+{
+    const subject *other = &subjects[ep == &subjects[0] ? 1 : 0];
+    const OrtEpDevice *foreign;
+    const OrtHardwareDevice *devices[3];
+    OrtDeviceEpIncompatibilityDetails *details = NULL;
+    int i;
+    CHECK_ORT(register_library("foreign.virtual", other->library));
+    foreign = ort_device(other->ep, OrtHardwareDeviceType_NPU);
+    CHECK_TRUE(foreign != NULL);
+    devices[0] = ort->EpDevice_Device(ort_device(ep->ep, OrtHardwareDeviceType_CPU));
+    devices[1] = ort->EpDevice_Device(device);
+    devices[2] = ort->EpDevice_Device(foreign);
+    for (i = 0; i < 3; i++) {
+        uint32_t reasons = 77;
+        const char *notes = NULL;
+        CHECK_ORT(ort_ok(
+            ort->GetHardwareDeviceEpIncompatibilityDetails(ort_env, ep->ep, devices[i], &details)));
+        CHECK_ORT(ort_ok(ort->DeviceEpIncompatibilityDetails_GetReasonsBitmask(details, &reasons)));
+        CHECK_ORT(ort_ok(ort->DeviceEpIncompatibilityDetails_GetNotes(details, &notes)));
+        CHECK_INT(reasons, i < 2 ? 0 : OrtDeviceEpIncompatibility_DEVICE_INCOMPATIBLE);
+        if (i == 2) CHECK_HAS(notes, "this is another NPU, of '");
+        ort->ReleaseDeviceEpIncompatibilityDetails(details);
+    }
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "foreign.virtual")));
+}
+
+TEST(hardware_details)
+{
+    char file[PATH_MAX + 64];
+    snprintf(file, sizeof file, "%s/%s", plugins, subjects[ep == &subjects[0] ? 1 : 0].library);
+    if (access(file, R_OK) != 0) SKIP("%s is not built", file);
+    with_npu(false, hardware);
+}
+
+/* One candidate of a package: a model for each string. */
+static OrtKeyValuePairs *candidate_of(const char *first, const char *second)
+{
+    OrtKeyValuePairs *pairs = NULL;
+    ort->CreateKeyValuePairs(&pairs);
+    ort->AddKeyValuePair(pairs, "num_models", second ? "2" : "1");
+    ort->AddKeyValuePair(pairs, "0.ep_compatibility_info", first);
+    if (second) ort->AddKeyValuePair(pairs, "1.ep_compatibility_info", second);
+    return pairs;
+}
+
+/* Which of "new", "old" (should be compiled again), "no" (cannot run), "?" (not ours), given as
+ * words, one candidate each; "new+old" is a candidate of two models. -1: none. -2: an error. */
+static int choice(OrtEpFactory *factory, bool strict, const char *words)
+{
+    OrtKeyValuePairs *candidates[8];
+    OrtSessionOptions *options = NULL;
+    size_t count = 0, selected = 77, i;
+    char list[200], *word, *rest = NULL;
+    bool ok = ort_ok(ort->CreateSessionOptions(&options));
+    if (ok && strict) {
+        ok = ort_ok(
+            ort->AddSessionConfigEntry(options, "session.fail_on_suboptimal_compiled_model", "1"));
+    }
+    snprintf(list, sizeof list, "%s", words);
+    for (word = strtok_r(list, " ", &rest); ok && word; word = strtok_r(NULL, " ", &rest)) {
+        /* Architecture, SDK, another SDK of that major version. */
+        static const char *const facts[2][3] = {{"abacus", "1.2.0", "1.99.0"},
+                                                {"generic", EPCTX_NPU_SDK_VERSION, "0.99.0"}};
+        const char *const *mine = facts[ep != &subjects[0]];
+        char texts[2][256];
+        char *plus = strchr(word, '+');
+        if (plus) *plus = '\0';
+        for (i = 0; i < 2; i++) {
+            const char *w = i && plus ? plus + 1 : word;
+            snprintf(texts[i], sizeof texts[i], "epctx=1;source=%s;sdk=%s;arch=%s",
+                     *w == '?' ? "Other" : ep->ep, mine[strcmp(w, "old") == 0 ? 2 : 1],
+                     strcmp(w, "no") == 0 ? "nowhere" : mine[0]);
+        }
+        candidates[count++] = candidate_of(texts[0], plus ? texts[1] : NULL);
+    }
+    ok = ok && ort_ok(factory->SelectBestModelCandidate(factory, NULL,
+                                                        (const OrtKeyValuePairs *const *)candidates,
+                                                        count, strict ? options : NULL, &selected));
+    for (i = 0; i < count; i++)
+        ort->ReleaseKeyValuePairs(candidates[i]);
+    if (options) ort->ReleaseSessionOptions(options);
+    return !ok ? -2 : selected == SIZE_MAX ? -1 : (int)selected;
+}
+
+/* The functions that ORT does not call, or calls with what it was given only: called here as ORT
+ * would. */
+TEST(factory_by_hand)
+{
+    OrtStatus *(*create)(const char *, const OrtApiBase *, const OrtLogger *, OrtEpFactory **,
+                         size_t, size_t *) = NULL;
+    OrtStatus *(*release)(OrtEpFactory *) = NULL;
+    OrtEpFactory *factory = NULL;
+    OrtMemoryInfo *cpu = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtSyncStreamImpl *stream = NULL;
+    const OrtEpApi *api = ort->GetEpApi();
+    char path[PATH_MAX + 64];
+    size_t count = 0;
+    void *library;
+    snprintf(path, sizeof path, "%s/%s", plugins, ep->library);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(library && ort_symbol(library, "CreateEpFactories", &create, sizeof create) &&
+              ort_symbol(library, "ReleaseEpFactory", &release, sizeof release),
+          "%s: %s", path, dlerror());
+    CHECK_ORT(ort_ok(create("x", ort_base, NULL, &factory, 1, &count)));
+    CHECK_INT(factory->GetVendorId(factory), ep == &subjects[0] ? 0x7079 : 0xe9c7);
+    CHECK_ORT(ort_ok(ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &cpu)));
+    CHECK_ORT_FAILS(ort_ok(factory->CreateAllocator(factory, cpu, NULL, &allocator)),
+                    ORT_INVALID_ARGUMENT, "did not announce it");
+    CHECK_ORT(ort_ok(factory->CreateAllocator(factory, NULL, NULL, &allocator)));
+    CHECK_TRUE(allocator == NULL);
+    factory->ReleaseAllocator(factory, NULL);
+    CHECK_TRUE(!factory->IsStreamAware(factory)); /* no NPU, no memory of its own */
+    CHECK_ORT_FAILS(ort_ok(factory->CreateSyncStreamForDevice(
+                        factory, api->MemoryInfo_GetMemoryDevice(cpu), NULL, &stream)),
+                    ORT_INVALID_ARGUMENT, "did not announce it");
+    ort->ReleaseMemoryInfo(cpu);
+    if (ort_version >= 28) {
+        CHECK_INT(choice(factory, false, "old new"), 1);
+        CHECK_INT(choice(factory, false, "no old new new"), 2);
+        CHECK_INT(choice(factory, false, "? old no"), 1);
+        CHECK_INT(choice(factory, false, "no ?"), 1);
+        CHECK_INT(choice(factory, false, "no no"), -1);
+        CHECK_INT(choice(factory, false, ""), -1);
+        CHECK_INT(choice(factory, false, "new+no old"), 1);
+        CHECK_INT(choice(factory, false, "new+old old+new new+new"), 2);
+        CHECK_INT(choice(factory, true, "old old"), -1);
+        CHECK_INT(choice(factory, true, "old new"), 1);
+    }
+    ort_ok(release(factory));
+    dlclose(library);
+}
+
+/* Registers the toy with a function that ends the process, and makes a session of its NPU or CPU
+ * that runs: true when ORT never called it. */
+static bool never_called(const char *what)
+{
+    char path[PATH_MAX + 64];
+    int state = 0;
+    pid_t child;
+    fflush(NULL);
+    child = fork();
+    if (child < 0) return false;
+    if (child == 0) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        snprintf(path, sizeof path, "%s/libtoy_ep.so", plugins);
+        setenv("EPCTX_TOY_EP", path, 1);
+        setenv("EPCTX_BAD_EP", what, 1);
+        if (!register_library("bad.virtual", "libbad_ep.so")) _exit(3);
+        if (!make_session(&spec)) _exit(4);
+        spec.npu = ort_version >= 27;
+        spec.config = generate;
+        if (!make_session(&spec)) _exit(5);
+        _exit(0);
+    }
+    if (waitpid(child, &state, 0) != child) return false;
+    return WIFEXITED(state) && WEXITSTATUS(state) == 0;
+}
+
+/* Why factory_by_hand asks for the vendor: ORT does not. */
+TEST(vendor_id_is_not_asked)
+{
+    bool never, asked;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)));
+    never = never_called("vendor_id");
+    remove(in_folder("m_ctx.onnx"));
+    asked = !never_called("version"); /* which ORT asks for: shows that the trap works */
+    CHECK_ORT(register_library(ep->label, ep->library));
+    CHECK(asked, "the trap does not spring");
+    CHECK(never, "%s asks for the vendor: test it through ORT", ort_base->GetVersionString());
+}
+
+/* ----------------------------------------------------------- named buffers */
+
+typedef OrtStatus *(ORT_API_CALL *read_function)(void *, const char *, OrtAllocator *, void **,
+                                                 size_t *);
+typedef OrtStatus *(ORT_API_CALL *write_function)(void *, const char *, const void *, size_t);
+
+/* An application that keeps one binary, "encrypted", in memory. */
+static struct store {
+    char name[256];
+    uint8_t *data;
+    size_t size;
+    unsigned reads, writes;
+    bool fail, unaligned, empty;
+} store;
+
+static OrtStatus *ORT_API_CALL store_write(void *state, const char *name, const void *data,
+                                           size_t size)
+{
+    struct store *s = (struct store *)state;
+    size_t i;
+    s->writes++;
+    if (s->fail) return ort->CreateStatus(ORT_RUNTIME_EXCEPTION, "the store is full");
+    snprintf(s->name, sizeof s->name, "%s", name);
+    free(s->data);
+    s->data = (uint8_t *)malloc(size ? size : 1);
+    s->size = size;
+    for (i = 0; i < size; i++)
+        s->data[i] = ((const uint8_t *)data)[i] ^ 0x5a;
+    return NULL;
+}
+
+static OrtStatus *ORT_API_CALL store_read(void *state, const char *name, OrtAllocator *allocator,
+                                          void **data, size_t *size)
+{
+    struct store *s = (struct store *)state;
+    size_t i;
+    s->reads++;
+    if (s->fail) return ort->CreateStatus(ORT_RUNTIME_EXCEPTION, "the key is lost");
+    if (strcmp(name, s->name) != 0) return ort->CreateStatus(ORT_NO_SUCHFILE, "no such buffer");
+    *size = s->empty ? 0 : s->size;
+    *data = allocator->Alloc(allocator, s->size + 1);
+    if (!*data) return ort->CreateStatus(ORT_FAIL, "no memory");
+    for (i = 0; i < s->size; i++)
+        ((uint8_t *)*data)[i] = s->data[i] ^ 0x5a;
+    return NULL;
+}
+
+static void set_reader(OrtSessionOptions *options)
+{
+    typedef OrtStatus *(ORT_API_CALL * set_function)(OrtSessionOptions *, read_function, void *);
+    set_function set = (set_function)ort->GetExperimentalFunction(
+        "OrtApi_SessionOptions_SetEpContextDataReadFunc_SinceV28");
+    if (set) ort_ok(set(options, store_read, &store));
+}
+
+static void set_writer(OrtModelCompilationOptions *options)
+{
+    typedef OrtStatus *(ORT_API_CALL * set_function)(OrtModelCompilationOptions *, write_function,
+                                                     void *);
+    set_function set = (set_function)ort->GetExperimentalFunction(
+        "OrtCompileApi_ModelCompilationOptions_SetEpContextDataWriteFunc_SinceV28");
+    if (set) ort_ok(set(options, store_write, &store));
+}
+
+static void store_clear(void)
+{
+    free(store.data);
+    memset(&store, 0, sizeof store);
+}
+
+/* Context binaries go through the application's callbacks and never touch a file. */
+TEST(named_buffers)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    nodes n;
+    bool named;
+    if (ort_version < 28) SKIP("named buffers came with ONNX Runtime 1.28");
+    store_clear();
+    CHECK_TRUE(make_three("m.onnx"));
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o_ctx.onnx");
+    out.more = set_writer;
+    spec.allow_cpu = true;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    CHECK_INT(store.writes, 1);
+    CHECK_INT(count_files(), 2); /* the two models */
+    CHECK_STR(store.name, binary_name("o"));
+    CHECK(read_nodes("o_ctx.onnx", &n), "%s", ort_text);
+    named = n.count == 3 && epctx_str_is(n.list[0].ep_cache_context, store.name);
+    epctx_model_close(&n.model);
+    CHECK_TRUE(named);
+    spec.path = out.path;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, store.name);
+    spec.more = set_reader;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    CHECK_INT(store.reads, 1);
+    /* From memory, without any folder. */
+    {
+        void *model = slurp("o_ctx.onnx", &spec.size);
+        size_t ran;
+        spec.path = NULL;
+        spec.data = model;
+        ran = check_run(&spec, in_folder("m.onnx"));
+        free(model);
+        CHECK(ran == 3, "%s", ort_text);
+    }
+    store_clear();
+}
+
+TEST(named_buffers_fail)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out;
+    context_spec c;
+    if (ort_version < 28) SKIP("named buffers came with ONNX Runtime 1.28");
+    store_clear();
+    CHECK_TRUE(make_one("m.onnx"));
+    memset(&out, 0, sizeof out);
+    out.path = in_folder("o_ctx.onnx");
+    out.more = set_writer;
+    /* The application's error is the compilation's. */
+    store.fail = true;
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_RUNTIME_EXCEPTION, "the store is full");
+    CHECK_INT(count_files(), 1);
+    store.fail = false;
+    /* Embedded: nothing to write. */
+    out.embed = true;
+    store.writes = 0;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    CHECK_INT(store.writes, 0);
+    out.embed = false;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    spec.path = out.path;
+    spec.more = set_reader;
+    store.fail = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "the key is lost");
+    store.fail = false;
+    store.empty = true;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "gave no bytes");
+    store.empty = false;
+    store.data[0] ^= 1;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
+    store.data[0] ^= 1;
+    CHECK_ORT(make_session(&spec));
+    /* A model that asks for something outside is refused before the application is asked. */
+    c = context_of("../secret", "g");
+    CHECK_TRUE(make_context("p.onnx", &c));
+    spec.path = in_folder("p.onnx");
+    store.reads = 0;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "ep_cache_context");
+    CHECK_INT(store.reads, 0);
+    store_clear();
+}
+
+/* ----------------------------------------------------------------- profile */
+
+/* How often `text` is in the file. */
+static size_t occurrences(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "rb");
+    char *all = (char *)malloc(1 << 22);
+    size_t size = file && all ? fread(all, 1, (1 << 22) - 1, file) : 0, count = 0;
+    const char *at;
+    if (file) fclose(file);
+    if (!all) return 0;
+    all[size] = '\0';
+    for (at = strstr(all, text); at; at = strstr(at + 1, text))
+        count++;
+    free(all);
+    return count;
+}
+
+/* ORT's profile has an event of the device for each run of each graph. */
+TEST(profile_of_a_session)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    OrtAllocator *allocator = NULL;
+    char *path = NULL, kept[512];
+    if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    spec.profile = in_folder("profile");
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT(run_once(session, NULL));
+    CHECK_ORT(run_once(session, NULL));
+    CHECK_ORT(ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator)));
+    CHECK_ORT(ort_ok(ort->SessionEndProfiling(session, allocator, &path)));
+    snprintf(kept, sizeof kept, "%s", path);
+    allocator->Free(allocator, path);
+    /* Nobody listens any more. */
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+    CHECK_INT(occurrences(kept, "\"ort_event\""), 6);
+    CHECK(occurrences(kept, "\"cat\" : \"Kernel\"") == 6, "%s has no kernel events", kept);
+}
+
+/* The path of the one file in the folder that begins with "run". */
+static bool run_profile(char *out, size_t size)
+{
+    char command[400];
+    FILE *pipe;
+    snprintf(command, sizeof command, "ls '%s'/run* 2>/dev/null", folder);
+    pipe = popen(command, "r");
+    if (!pipe) return false;
+    if (!fgets(out, (int)size, pipe)) out[0] = '\0';
+    pclose(pipe);
+    out[strcspn(out, "\n")] = '\0';
+    return *out != '\0';
+}
+
+/* A profile of one run has the events of that run alone, though another ran meanwhile. */
+TEST(profile_of_a_run)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    OrtRunOptions *options;
+    char path[512];
+    if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT(run_once(session, NULL));
+    options = run_options(NULL, NULL, NULL);
+    CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(options, in_folder("run"))));
+    CHECK_ORT(run_and_release(session, options));
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+    CHECK(run_profile(path, sizeof path), "ORT wrote no profile of the run");
+    CHECK_INT(occurrences(path, "\"ort_event\""), 3);
+}
+
+/* ------------------------------------------------------------- out of memory */
+
+/* Everything that the rows allocate: device memory, streams, a profile, options, runs. */
+static bool whole_life(void)
+{
+    static const char *const options[] = {"device_memory_limit", "1000000", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    const OrtEpDevice *device;
+    OrtSyncStream *stream = NULL;
+    bool ok = register_library("oom.virtual", "libtoy_oom_ep.so");
+    if (!ok) return false;
+    device = ort_device(ep->ep, OrtHardwareDeviceType_NPU);
+    if (device && ort_version >= 27) {
+        ok = ort_ok(ort->CreateSyncStreamForEpDevice(device, NULL, &stream));
+        if (stream) ort->ReleaseSyncStream(stream);
+    }
+    spec.npu = device != NULL;
+    spec.options = options;
+    spec.allow_cpu = true;
+    spec.profile = ort_version < 25 ? NULL : in_folder("profile");
+    ok = ort_session(&spec, &session) && ok &&
+         set_dynamic(session, "ep.dynamic.workload_type", "Efficient") && run_once(session, NULL) &&
+         run_and_release(session, run_options(ep_key("max_concurrent_runs"), "4", "oom")) && device;
+    if (session) ort->ReleaseSession(session);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, "oom.virtual"));
+    return ok;
+}
+
+/* Every allocation of the plugin fails once: an error or the CPU, no crash, no leak (under the
+ * sanitizer). */
+TEST(out_of_memory)
+{
+    oom_library oom;
+    bool more = true, ok = false;
+    long n;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK(oom_open(&oom), "%s", dlerror());
+    for (n = 1; more && n < 10000; n++) {
+        clear_folder();
+        make_one("m.onnx");
+        oom.arm(n);
+        ok = whole_life();
+        more = oom.fired();
+    }
+    CHECK_ORT(oom_close(&oom));
+    CHECK(!more && ok, "expected the undisturbed round to work: %s", ort_text);
+    CHECK(n > 20, "only %ld allocations", n);
+    printf("note %ld allocations failed in turn\n", n - 2);
+}
+
+static const ort_case cases[] = {
+    ORT_CASE(contradictory_options),
+    ORT_CASE(run_options),
+    ORT_CASE_OF("toy", run_refused),
+    ORT_CASE_OF("toy", run_cancelled),
+    ORT_CASE(dynamic_options),
+    ORT_CASE_OF("toy", dynamic_options_of_the_device),
+    ORT_CASE_OF("toy", workload_type),
+    ORT_CASE_OF("toy", data_layout),
+    ORT_CASE(memory_of_the_factory),
+    ORT_CASE(memory_of_a_session),
+    ORT_CASE(memory_limit),
+    ORT_CASE(memory_beside_the_cpu),
+    ORT_CASE(stream_outside_a_session),
+    ORT_CASE(stream_of_a_session),
+    ORT_CASE(hardware_details),
+    ORT_CASE(factory_by_hand),
+    ORT_CASE_OF("toy", vendor_id_is_not_asked),
+    ORT_CASE(named_buffers),
+    ORT_CASE(named_buffers_fail),
+    ORT_CASE(profile_of_a_session),
+    ORT_CASE(profile_of_a_run),
+    ORT_CASE_OF("toy", out_of_memory),
+};
+
+int main(int argc, char **argv)
+{
+    if (!ort_test_begin(argv[0])) return ort_test_end();
+    ort_test_cases(argc, argv, cases, sizeof cases / sizeof cases[0]);
+    return ort_test_end();
+}
