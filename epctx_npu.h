@@ -358,7 +358,15 @@ extern "C" {
 /* Faster forms of the innermost loops, chosen when running by what the processor can do. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) &&                            \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
+#if !defined(__clang__) /* gcc 12 takes its own undefined vectors for mistakes, in C++ */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
@@ -379,7 +387,7 @@ extern "C" {
 #define EPCTX_NPU__IO_WORDS      12
 #define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
-#define EPCTX_NPU__COMMAND_WORDS 4 /* before the operands */
+#define EPCTX_NPU__COMMAND_WORDS 4   /* before the operands */
 #define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller initializers take less room than a reference */
 
 /* Offsets of header fields, see the manual. */
@@ -1520,8 +1528,8 @@ static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f, const float *sums,
-                                                    size_t r, size_t columns)
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f,
+                                                      const float *sums, size_t r, size_t columns)
 {
     const float bias = f->bias != NULL ? f->bias[r] : 0.0f;
     const float scale = f->scale, low = f->low, high = f->high;
@@ -1545,7 +1553,8 @@ static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue 
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f, const float *tile)
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f,
+                                                       const float *tile)
 {
     size_t r;
     for (r = 0; r < f->rows; r++) {
@@ -1661,8 +1670,9 @@ EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, c
 }
 
 /* The finish of 16 columns of row `r`, of which `mask` exist. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __mmask16 mask, __m512 v)
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
+                                                                       size_t r, size_t column,
+                                                                       __mmask16 mask, __m512 v)
 {
     const __m512 bias = _mm512_set1_ps(f->bias != NULL ? f->bias[r] : 0.0f);
     v = _mm512_fmadd_ps(v, _mm512_set1_ps(f->scale), bias);
@@ -1861,7 +1871,8 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->groups, p->out_channels));
     needs->in[3] = needs->out[0] =
         epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
-    needs->out[1] = epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
+    needs->out[1] =
+        epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
     return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
@@ -1925,10 +1936,12 @@ static EPCTX_NPU__INLINE const float *epctx_npu__beside(const float *x, ptrdiff_
 
 /* Elements x[0], x[stride] ... of which `mask` may be read (a bit for each element, also those in
  * between); the others are `rest`. Stride 1 or 2. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x, uint32_t stride,
-                                                                     uint32_t mask, __m512 rest)
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x,
+                                                                     uint32_t stride, uint32_t mask,
+                                                                     __m512 rest)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512 low = _mm512_mask_loadu_ps(rest, (__mmask16)(mask & 0xffffu), x);
     if (stride == 1) {
         return low;
@@ -2211,8 +2224,8 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w
  * those runs may overlap the one before. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
                                                    epctx_npu__slide_kind kind, const float *x,
-                                                   const float *k, float first, epctx_npu__tap_range *t,
-                                                   size_t stride, float *y)
+                                                   const float *k, float first,
+                                                   epctx_npu__tap_range *t, size_t stride, float *y)
 {
     uint32_t ox = 0;
     (void)stride;
@@ -2336,8 +2349,8 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
     }
 }
 
-/* The same for a square window of `size` (at most 5) without dilation, whose stride is the same both
- * ways: a row that is read counts for every output row that sees it. */
+/* The same for a square window of `size` (at most 5) without dilation, whose stride is the same
+ * both ways: a row that is read counts for every output row that sees it. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
                         uint32_t stride, const float *x, const float *k, float first, float *y)
@@ -2372,10 +2385,10 @@ epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, 
                             if (ky < 0 || ky >= size) {
                                 continue;
                             }
-                            sum[r] = kind == EPCTX_NPU__SLIDE_MAX
-                                         ? _mm512_max_ps(sum[r], v)
-                                         : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), v,
-                                                           sum[r]);
+                            sum[r] =
+                                kind == EPCTX_NPU__SLIDE_MAX
+                                    ? _mm512_max_ps(sum[r], v)
+                                    : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), v, sum[r]);
                         }
                     }
                 }
@@ -3502,15 +3515,15 @@ EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t coun
         v = _mm512_min_ps(v, _mm512_set1_ps(most));
         _mm512_mask_cvtepi32_storeu_epi8(
             y + i, mask,
-            _mm512_add_epi32(_mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT |
-                                                             _MM_FROUND_NO_EXC),
-                             shift));
+            _mm512_add_epi32(
+                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), shift));
     }
 }
 
 /* 16 at a time; returns how many are done. */
-EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_t count, float scale,
-                                                         int32_t zero, bool is_signed, float *y)
+EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_t count,
+                                                         float scale, int32_t zero, bool is_signed,
+                                                         float *y)
 {
     const __m512i shift = _mm512_set1_epi32(zero);
     size_t i;
@@ -3527,8 +3540,8 @@ EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_
 
 #endif /* EPCTX_NPU__AVX2 */
 
-static void epctx_npu__quantize_row(epctx_npu__level fast, const float *x, size_t count, float scale,
-                                    float least, float most, float zero, uint8_t *y)
+static void epctx_npu__quantize_row(epctx_npu__level fast, const float *x, size_t count,
+                                    float scale, float least, float most, float zero, uint8_t *y)
 {
     (void)fast;
 #ifdef EPCTX_NPU__AVX2
@@ -3572,7 +3585,8 @@ static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu_
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
             const float zero = zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
-            epctx_npu__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero, y);
+            epctx_npu__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero,
+                                    y);
             x += p->inner;
             y += p->inner;
         }
@@ -3912,7 +3926,11 @@ static epctx_npu__level epctx_npu__level_here(void)
 
 static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name)                               \
-    {text, ins, outs, required, sizeof(type) / 4,                                                  \
+    {text,                                                                                         \
+     ins,                                                                                          \
+     outs,                                                                                         \
+     required,                                                                                     \
+     sizeof(type) / 4,                                                                             \
      (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL,                  \
      (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_ROW)
@@ -4605,8 +4623,8 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         return EPCTX_OK;
     }
     epctx_npu__names(context, names, sizeof names);
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
-                      names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s",
+                      &name, names);
 }
 
 /* ================================================================================================
@@ -4834,8 +4852,8 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     }
     spare += epctx_npu__aligned(info->input_count * sizeof *inputs) + info->scratch_size;
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status = epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i],
-                                         error);
+        status =
+            epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i], error);
     }
     if (status == EPCTX_OK) {
         spare = (uint8_t *)temporary + epctx_npu__aligned(info->input_count * sizeof *inputs);
@@ -10667,11 +10685,11 @@ static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
     steps = (epctx_npu__step *)memory;
     for (i = 0; i < c->step_count; i++) {
         const epctx_npu__step *s = &c->steps[i];
-        const uint32_t parts = (next = epctx_npu__pool_behind(c, i)) != 0 &&
-                                       c->buffers[c->tensors[s->out].buffer].crowd ==
-                                           c->stats.scratch_live
-                                   ? epctx_npu__pool_parts(s->params.conv.out_channels)
-                                   : 1;
+        const uint32_t parts =
+            (next = epctx_npu__pool_behind(c, i)) != 0 &&
+                    c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live
+                ? epctx_npu__pool_parts(s->params.conv.out_channels)
+                : 1;
         if (parts == 1) {
             steps[count++] = *s;
             continue;
@@ -11060,8 +11078,8 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
         EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
     }
     for (i = 0; i < c->graph->output_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->outputs[i].name,
-                                              c->graph->input_count + i));
+        EPCTX_NPU__TRY(
+            epctx_npu__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     }
     r.commands_at = (uint32_t)(b->words.size / 4);
     for (i = 0; i < c->step_count; i++) {
@@ -11291,8 +11309,8 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < total; i++) {
         epctx_npu__graph_record r;
-        const uint8_t *from = i < graphs ? b->records.data + i * sizeof r
-                                         : b->makers.data + (i - graphs) * sizeof r;
+        const uint8_t *from =
+            i < graphs ? b->records.data + i * sizeof r : b->makers.data + (i - graphs) * sizeof r;
         memcpy(&r, from, sizeof r);
         EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, total * EPCTX_NPU__GRAPH_WORDS,
                                              r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
@@ -11313,11 +11331,10 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
                                   size_t size)
 {
-    const size_t graphs =
-        (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
+    const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
     const uint64_t weights = epctx_weights_statistics(&b->table).stored;
-    const uint64_t words = graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 +
-                           weights * EPCTX_NPU__WEIGHT_WORDS;
+    const uint64_t words =
+        graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
     memcpy(h, epctx_npu__magic, 8);
     epctx_npu__put32(h + EPCTX_NPU__H_FORMAT, EPCTX_NPU_FORMAT);
@@ -11631,16 +11648,15 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     }
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
     for (i = 0; values != NULL && i < r.outputs; i++) {
-        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
-                                   &values[i])) {
+        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS, &values[i])) {
             values = NULL;
         }
     }
     *outputs = values;
     *count = r.outputs;
-    return values != NULL ? EPCTX_OK
-                          : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
-                                       (uint64_t)r.outputs);
+    return values != NULL
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types", (uint64_t)r.outputs);
 }
 
 /* Scratch: a caller who runs graphs of one context in turn gets along with the largest. */

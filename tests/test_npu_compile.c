@@ -641,8 +641,8 @@ static epctx_status context_of(const int64_t *counts, size_t n, size_t *size, ep
     for (i = 0; i < n && status == EPCTX_OK; i++) {
         graph_builder b;
         add_block(&b, counts[i]);
-        status = backend.compile_fn(backend.self, build, &b.graph, epctx_str_of(names[i]), i + 1,
-                                    error);
+        status =
+            backend.compile_fn(backend.self, build, &b.graph, epctx_str_of(names[i]), i + 1, error);
         gb_free(&b);
     }
     *last = npu.stats;

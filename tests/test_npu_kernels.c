@@ -46,7 +46,8 @@ typedef struct window {
 
 static bool window_random(window *w, bool ceil, bool pad_small)
 {
-    const int64_t square = pick(3) == 0 ? 2 + pick(4) : 0, step = 1 + pick(2); /* often in networks */
+    const int64_t square = pick(3) == 0 ? 2 + pick(4) : 0,
+                  step = 1 + pick(2); /* often in networks */
     int i;
     for (i = 0; i < 2; i++) {
         int64_t reach, room;
@@ -293,9 +294,9 @@ static double chain_case(const chain *t, char *text)
 TEST(conv_chains)
 {
     static const chain cases[] = {
-        {3, 9, 13, 5, 3, 1, 1, "Relu", 0},   /* the convolution adds */
+        {3, 9, 13, 5, 3, 1, 1, "Relu", 0},    /* the convolution adds */
         {3, 9, 13, 5, 3, 1, 2, "Sigmoid", 0}, /* and what is no limit comes behind */
-        {70, 6, 7, 9, 3, 1, 2, NULL, 0},     /* slices of channels */
+        {70, 6, 7, 9, 3, 1, 2, NULL, 0},      /* slices of channels */
         {70, 6, 7, 9, 3, 1, 0, "Relu", 0},
         {300, 5, 5, 33, 1, 0, 1, "Relu", 0}, /* one row of pixels */
         {6, 4, 5, 7, 4, 0, 0, NULL, 0},      /* 1x2 pixels, of the whole height */
