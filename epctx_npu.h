@@ -2070,7 +2070,7 @@ static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, con
         const float *rows[2 * EPCTX_NPU__ROWS];
         epctx_npu__epilogue f = *whole;
         f.rows = channels - oc < most_rows ? channels - oc : most_rows;
-        f.bias += f.bias != NULL ? oc : 0;
+        f.bias = f.bias != NULL ? f.bias + oc : NULL;
         for (r = 0; r < most_rows; r++) { /* the last block may be the only one there is */
             const size_t row = oc + (r < f.rows ? r / EPCTX_NPU__ROWS : 0) * EPCTX_NPU__ROWS;
             rows[r] = w + row * all + r % EPCTX_NPU__ROWS;
@@ -2148,7 +2148,9 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
                                   bias != NULL ? bias + g * p->out_channels : NULL, add, y, patch);
             x += in_size;
             y += (size_t)p->out_channels * plane;
-            add += add != NULL ? (size_t)p->out_channels * plane : 0;
+            if (add != NULL) {
+                add += (size_t)p->out_channels * plane;
+            }
         }
     }
     return EPCTX_OK;
@@ -2564,7 +2566,7 @@ static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *
                 f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
                 epctx_npu__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX_NPU__COLUMNS;
-                f.add += f.add != NULL ? EPCTX_NPU__COLUMNS : 0;
+                f.add = f.add != NULL ? f.add + EPCTX_NPU__COLUMNS : NULL;
             }
             f.add = bias;
         } else {
