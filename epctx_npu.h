@@ -43,6 +43,7 @@
  *                                 backend is EPCTX_ERR_UNSUPPORTED          implementation file
  *   EPCTX_NPU_NO_SIMD             portable kernels only; else x86-64 uses
  *                                 AVX2 or AVX-512 where it has them         implementation file
+ *   EPCTX_NPU_NO_AVX512           at most AVX2                              implementation file
  *   EPCTX_NPU_SELECT              the executor has only these kernels, e.g.
  *                                 EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(GEMM)   implementation file
  *   EPCTX_NPU_FEW_ACTIVATIONS     and of all functions of one value, alone
@@ -357,7 +358,15 @@ extern "C" {
 /* Faster forms of the innermost loops, chosen when running by what the processor can do. */
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__)) &&                            \
     !defined(__OPTIMIZE_SIZE__) && !defined(EPCTX_NPU_NO_SIMD)
+#if !defined(__clang__) /* gcc 12 takes its own undefined vectors for mistakes, in C++ */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 #define EPCTX_NPU__AVX2
 #define EPCTX_NPU__TARGET __attribute__((target("avx2,fma")))
 #define EPCTX_NPU__WIDE   __attribute__((target("avx512f")))
@@ -378,7 +387,7 @@ extern "C" {
 #define EPCTX_NPU__IO_WORDS      12
 #define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
-#define EPCTX_NPU__COMMAND_WORDS 4 /* before the operands */
+#define EPCTX_NPU__COMMAND_WORDS 4   /* before the operands */
 #define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller initializers take less room than a reference */
 
 /* Offsets of header fields, see the manual. */
@@ -577,7 +586,7 @@ static float epctx_npu__pow2(int32_t n)
     return epctx_npu__float_of((uint32_t)(n + 127) << 23);
 }
 
-static float epctx_npu__exp(float x)
+static EPCTX_NPU__INLINE float epctx_npu__exp(float x)
 {
     float r, y;
     float c = x > -104.0f ? x : -104.0f; /* also takes NaN out of the conversion below */
@@ -683,7 +692,7 @@ static float epctx_npu__sqrt(float x)
 
 /* erf: the power series below 1, Abramowitz and Stegun 7.1.26 above, where its error is small
  * against the result. */
-static float epctx_npu__erf(float x)
+static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
 {
     const float a = x < 0.0f ? -x : x, z = x * x;
     float p, t, y;
@@ -870,7 +879,7 @@ static float epctx_npu__softplus(float x)
     return x > 0.0f ? x + tail : tail;
 }
 
-static float epctx_npu__gelu(float x)
+static EPCTX_NPU__INLINE float epctx_npu__gelu(float x)
 {
     return 0.5f * x * (1.0f + epctx_npu__erf(x * 0.70710678f));
 }
@@ -1519,8 +1528,8 @@ static void epctx_npu__epilogue_limits(epctx_npu__epilogue *f, const epctx_npu__
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f, const float *sums,
-                                                    size_t r, size_t columns)
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue *f,
+                                                      const float *sums, size_t r, size_t columns)
 {
     const float bias = f->bias != NULL ? f->bias[r] : 0.0f;
     const float scale = f->scale, low = f->low, high = f->high;
@@ -1544,7 +1553,8 @@ static EPCTX_NPU__INLINE void epctx_npu__epilogue_row(const epctx_npu__epilogue 
     }
 }
 
-static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f, const float *tile)
+static EPCTX_NPU__INLINE void epctx_npu__epilogue_tile(const epctx_npu__epilogue *f,
+                                                       const float *tile)
 {
     size_t r;
     for (r = 0; r < f->rows; r++) {
@@ -1660,8 +1670,9 @@ EPCTX_NPU__TARGET static void epctx_npu__row_avx2(const float *a, size_t step, c
 }
 
 /* The finish of 16 columns of row `r`, of which `mask` exist. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
-epctx_npu__epilogue_wide(const epctx_npu__epilogue *f, size_t r, size_t column, __mmask16 mask, __m512 v)
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void epctx_npu__epilogue_wide(const epctx_npu__epilogue *f,
+                                                                       size_t r, size_t column,
+                                                                       __mmask16 mask, __m512 v)
 {
     const __m512 bias = _mm512_set1_ps(f->bias != NULL ? f->bias[r] : 0.0f);
     v = _mm512_fmadd_ps(v, _mm512_set1_ps(f->scale), bias);
@@ -1830,8 +1841,11 @@ static bool epctx_npu__window_ok(const epctx_npu__window *w)
 static void epctx_npu__inside(int32_t start, int32_t step, int32_t count, int32_t size,
                               int32_t *low, int32_t *high)
 {
-    int32_t first = start < 0 ? (-start + step - 1) / step : 0;
-    int32_t end = start < size ? (size - start + step - 1) / step : 0;
+    int32_t first = start < 0 ? -start : 0, end = start < size ? size - start : 0;
+    if (step != 1) { /* divisions are slow */
+        first = (first + step - 1) / step;
+        end = (end + step - 1) / step;
+    }
     *high = end < count ? end : count;
     *low = first < *high ? first : *high;
 }
@@ -1857,7 +1871,8 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
     needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->groups, p->out_channels));
     needs->in[3] = needs->out[0] =
         epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
-    needs->out[1] = epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
+    needs->out[1] =
+        epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
     return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
@@ -1921,10 +1936,12 @@ static EPCTX_NPU__INLINE const float *epctx_npu__beside(const float *x, ptrdiff_
 
 /* Elements x[0], x[stride] ... of which `mask` may be read (a bit for each element, also those in
  * between); the others are `rest`. Stride 1 or 2. */
-EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x, uint32_t stride,
-                                                                     uint32_t mask, __m512 rest)
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE __m512 epctx_npu__load_wide(const float *x,
+                                                                     uint32_t stride, uint32_t mask,
+                                                                     __m512 rest)
 {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     const __m512 low = _mm512_mask_loadu_ps(rest, (__mmask16)(mask & 0xffffu), x);
     if (stride == 1) {
         return low;
@@ -2053,7 +2070,7 @@ static void epctx_npu__conv_block(epctx_npu__level fast, const float *patch, con
         const float *rows[2 * EPCTX_NPU__ROWS];
         epctx_npu__epilogue f = *whole;
         f.rows = channels - oc < most_rows ? channels - oc : most_rows;
-        f.bias += f.bias != NULL ? oc : 0;
+        f.bias = f.bias != NULL ? f.bias + oc : NULL;
         for (r = 0; r < most_rows; r++) { /* the last block may be the only one there is */
             const size_t row = oc + (r < f.rows ? r / EPCTX_NPU__ROWS : 0) * EPCTX_NPU__ROWS;
             rows[r] = w + row * all + r % EPCTX_NPU__ROWS;
@@ -2131,7 +2148,9 @@ static epctx_status epctx_npu__run_conv(const void *params, const epctx_npu__arg
                                   bias != NULL ? bias + g * p->out_channels : NULL, add, y, patch);
             x += in_size;
             y += (size_t)p->out_channels * plane;
-            add += add != NULL ? (size_t)p->out_channels * plane : 0;
+            if (add != NULL) {
+                add += (size_t)p->out_channels * plane;
+            }
         }
     }
     return EPCTX_OK;
@@ -2207,8 +2226,8 @@ static EPCTX_NPU__INLINE void epctx_npu__slide_pixels(const epctx_npu__window *w
  * those runs may overlap the one before. */
 static EPCTX_NPU__INLINE void epctx_npu__slide_row(const epctx_npu__window *w,
                                                    epctx_npu__slide_kind kind, const float *x,
-                                                   const float *k, float first, epctx_npu__tap_range *t,
-                                                   size_t stride, float *y)
+                                                   const float *k, float first,
+                                                   epctx_npu__tap_range *t, size_t stride, float *y)
 {
     uint32_t ox = 0;
     (void)stride;
@@ -2332,21 +2351,105 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
     }
 }
 
+/* The same for a square window of `size` (at most 5) without dilation, whose stride is the same
+ * both ways: a row that is read counts for every output row that sees it. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
+                        uint32_t stride, const float *x, const float *k, float first, float *y)
+{
+    const __m512 rest = _mm512_set1_ps(kind == EPCTX_NPU__SLIDE_MAX ? first : 0.0f);
+    const int32_t in_h = (int32_t)w->in_h, in_w = (int32_t)w->in_w, step = (int32_t)stride;
+    const int32_t reach = 3 * step + size;
+    uint32_t oy, ox;
+    for (oy = 0; oy < w->out_h; oy += 4) {
+        const int32_t iy = (int32_t)(oy * stride) - (int32_t)w->top;
+        for (ox = 0; ox < w->out_w; ox += 16) {
+            const uint32_t columns = w->out_w - ox < 16 ? w->out_w - ox : 16;
+            const int32_t all = (int32_t)(columns * stride);
+            __m512 sum[4];
+            int32_t kx, i, r;
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 4; r++) {
+                sum[r] = _mm512_set1_ps(first);
+            }
+            for (kx = 0; kx < size; kx++) {
+                const int32_t ix = (int32_t)(ox * stride) - (int32_t)w->left + kx;
+                const uint32_t mask = epctx_npu__bits(-ix, in_w - ix < all ? in_w - ix : all);
+                const float *from = epctx_npu__beside(x, (ptrdiff_t)iy * in_w + ix);
+                EPCTX_NPU__UNROLL
+                for (i = 0; i < reach; i++) {
+                    if (iy + i >= 0 && iy + i < in_h) {
+                        const __m512 v = epctx_npu__load_wide(
+                            epctx_npu__beside(from, (ptrdiff_t)i * in_w), stride, mask, rest);
+                        EPCTX_NPU__UNROLL
+                        for (r = 0; r < 4; r++) {
+                            const int32_t ky = i - r * step;
+                            if (ky < 0 || ky >= size) {
+                                continue;
+                            }
+                            sum[r] =
+                                kind == EPCTX_NPU__SLIDE_MAX
+                                    ? _mm512_max_ps(sum[r], v)
+                                    : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), v, sum[r]);
+                        }
+                    }
+                }
+            }
+            EPCTX_NPU__UNROLL
+            for (r = 0; r < 4; r++) {
+                if (oy + (uint32_t)r < w->out_h) {
+                    _mm512_mask_storeu_ps(y + (size_t)(oy + (uint32_t)r) * w->out_w + ox,
+                                          (__mmask16)(0xffffu >> (16 - columns)), sum[r]);
+                }
+            }
+        }
+    }
+}
+
+/* Windows that networks have; false for others. */
+EPCTX_NPU__WIDE static bool epctx_npu__slide_common(const epctx_npu__window *w,
+                                                    epctx_npu__slide_kind kind, const float *x,
+                                                    const float *k, float first, float *y)
+{
+    const epctx_npu__slide_kind max = EPCTX_NPU__SLIDE_MAX, products = EPCTX_NPU__SLIDE_PRODUCTS;
+    if (w->kernel_h != w->kernel_w || w->stride_h != w->stride_w || w->dilation_h != 1 ||
+        w->dilation_w != 1) {
+        return false;
+    }
+    if (kind == products && w->kernel_h == 3 && w->stride_h == 1) {
+        epctx_npu__slide_square(w, products, 3, 1, x, k, first, y);
+    } else if (kind == products && w->kernel_h == 3 && w->stride_h == 2) {
+        epctx_npu__slide_square(w, products, 3, 2, x, k, first, y);
+    } else if (kind == products && w->kernel_h == 5 && w->stride_h == 1) {
+        epctx_npu__slide_square(w, products, 5, 1, x, k, first, y);
+    } else if (kind == max && w->kernel_h == 3 && w->stride_h == 2) {
+        epctx_npu__slide_square(w, max, 3, 2, x, k, first, y);
+    } else if (kind == max && w->kernel_h == 2 && w->stride_h == 2) {
+        epctx_npu__slide_square(w, max, 2, 2, x, k, first, y);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 EPCTX_NPU__WIDE static void epctx_npu__slide_wide(const epctx_npu__window *w,
                                                   epctx_npu__slide_kind kind, const float *x,
                                                   const float *k, float first, float *y)
 {
     uint32_t oy, ox;
+    if (epctx_npu__slide_common(w, kind, x, k, first, y)) {
+        return;
+    }
     for (oy = 0; oy < w->out_h; oy += 4) {
         for (ox = 0; ox < w->out_w; ox += 16) {
-            if (kind == EPCTX_NPU__SLIDE_PRODUCTS && w->stride_w == 1) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
-            } else if (kind == EPCTX_NPU__SLIDE_PRODUCTS) {
-                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
-            } else if (kind == EPCTX_NPU__SLIDE_MAX) {
+            if (kind == EPCTX_NPU__SLIDE_MAX) {
                 epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_MAX, w->stride_w, x, k, first, oy, ox, y);
-            } else {
+            } else if (kind == EPCTX_NPU__SLIDE_SUM) {
                 epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_SUM, w->stride_w, x, k, first, oy, ox, y);
+            } else if (w->stride_w == 1) {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 1, x, k, first, oy, ox, y);
+            } else {
+                epctx_npu__slide_tile(w, EPCTX_NPU__SLIDE_PRODUCTS, 2, x, k, first, oy, ox, y);
             }
         }
     }
@@ -2463,7 +2566,7 @@ static void epctx_npu__gemm_block(epctx_npu__level fast, const epctx_npu__gemm *
                 f.columns = columns - n < EPCTX_NPU__COLUMNS ? columns - n : EPCTX_NPU__COLUMNS;
                 epctx_npu__tile_row(fast, row, p->a_step, b + n * p->k, p->k, &f);
                 f.y += EPCTX_NPU__COLUMNS;
-                f.add += f.add != NULL ? EPCTX_NPU__COLUMNS : 0;
+                f.add = f.add != NULL ? f.add + EPCTX_NPU__COLUMNS : NULL;
             }
             f.add = bias;
         } else {
@@ -3383,6 +3486,93 @@ static bool epctx_npu__check_quantize(const void *params, epctx_npu__needs *need
     return p->type == EPCTX_ONNX_INT8 || p->type == EPCTX_ONNX_UINT8;
 }
 
+/* v rounded to the nearest integer, halves to even, plus `zero`; least for NaN. The limits are
+ * integers, so that it does not matter that they come first. No branches: loops are vectorised. */
+static EPCTX_NPU__INLINE uint8_t epctx_npu__step_of(float v, float least, float most, float zero)
+{
+    int32_t whole;
+    float rest;
+    v = v > least ? v : least;
+    v = v < most ? v : most;
+    whole = (int32_t)v;
+    rest = v - (float)whole;
+    whole += (int32_t)(rest > 0.5f) | ((int32_t)(rest == 0.5f) & whole & 1);
+    whole -= (int32_t)(rest < -0.5f) | ((int32_t)(rest == -0.5f) & whole & 1);
+    return (uint8_t)((whole + (int32_t)zero) & 0xff);
+}
+
+#ifdef EPCTX_NPU__AVX2
+
+EPCTX_NPU__WIDE static void epctx_npu__quantize_wide(const float *x, size_t count, float scale,
+                                                     float least, float most, float zero,
+                                                     uint8_t *y)
+{
+    const __m512i shift = _mm512_set1_epi32((int32_t)zero);
+    size_t i;
+    for (i = 0; i < count; i += 16) {
+        const size_t left = count - i;
+        const __mmask16 mask = (__mmask16)(left < 16 ? 0xffffu >> (16 - left) : 0xffffu);
+        __m512 v = _mm512_div_ps(_mm512_maskz_loadu_ps(mask, x + i), _mm512_set1_ps(scale));
+        v = _mm512_max_ps(v, _mm512_set1_ps(least)); /* the second one for NaN */
+        v = _mm512_min_ps(v, _mm512_set1_ps(most));
+        _mm512_mask_cvtepi32_storeu_epi8(
+            y + i, mask,
+            _mm512_add_epi32(
+                _mm512_cvt_roundps_epi32(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC), shift));
+    }
+}
+
+/* 16 at a time; returns how many are done. */
+EPCTX_NPU__WIDE static size_t epctx_npu__dequantize_wide(const uint8_t *x, size_t count,
+                                                         float scale, int32_t zero, bool is_signed,
+                                                         float *y)
+{
+    const __m512i shift = _mm512_set1_epi32(zero);
+    size_t i;
+    for (i = 0; i + 16 <= count; i += 16) {
+        __m128i bytes;
+        __m512i v;
+        memcpy(&bytes, x + i, sizeof bytes);
+        v = is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes);
+        _mm512_storeu_ps(y + i, _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(v, shift)),
+                                              _mm512_set1_ps(scale)));
+    }
+    return i;
+}
+
+#endif /* EPCTX_NPU__AVX2 */
+
+static void epctx_npu__quantize_row(epctx_npu__level fast, const float *x, size_t count,
+                                    float scale, float least, float most, float zero, uint8_t *y)
+{
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        epctx_npu__quantize_wide(x, count, scale, least, most, zero, y);
+        return;
+    }
+#endif
+    EPCTX_NPU__EACH(i, count, y[i] = epctx_npu__step_of(x[i] / scale, least, most, zero););
+}
+
+/* Of int8 or uint8. */
+static void epctx_npu__dequantize_row(epctx_npu__level fast, const uint8_t *x, size_t count,
+                                      float scale, int32_t zero, bool is_signed, float *y)
+{
+    const int32_t flip = is_signed ? 128 : 0;
+    size_t done = 0;
+    (void)fast;
+#ifdef EPCTX_NPU__AVX2
+    if (fast == EPCTX_NPU__LEVEL_AVX512) {
+        done = epctx_npu__dequantize_wide(x, count, scale, zero, is_signed, y);
+    }
+#endif
+    x += done;
+    y += done;
+    EPCTX_NPU__EACH(i, count - done, const int32_t v = ((int32_t)x[i] ^ flip) - flip - zero;
+                    y[i] = (float)v * scale;);
+}
+
 static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu__args *args,
                                             epctx_error *error)
 {
@@ -3391,18 +3581,14 @@ static epctx_status epctx_npu__run_quantize(const void *params, const epctx_npu_
     const float *x = (const float *)args->in[0], *scales = (const float *)args->in[1];
     const uint8_t *zeros = (const uint8_t *)args->in[2];
     uint8_t *y = (uint8_t *)args->out[0];
-    size_t o, c, i;
+    size_t o, c;
     (void)error;
     for (o = 0; o < p->outer; o++) {
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
             const float zero = zeros != NULL ? (float)epctx_npu__load_int(zeros, c, p->type) : 0.0f;
-            for (i = 0; i < p->inner; i++) {
-                float v = epctx_npu__round(x[i] / scale) + zero;
-                v = v > low ? v : low; /* NaN, too */
-                v = v < high ? v : high;
-                y[i] = (uint8_t)((int32_t)v & 0xff);
-            }
+            epctx_npu__quantize_row(args->fast, x, p->inner, scale, low - zero, high - zero, zero,
+                                    y);
             x += p->inner;
             y += p->inner;
         }
@@ -3436,13 +3622,9 @@ static epctx_status epctx_npu__run_dequantize(const void *params, const epctx_np
         for (c = 0; c < p->channels; c++) {
             const float scale = scales[c];
             const int64_t zero = zeros != NULL ? epctx_npu__load_int(zeros, c, p->type) : 0;
-            if (p->type == EPCTX_ONNX_INT8) {
-                const int32_t z = (int32_t)zero;
-                EPCTX_NPU__EACH(j, p->inner, const int32_t v = ((int32_t)x[j] ^ 128) - 128 - z;
-                                y[j] = (float)v * scale;);
-            } else if (p->type == EPCTX_ONNX_UINT8) {
-                const int32_t z = (int32_t)zero;
-                EPCTX_NPU__EACH(j, p->inner, y[j] = (float)((int32_t)x[j] - z) * scale;);
+            if (p->type != EPCTX_ONNX_INT32) {
+                epctx_npu__dequantize_row(args->fast, x, p->inner, scale, (int32_t)zero,
+                                          p->type == EPCTX_ONNX_INT8, y);
             } else {
                 for (i = 0; i < p->inner; i++) {
                     y[i] = (float)(epctx_npu__load_int(x, i, p->type) - zero) * scale;
@@ -3733,7 +3915,12 @@ static epctx_npu__level epctx_npu__level_here(void)
 {
 #ifdef EPCTX_NPU__AVX2
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return __builtin_cpu_supports("avx512f") ? EPCTX_NPU__LEVEL_AVX512 : EPCTX_NPU__LEVEL_AVX2;
+#ifndef EPCTX_NPU_NO_AVX512
+        if (__builtin_cpu_supports("avx512f")) {
+            return EPCTX_NPU__LEVEL_AVX512;
+        }
+#endif
+        return EPCTX_NPU__LEVEL_AVX2;
     }
 #endif
     return EPCTX_NPU__PORTABLE;
@@ -3741,7 +3928,11 @@ static epctx_npu__level epctx_npu__level_here(void)
 
 static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
 #define EPCTX_NPU__OP_ROW(id, text, ins, outs, required, type, name)                               \
-    {text, ins, outs, required, sizeof(type) / 4,                                                  \
+    {text,                                                                                         \
+     ins,                                                                                          \
+     outs,                                                                                         \
+     required,                                                                                     \
+     sizeof(type) / 4,                                                                             \
      (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL,                  \
      (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_ROW)
@@ -4434,8 +4625,8 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         return EPCTX_OK;
     }
     epctx_npu__names(context, names, sizeof names);
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s", &name,
-                      names);
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: no graph '%S', there is: %s",
+                      &name, names);
 }
 
 /* ================================================================================================
@@ -4663,8 +4854,8 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     }
     spare += epctx_npu__aligned(info->input_count * sizeof *inputs) + info->scratch_size;
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status = epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i],
-                                         error);
+        status =
+            epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i], error);
     }
     if (status == EPCTX_OK) {
         spare = (uint8_t *)temporary + epctx_npu__aligned(info->input_count * sizeof *inputs);
@@ -6288,22 +6479,54 @@ static epctx_status epctx_npu__fuse_bias(epctx_npu__compiler *c, uint32_t x, uin
     return EPCTX_OK;
 }
 
+/* x + other behind a Conv whose result nobody else sees: the convolution adds it, when it is there
+ * before. */
+static bool epctx_npu__fuse_add(epctx_npu__compiler *c, uint32_t x, uint32_t other)
+{
+    epctx_npu__step *s = epctx_npu__producer(c, x);
+    const epctx_npu__tensor *t = &c->tensors[other];
+    if (s == NULL || s->op != EPCTX_NPU__OP_CONV || s->in[3] != EPCTX_NPU__NONE ||
+        s->params.conv.act.kind != EPCTX_NPU__ACT_NONE || x == other || t->constant ||
+        !epctx_npu__same_shape(&t->shape, &c->tensors[x].shape)) {
+        return false;
+    }
+    if (c->buffers[t->buffer].place != EPCTX_NPU__INPUT &&
+        (t->writer == EPCTX_NPU__NONE || t->writer >= c->tensors[x].writer)) {
+        return false;
+    }
+    s->in[3] = other;
+    c->stats.fused++;
+    return true;
+}
+
+/* a + b, by the step before where that can do it. */
+static epctx_status epctx_npu__emit_add(epctx_npu__compiler *c, uint32_t a, uint32_t b, uint32_t *y)
+{
+    bool done = false;
+    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && c->tensors[b].elem == EPCTX_ONNX_FLOAT) {
+        *y = a;
+        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
+        if (done || epctx_npu__fuse_add(c, a, b)) {
+            return EPCTX_OK;
+        }
+        *y = b;
+        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, b, a, &done));
+        if (done || epctx_npu__fuse_add(c, b, a)) {
+            return EPCTX_OK;
+        }
+    }
+    return epctx_npu__emit_any(c, EPCTX_NPU__BINARY_ADD, a, b, y);
+}
+
 static epctx_status epctx_npu__lower_binary(epctx_npu__compiler *c, epctx_npu__binary_kind kind)
 {
     uint32_t a, b, y;
-    bool done = false;
     EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
     EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
     EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
-    if (c->tensors[a].elem == EPCTX_ONNX_FLOAT && kind == EPCTX_NPU__BINARY_ADD) {
-        EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, a, b, &done));
-        y = a;
-        if (!done) {
-            EPCTX_NPU__TRY(epctx_npu__fuse_bias(c, b, a, &done));
-            y = b;
-        }
-    }
-    if (!done) {
+    if (kind == EPCTX_NPU__BINARY_ADD) {
+        EPCTX_NPU__TRY(epctx_npu__emit_add(c, a, b, &y));
+    } else {
         EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, a, b, &y));
     }
     return epctx_npu__output(c, 0, y);
@@ -6353,7 +6576,11 @@ static epctx_status epctx_npu__lower_many(epctx_npu__compiler *c, epctx_npu__bin
     }
     for (i = 1; i < c->node->input_count; i++) {
         EPCTX_NPU__TRY(epctx_npu__input(c, i, &b));
-        EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
+        if (kind == EPCTX_NPU__BINARY_ADD) {
+            EPCTX_NPU__TRY(epctx_npu__emit_add(c, y, b, &y));
+        } else {
+            EPCTX_NPU__TRY(epctx_npu__emit_any(c, kind, y, b, &y));
+        }
     }
     return epctx_npu__output(c, 0, y);
 }
@@ -7599,6 +7826,13 @@ static void epctx_npu__conv_sizes(epctx_npu__conv *p)
     p->tiles = (uint32_t)(tiles < all ? tiles : all);
 }
 
+static uint64_t epctx_npu__conv_temporary(const epctx_npu__conv *p)
+{
+    return epctx_npu__mul4(p->tiles, p->slice,
+                           epctx_npu__mul(p->window.kernel_h, p->window.kernel_w),
+                           EPCTX_NPU__COLUMNS * 4);
+}
+
 static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step *s,
                                          const epctx_npu__window *window)
 {
@@ -7608,8 +7842,7 @@ static epctx_status epctx_npu__emit_conv(epctx_npu__compiler *c, epctx_npu__step
     uint64_t temporary;
     p->window = *window;
     epctx_npu__conv_sizes(p);
-    temporary = epctx_npu__mul4(p->tiles, p->slice, window->kernel_h * window->kernel_w,
-                                EPCTX_NPU__COLUMNS * 4);
+    temporary = epctx_npu__conv_temporary(p);
     if (temporary > EPCTX_NPU__MAX_BYTES) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a kernel of %u weights", depth);
     }
@@ -8516,7 +8749,7 @@ static epctx_status epctx_npu__fuse_norm(epctx_npu__compiler *c, uint32_t x, uin
     uint64_t i;
     *done = false;
     if (s == NULL ||
-        !((s->op == EPCTX_NPU__OP_CONV && s->packs &&
+        !((s->op == EPCTX_NPU__OP_CONV && s->packs && s->in[3] == EPCTX_NPU__NONE &&
            s->params.conv.act.kind == EPCTX_NPU__ACT_NONE) ||
           (s->op == EPCTX_NPU__OP_DEPTHWISE &&
            s->params.depthwise.act.kind == EPCTX_NPU__ACT_NONE)) ||
@@ -10322,6 +10555,174 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
     return EPCTX_OK;
 }
 
+/* A convolution with one output pixel that sees the whole image is a product of matrices. */
+static void epctx_npu__conv_to_gemm(epctx_npu__compiler *c, epctx_npu__step *s)
+{
+    const epctx_npu__conv p = s->params.conv;
+    const epctx_npu__window *w = &p.window;
+    epctx_npu__gemm *g = &s->params.gemm;
+    if (s->op != EPCTX_NPU__OP_CONV || s->dead || !s->packs || p.groups != 1 ||
+        s->in[3] != EPCTX_NPU__NONE || w->kernel_h != w->in_h || w->kernel_w != w->in_w ||
+        w->out_h != 1 || w->out_w != 1 || w->top + w->left + w->bottom + w->right != 0) {
+        return;
+    }
+    s->op = EPCTX_NPU__OP_GEMM;
+    s->temporary = EPCTX_NPU__NONE;
+    memset(&s->params, 0, sizeof s->params);
+    g->batch = 1;
+    g->m = p.batch;
+    g->n = p.out_channels;
+    g->k = s->pack.depth;
+    g->a_row = g->k;
+    g->a_step = 1;
+    g->b_shared = 1;
+    g->alpha = 1.0f;
+    g->act = p.act;
+    s->pack.block = c->arch->columns;
+}
+
+/* A kernel of one pixel sees the image as one long row: nothing ends where a row does. */
+static void epctx_npu__conv_to_row(epctx_npu__step *s)
+{
+    epctx_npu__window *w = &s->params.conv.window;
+    const uint64_t pixels = (uint64_t)w->in_h * w->in_w;
+    if (s->op != EPCTX_NPU__OP_CONV || pixels > INT32_MAX / 4 || w->kernel_h != 1 ||
+        w->kernel_w != 1 || w->stride_h != 1 || w->stride_w != 1 ||
+        w->top + w->left + w->bottom + w->right != 0) {
+        return;
+    }
+    w->in_h = w->out_h = 1;
+    w->in_w = w->out_w = (uint32_t)pixels;
+}
+
+/* The pool behind step `at`, when that is a convolution whose result nobody else sees. */
+static size_t epctx_npu__pool_behind(const epctx_npu__compiler *c, size_t at)
+{
+    const epctx_npu__step *s = &c->steps[at];
+    const epctx_npu__conv *p = &s->params.conv;
+    const epctx_npu__buffer *b = &c->buffers[c->tensors[s->out].buffer];
+    size_t next = at + 1;
+    if (s->dead || s->op != EPCTX_NPU__OP_CONV || !s->packs || p->batch != 1 || p->groups != 1 ||
+        s->in[3] != EPCTX_NPU__NONE) {
+        return 0;
+    }
+    while (next < c->step_count && c->steps[next].dead) {
+        next++;
+    }
+    return next < c->step_count && c->steps[next].op == EPCTX_NPU__OP_POOL &&
+                   c->tensors[c->steps[next].in[0]].buffer == c->tensors[s->out].buffer &&
+                   b->place == EPCTX_NPU__SCRATCH && b->first == at && b->last == next
+               ? next
+               : 0;
+}
+
+/* Into how many parts the output channels of a convolution are cut: parts of 16 or more, but two
+ * at least. */
+static uint32_t epctx_npu__pool_parts(uint32_t channels)
+{
+    uint32_t parts = 1;
+    while (channels % (2 * EPCTX_NPU__ROWS) == 0 && (parts == 1 || channels >= 32)) {
+        channels /= 2;
+        parts *= 2;
+    }
+    return parts;
+}
+
+/* Elements of part `at` of `parts` of a tensor. */
+static epctx_status epctx_npu__part_of(epctx_npu__compiler *c, uint32_t parts, uint32_t at,
+                                       uint32_t *id)
+{
+    epctx_npu__shape shape = {1, {0}};
+    if (*id == EPCTX_NPU__NONE) {
+        return EPCTX_OK;
+    }
+    shape.dims[0] = (int64_t)(c->tensors[*id].count / parts);
+    return epctx_npu__alias(c, *id, &shape, at * (uint64_t)shape.dims[0], id);
+}
+
+/* Convolution and pool for one part of the channels after the other: only a part of the image in
+ * between is in memory. */
+static epctx_status epctx_npu__split(epctx_npu__compiler *c, const epctx_npu__step *conv,
+                                     const epctx_npu__step *pool, uint32_t parts,
+                                     epctx_npu__step *to)
+{
+    epctx_npu__step one = *conv, two = *pool;
+    epctx_npu__conv *p = &one.params.conv;
+    uint32_t image = conv->out, i, buffer;
+    p->out_channels /= parts;
+    epctx_npu__conv_sizes(p);
+    one.pack.rows /= parts;
+    two.params.pool.planes /= parts;
+    EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, 0, &image));
+    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, c->tensors[image].count * 4, &buffer));
+    c->tensors[image].buffer = buffer;
+    EPCTX_NPU__TRY(epctx_npu__add_buffer(c, epctx_npu__conv_temporary(p), &one.temporary));
+    one.out = two.in[0] = image;
+    for (i = 0; i < parts; i++) {
+        one.in[1] = conv->in[1];
+        one.in[2] = conv->in[2];
+        two.out = pool->out;
+        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &one.in[1]));
+        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &one.in[2]));
+        EPCTX_NPU__TRY(epctx_npu__part_of(c, parts, i, &two.out));
+        to[2 * i] = one;
+        to[2 * i + 1] = two;
+    }
+    return EPCTX_OK;
+}
+
+/* Convolutions with a pool behind are split where most memory is needed. */
+static epctx_status epctx_npu__split_pools(epctx_npu__compiler *c)
+{
+    epctx_npu__step *steps;
+    void *memory;
+    size_t i, next, count = 0, room = c->step_count;
+    for (i = 0; i < c->step_count; i++) {
+        room += epctx_npu__pool_behind(c, i) != 0 ? 2 * c->steps[i].params.conv.out_channels : 0;
+    }
+    if (room == c->step_count) {
+        return EPCTX_OK;
+    }
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, room, sizeof *steps, &memory));
+    steps = (epctx_npu__step *)memory;
+    for (i = 0; i < c->step_count; i++) {
+        const epctx_npu__step *s = &c->steps[i];
+        const uint32_t parts =
+            (next = epctx_npu__pool_behind(c, i)) != 0 &&
+                    c->buffers[c->tensors[s->out].buffer].crowd == c->stats.scratch_live
+                ? epctx_npu__pool_parts(s->params.conv.out_channels)
+                : 1;
+        if (parts == 1) {
+            steps[count++] = *s;
+            continue;
+        }
+        EPCTX_NPU__TRY(epctx_npu__split(c, s, &c->steps[next], parts, steps + count));
+        count += 2 * (size_t)parts;
+        i = next;
+    }
+    c->steps = steps;
+    c->step_count = c->step_room = count;
+    return EPCTX_OK;
+}
+
+/* What only shows when all steps are known. */
+static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
+{
+    size_t i;
+    for (i = 0; i < c->step_count; i++) {
+        epctx_npu__conv_to_gemm(c, &c->steps[i]);
+        epctx_npu__conv_to_row(&c->steps[i]);
+    }
+    epctx_npu__lifetimes(c);
+    EPCTX_NPU__TRY(epctx_npu__crowds(c));
+    EPCTX_NPU__TRY(epctx_npu__split_pools(c));
+    for (i = 0; i < c->buffer_count; i++) { /* the plan begins anew */
+        c->buffers[i].first = EPCTX_NPU__NONE;
+        c->buffers[i].crowd = 0;
+    }
+    return EPCTX_OK;
+}
+
 /* Larger key first, then larger size, then the older one: the order is total, so that every sort
  * gives the same plan. */
 static bool epctx_npu__before(const epctx_npu__compiler *c, uint32_t a, uint32_t b)
@@ -10488,6 +10889,7 @@ static epctx_status epctx_npu__compile_graph(epctx_npu__compiler *c)
     }
     EPCTX_NPU__TRY(epctx_npu__bind_outputs(c));
     epctx_npu__drop_dead(c);
+    EPCTX_NPU__TRY(epctx_npu__refine(c));
     EPCTX_NPU__TRY(epctx_npu__pack_weights(c));
     return epctx_npu__plan(c);
 }
@@ -10678,8 +11080,8 @@ static epctx_status epctx_npu__write_graph(epctx_npu__compiler *c, epctx_npu__bu
         EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->inputs[i].name, i));
     }
     for (i = 0; i < c->graph->output_count; i++) {
-        EPCTX_NPU__TRY(epctx_npu__write_value(c, b, c->graph->outputs[i].name,
-                                              c->graph->input_count + i));
+        EPCTX_NPU__TRY(
+            epctx_npu__write_value(c, b, c->graph->outputs[i].name, c->graph->input_count + i));
     }
     r.commands_at = (uint32_t)(b->words.size / 4);
     for (i = 0; i < c->step_count; i++) {
@@ -10909,8 +11311,8 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
     EPCTX_NPU__TRY(epctx_npu__append(c, out, NULL, EPCTX_NPU_HEADER_SIZE));
     for (i = 0; i < total; i++) {
         epctx_npu__graph_record r;
-        const uint8_t *from = i < graphs ? b->records.data + i * sizeof r
-                                         : b->makers.data + (i - graphs) * sizeof r;
+        const uint8_t *from =
+            i < graphs ? b->records.data + i * sizeof r : b->makers.data + (i - graphs) * sizeof r;
         memcpy(&r, from, sizeof r);
         EPCTX_NPU__TRY(epctx_npu__put_record(c, out, &r, total * EPCTX_NPU__GRAPH_WORDS,
                                              r.maker != 0 ? graphs + r.maker : 0, i >= graphs));
@@ -10931,11 +11333,10 @@ static epctx_status epctx_npu__put_sections(epctx_npu__compiler *c, const epctx_
 static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arch *arch, uint8_t *h,
                                   size_t size)
 {
-    const size_t graphs =
-        (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
+    const size_t graphs = (b->records.size + b->makers.size) / sizeof(epctx_npu__graph_record);
     const uint64_t weights = epctx_weights_statistics(&b->table).stored;
-    const uint64_t words = graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 +
-                           weights * EPCTX_NPU__WEIGHT_WORDS;
+    const uint64_t words =
+        graphs * EPCTX_NPU__GRAPH_WORDS + b->words.size / 4 + weights * EPCTX_NPU__WEIGHT_WORDS;
     const uint64_t strings = EPCTX_NPU_HEADER_SIZE + words * 4;
     memcpy(h, epctx_npu__magic, 8);
     epctx_npu__put32(h + EPCTX_NPU__H_FORMAT, EPCTX_NPU_FORMAT);
@@ -11249,16 +11650,15 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     }
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
     for (i = 0; values != NULL && i < r.outputs; i++) {
-        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS,
-                                   &values[i])) {
+        if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS, &values[i])) {
             values = NULL;
         }
     }
     *outputs = values;
     *count = r.outputs;
-    return values != NULL ? EPCTX_OK
-                          : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types",
-                                       (uint64_t)r.outputs);
+    return values != NULL
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for %u types", (uint64_t)r.outputs);
 }
 
 /* Scratch: a caller who runs graphs of one context in turn gets along with the largest. */

@@ -34,6 +34,43 @@ static int save(graph_builder *b, const char *folder, const char *name)
     return 0;
 }
 
+/* Strides and kernels with loops of their own, a sum in a convolution, slices, parts, quantizing. */
+static int windows(const char *folder)
+{
+    static const int64_t x[4] = {1, 1, 20, 21}, w[4] = {8, 1, 3, 3}, d[4] = {8, 1, 5, 5};
+    static const int64_t q[4] = {8, 8, 1, 1}, two[4] = {2, 2, 2, 2}, one[4] = {1, 1, 1, 1};
+    static const int64_t scalar[1] = {1};
+    static const int8_t zero[1] = {3};
+    static const float scale[1] = {0.125f};
+    graph_builder b;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 4, x);
+    gb_floats(&b, "w", 4, w, numbers);
+    gb_floats(&b, "d", 4, d, numbers + 20);
+    gb_floats(&b, "q", 4, q, numbers + 40);
+    gb_floats(&b, "s", 0, scalar, scale);
+    gb_constant(&b, "z", EPCTX_ONNX_INT8, 0, scalar, zero);
+    gb_node(&b, "Conv", 11, "x,w", "a");
+    gb_attr_ints(&b, "pads", 4, one);
+    gb_node(&b, "MaxPool", 12, "a", "p");
+    gb_attr_ints(&b, "kernel_shape", 2, two);
+    gb_attr_ints(&b, "strides", 2, two);
+    gb_node(&b, "Conv", 11, "p,d", "e");
+    gb_attr_int(&b, "group", 8);
+    gb_attr_ints(&b, "pads", 4, two);
+    gb_node(&b, "Conv", 11, "e,w1", "f");
+    gb_floats(&b, "w1", 4, w, numbers + 70);
+    gb_attr_int(&b, "group", 8);
+    gb_attr_ints(&b, "strides", 2, two);
+    gb_attr_ints(&b, "pads", 4, one);
+    gb_node(&b, "Conv", 11, "f,q", "g");
+    gb_node(&b, "Add", 14, "g,f", "h");
+    gb_node(&b, "QuantizeLinear", 13, "h,s,z", "i");
+    gb_node(&b, "DequantizeLinear", 13, "i,s,z", "y");
+    gb_output(&b, "y");
+    return save(&b, folder, "windows");
+}
+
 static int cnn(const char *folder)
 {
     static const int64_t x[4] = {1, 2, 6, 6}, w[4] = {3, 2, 3, 3}, d[4] = {3, 1, 3, 3};
@@ -162,8 +199,8 @@ int main(int argc, char **argv)
     size_t i;
     for (i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         numbers[i] = (float)(i % 7) * 0.25f + 0.125f;
-    if (argc != 2 || cnn(argv[1]) || mlp(argv[1]) || shapes(argv[1]) || indices(argv[1]) ||
-        sequence(argv[1]))
+    if (argc != 2 || cnn(argv[1]) || windows(argv[1]) || mlp(argv[1]) || shapes(argv[1]) ||
+        indices(argv[1]) || sequence(argv[1]))
         return 1;
     printf("%d seeds\n", written);
     return 0;

@@ -19,7 +19,7 @@ static epctx_status compile(const graph_builder *b, epctx_npu_stats *stats, epct
 }
 
 static const int64_t image[4] = {1, 2, 6, 6}, weights[4] = {3, 2, 3, 3}, three[1] = {3};
-static float numbers[4096];
+static float numbers[8192];
 
 /* x -> Conv -> t */
 static void add_conv(graph_builder *b)
@@ -151,6 +151,80 @@ TEST(fuses_matmul_bias_activation)
     gb_output(&b, "y");
     CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
     CHECK_INT(stats.commands, 1);
+    gb_free(&b);
+}
+
+/* A sum with something that is there before the convolution is the convolution's business; what comes
+ * later is not, and weights must not be scaled behind it. */
+TEST(fuses_residual)
+{
+    const int64_t out[4] = {1, 3, 4, 4};
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    int i;
+    for (i = 0; i < 4; i++) {
+        add_conv(&b);
+        gb_input(&b, "r", 1, 4, out);
+        gb_floats(&b, "v", 1, three, numbers + 200);
+        if (i < 2) {
+            gb_node(&b, "Add", 14, i == 0 ? "t,r" : "r,t", "s");
+            gb_node(&b, "Relu", 14, "s", "y");
+        } else if (i == 2) {
+            gb_node(&b, "Add", 14, "t,r", "s");
+            gb_node(&b, "BatchNormalization", 15, "s,c,c,c,v", "y");
+        } else {
+            gb_node(&b, "Sigmoid", 13, "r", "late");
+            gb_node(&b, "Add", 14, "t,late", "y");
+        }
+        gb_output(&b, "y");
+        CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+        CHECK(stats.commands == (i < 2 ? 1u : (i == 2 ? 2u : 3u)), "case %d: %zu commands", i,
+              stats.commands);
+        gb_free(&b);
+    }
+}
+
+/* Conv and MaxPool at the peak of memory go part by part: 8 channels of 24x24 floats are never there
+ * at once. A single output pixel becomes a Gemm without workspace. */
+TEST(bounds_workspace)
+{
+    const int64_t picture[4] = {1, 1, 24, 24}, w[4] = {8, 1, 3, 3}, pads[4] = {1, 1, 1, 1};
+    const int64_t two[2] = {2, 2}, deep[4] = {1, 1, 200, 200}, one[4] = {1, 64, 3, 3};
+    const int64_t all[4] = {8, 64, 3, 3};
+    graph_builder b;
+    epctx_npu_stats stats;
+    epctx_error error;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 4, picture);
+    gb_floats(&b, "w", 4, w, numbers);
+    gb_node(&b, "Conv", 11, "x,w", "t");
+    gb_attr_ints(&b, "pads", 4, pads);
+    gb_node(&b, "MaxPool", 12, "t", "y");
+    gb_attr_ints(&b, "kernel_shape", 2, two);
+    gb_attr_ints(&b, "strides", 2, two);
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 4);
+    CHECK(stats.scratch_size <= 4 * 24 * 24 * 4 + 4096, "%u bytes of scratch",
+          (unsigned)stats.scratch_size);
+    gb_free(&b);
+    gb_init(&b);
+    gb_input(&b, "x", 1, 4, deep);
+    gb_floats(&b, "w", 4, w, numbers);
+    gb_node(&b, "Conv", 11, "x,w", "y");
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(stats.scratch_size <= 65536, "%u bytes of scratch", (unsigned)stats.scratch_size);
+    gb_free(&b);
+    gb_init(&b);
+    gb_input(&b, "x", 1, 4, one);
+    gb_floats(&b, "w", 4, all, numbers);
+    gb_node(&b, "Conv", 11, "x,w", "y");
+    gb_output(&b, "y");
+    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(stats.commands, 1);
+    CHECK_INT(stats.scratch_size, 0);
     gb_free(&b);
 }
 
@@ -567,8 +641,8 @@ static epctx_status context_of(const int64_t *counts, size_t n, size_t *size, ep
     for (i = 0; i < n && status == EPCTX_OK; i++) {
         graph_builder b;
         add_block(&b, counts[i]);
-        status = backend.compile_fn(backend.self, build, &b.graph, epctx_str_of(names[i]), i + 1,
-                                    error);
+        status =
+            backend.compile_fn(backend.self, build, &b.graph, epctx_str_of(names[i]), i + 1, error);
         gb_free(&b);
     }
     *last = npu.stats;
@@ -716,6 +790,8 @@ int main(int argc, char **argv)
     RUN(folds_integers);
     RUN(fuses_conv_norm_relu);
     RUN(fuses_matmul_bias_activation);
+    RUN(fuses_residual);
+    RUN(bounds_workspace);
     RUN(keeps_values_with_other_uses);
     RUN(outputs_of_every_kind);
     RUN(drops_dead_nodes);

@@ -46,6 +46,8 @@ typedef struct window {
 
 static bool window_random(window *w, bool ceil, bool pad_small)
 {
+    const int64_t square = pick(3) == 0 ? 2 + pick(4) : 0,
+                  step = 1 + pick(2); /* often in networks */
     int i;
     for (i = 0; i < 2; i++) {
         int64_t reach, room;
@@ -53,6 +55,7 @@ static bool window_random(window *w, bool ceil, bool pad_small)
         w->k[i] = 1 + pick(5);
         w->s[i] = 1 + pick(3);
         w->d[i] = 1 + pick(3);
+        if (square) w->k[i] = square, w->s[i] = step, w->d[i] = 1;
         reach = (w->k[i] - 1) * w->d[i] + 1;
         w->before[i] = pick(pad_small ? w->k[i] : 6);
         w->after[i] = pick(pad_small ? w->k[i] : 6);
@@ -196,6 +199,119 @@ TEST(conv_one_dimension)
     CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
     CHECK_MEM(y, sizeof y, want, sizeof want);
     gb_free(&b);
+}
+
+/* A chain as in networks: x and a second input r through Conv (with pads that keep the size when the
+ * kernel is odd), Add, an activation, MaxPool. */
+typedef struct chain {
+    int64_t c, h, w, m, k, pad;
+    int residual;    /* 0: none, 1: conv + r, 2: r + conv */
+    const char *act; /* NULL: none */
+    int64_t pool;    /* 0: none */
+} chain;
+
+static double act_reference(const char *act, double v)
+{
+    if (!act) return v;
+    if (strcmp(act, "Relu") == 0) return v < 0 ? 0 : v;
+    return 1 / (1 + exp(-v));
+}
+
+static double chain_case(const chain *t, char *text)
+{
+    const int64_t oh = t->h + 2 * t->pad - t->k + 1, ow = t->w + 2 * t->pad - t->k + 1;
+    const int64_t xs[4] = {1, t->c, t->h, t->w}, rs[4] = {1, t->m, oh, ow};
+    const int64_t ws[4] = {t->m, t->c, t->k, t->k}, pool[2] = {t->pool, t->pool};
+    const size_t size = gb_count(4, rs);
+    size_t count = size, i;
+    graph_builder b;
+    epctx_error error;
+    window w;
+    const void *inputs[2];
+    void *outputs[1];
+    float *x, *r, *k, *bias;
+    double *sum, *want, worst;
+    int axis;
+    gb_init(&b);
+    for (axis = 0; axis < 2; axis++) {
+        w.in[axis] = xs[2 + axis];
+        w.out[axis] = rs[2 + axis];
+        w.k[axis] = t->k;
+        w.s[axis] = w.d[axis] = 1;
+        w.before[axis] = w.after[axis] = t->pad;
+    }
+    x = floats(&b, gb_count(4, xs));
+    r = floats(&b, size);
+    k = floats(&b, gb_count(4, ws));
+    bias = floats(&b, (size_t)t->m);
+    gb_input(&b, "x", 1, 4, xs);
+    if (t->residual) gb_input(&b, "r", 1, 4, rs);
+    gb_floats(&b, "w", 4, ws, k);
+    gb_floats(&b, "b", 1, &t->m, bias);
+    gb_node(&b, "Conv", 11, "x,w,b", "s");
+    window_attrs(&b, &w);
+    if (t->residual) gb_node(&b, "Add", 14, t->residual == 1 ? "s,r" : "r,s", "a");
+    if (t->act) gb_node(&b, t->act, 13, t->residual ? "a" : "s", "t");
+    if (t->pool) {
+        gb_node(&b, "MaxPool", 12, t->act ? "t" : (t->residual ? "a" : "s"), "p");
+        gb_attr_ints(&b, "kernel_shape", 2, pool);
+        gb_attr_ints(&b, "strides", 2, pool);
+    }
+    gb_output(&b, t->pool ? "p" : (t->act ? "t" : (t->residual ? "a" : "s")));
+    sum = (double *)gb_alloc(&b, size * sizeof *sum);
+    conv_reference(&w, x, k, bias, 1, t->c, t->m, 1, sum);
+    for (i = 0; i < size; i++)
+        sum[i] = act_reference(t->act, sum[i] + (t->residual ? (double)r[i] : 0));
+    want = sum;
+    if (t->pool) {
+        const int64_t ph = oh / t->pool, pw = ow / t->pool;
+        int64_t o, j;
+        count = (size_t)(t->m * ph * pw);
+        want = (double *)gb_alloc(&b, count * sizeof *want);
+        for (i = 0; i < count; i++) {
+            const int64_t plane = (int64_t)i / (ph * pw), at = (int64_t)i % (ph * pw);
+            want[i] = -INFINITY;
+            for (o = 0; o < t->pool; o++)
+                for (j = 0; j < t->pool; j++) {
+                    const double v =
+                        sum[(plane * oh + at / pw * t->pool + o) * ow + at % pw * t->pool + j];
+                    want[i] = v > want[i] ? v : want[i];
+                }
+        }
+    }
+    inputs[0] = x;
+    inputs[1] = r;
+    outputs[0] = gb_alloc(&b, count * 4);
+    epctx_error_clear(&error);
+    worst = gb_run(&b, inputs, outputs, &error) == EPCTX_OK
+                ? difference((const float *)outputs[0], want, count)
+                : 1e9;
+    snprintf(text, TEXT, "%s", error.message);
+    gb_free(&b);
+    return worst;
+}
+
+TEST(conv_chains)
+{
+    static const chain cases[] = {
+        {3, 9, 13, 5, 3, 1, 1, "Relu", 0},    /* the convolution adds */
+        {3, 9, 13, 5, 3, 1, 2, "Sigmoid", 0}, /* and what is no limit comes behind */
+        {70, 6, 7, 9, 3, 1, 2, NULL, 0},      /* slices of channels */
+        {70, 6, 7, 9, 3, 1, 0, "Relu", 0},
+        {300, 5, 5, 33, 1, 0, 1, "Relu", 0}, /* one row of pixels */
+        {6, 4, 5, 7, 4, 0, 0, NULL, 0},      /* 1x2 pixels, of the whole height */
+        {6, 4, 4, 37, 4, 0, 0, "Relu", 0},   /* one pixel: a product of matrices */
+        {2, 24, 24, 8, 5, 2, 0, "Relu", 2},  /* in two parts */
+        {2, 24, 24, 64, 3, 1, 0, "Sigmoid", 3},
+        {2, 24, 24, 6, 3, 1, 0, NULL, 2}, /* does not divide */
+    };
+    char text[TEXT];
+    size_t i;
+    seed = 3;
+    for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double d = chain_case(&cases[i], text);
+        CHECK(d < 3e-6, "case %zu, %s: differs by %g", i, text, d);
+    }
 }
 
 static void pool_reference(const window *w, const float *x, int64_t planes, bool average,
@@ -1422,6 +1538,50 @@ TEST(quantize)
     gb_free(&b);
 }
 
+/* Every length of a row, many numbers that lie halfway, both types: against the definition. */
+TEST(quantize_rows)
+{
+    enum { N = 67 };
+    int length, type, i;
+    for (length = 1; length <= N; length++) {
+        for (type = EPCTX_ONNX_UINT8; type <= EPCTX_ONNX_INT8; type++) {
+            const int64_t dims[1] = {length}, one[1] = {1};
+            const float scale[1] = {0.125f};
+            const uint8_t zero[1] = {(uint8_t)(type == EPCTX_ONNX_INT8 ? 0xf9 : 130)};
+            const int z = type == EPCTX_ONNX_INT8 ? -7 : 130;
+            const int low = type == EPCTX_ONNX_INT8 ? -128 : 0;
+            float x[N], y[N];
+            uint8_t q[N];
+            const void *in[1];
+            void *out[2];
+            graph_builder b;
+            epctx_error error;
+            for (i = 0; i < length; i++) /* steps of half a scale */
+                x[i] = i == 40 ? NAN : (float)((i * 37 + length) % 700 - 350) * 0.0625f;
+            in[0] = x;
+            out[0] = q;
+            out[1] = y;
+            gb_init(&b);
+            gb_input(&b, "x", 1, 1, dims);
+            gb_floats(&b, "s", 0, one, scale);
+            gb_constant(&b, "z", type, 0, one, zero);
+            gb_node(&b, "QuantizeLinear", 13, "x,s,z", "q");
+            gb_node(&b, "DequantizeLinear", 13, "q,s,z", "y");
+            gb_output(&b, "q");
+            gb_output(&b, "y");
+            CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+            for (i = 0; i < length; i++) {
+                double v = isnan(x[i]) ? low : nearbyint((double)x[i] / 0.125) + z;
+                v = v < low ? low : (v > low + 255 ? low + 255 : v);
+                CHECK(q[i] == (uint8_t)((int)v & 0xff) && (double)y[i] == (v - z) * 0.125,
+                      "length %d, element %d: %g gives %d and %g, expected %g", length, i,
+                      (double)x[i], q[i], (double)y[i], v);
+            }
+            gb_free(&b);
+        }
+    }
+}
+
 /* -- recurrent networks -- */
 
 TEST(lstm)
@@ -1488,6 +1648,7 @@ int main(int argc, char **argv)
 {
     RUN(conv);
     RUN(conv_one_dimension);
+    RUN(conv_chains);
     RUN(pool);
     RUN(gemm);
     RUN(matmul);
@@ -1509,6 +1670,7 @@ int main(int argc, char **argv)
     RUN(integers);
     RUN(indices);
     RUN(quantize);
+    RUN(quantize_rows);
     RUN(lstm);
     return test_end();
 }

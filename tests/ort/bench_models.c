@@ -149,7 +149,7 @@ static bool bench(const char *file)
     size_t i;
     bool ok;
     memset(&o, 0, sizeof o);
-    if (session_open(&s, file, &error) != EPCTX_OK) {
+    if (session_open(&s, file, NULL, &error) != EPCTX_OK) {
         printf("%s: %s\n", file, error.message);
         session_close(&s);
         return false;
