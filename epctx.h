@@ -2596,8 +2596,9 @@ typedef struct epctx_node_set {
 typedef struct epctx_writer {
     void *user;
     /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
-     * name in whole, or not at all when it fails; then there is no EPContext model either. Called
-     * when all else is ready: an old model is gone, the new one is durable but not yet visible. */
+     * name in whole, or not at all when it fails; then the EPContext model is the old one, too, or
+     * none. Called when all else is ready: an old model is set aside, the new one is durable but
+     * not yet visible. */
     epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
                              epctx_error *error);
 } epctx_writer;
