@@ -2421,8 +2421,9 @@ typedef struct epctx_build_opts {
  * Order       capability, (explain), begin, (setup), compile and (types, max_size) once per
  *             partition, then finish or discard; load, find, info, run in any number, unload.
  *             A context that several sessions share gets the partitions of all of them between one
- *             begin and one finish. Of a weightless context each graph gets its weights between
- *             find and run, and loses them before unload.
+ *             begin and one finish; of a graph that it has already, types and max_size are asked
+ *             again and compile is not called. Of a weightless context each graph gets its weights
+ *             between find and run, and loses them before unload.
  * Ownership   `build` belongs to whoever called begin_fn until finish_fn or discard_fn is called,
  *             which release it, finish_fn also when it fails. A failed begin_fn or load_fn leaves
  *             nothing behind. Graph handles belong to their context and end with it. Arguments are
@@ -2430,12 +2431,14 @@ typedef struct epctx_build_opts {
  *             weights_fn until it is called without.
  * Failure     A failed compile_fn leaves `build` as it was: other partitions may follow. A status
  *             goes to the caller as it is, with the message set by epctx_fail; what goes wrong in
- *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH (NOMEM
- *             stays).
+ *             load_fn, find_fn, info_fn, weights_fn and check_fn becomes ORT's INVALID_GRAPH when
+ *             a model is loaded (NOMEM, ARG and CANCELLED stay).
  * Threads     run_fn may be called from several threads at once, also on one graph, each call with
  *             its own scratch. Calls for one `build` or one context come one at a time, those for
- *             different ones possibly at once; load, find, info and unload of one context never
- *             while it is being unloaded, but while graphs of it run.
+ *             different ones possibly at once; find, info and weights of one context never while
+ *             it is being unloaded, but while graphs of it run. weights_fn comes one at a time for
+ *             a graph, but sessions that share a context may call it for its other graphs, and
+ *             find and info, at once. capability, explain and check: from any thread, at once.
  * Nothing may throw or longjmp through this library. */
 typedef struct epctx_backend {
     uint32_t version; /* EPCTX_BACKEND_VERSION */
@@ -2482,8 +2485,9 @@ typedef struct epctx_backend {
     /* May be NULL. Right after begin_fn. On failure discard_fn follows. */
     epctx_status (*setup_fn)(void *self, void *build, const epctx_build_opts *opts,
                              epctx_error *error);
-    /* May be NULL. After compile_fn of that graph: the bytes it wants for the EPContext attribute
-     * max_size. The largest of all graphs of a context goes into each of their nodes. */
+    /* May be NULL: then nodes have no max_size. After compile_fn of that graph: the bytes it wants
+     * for the EPContext attribute max_size (size of spill buffers), at least 0, or the caller gets
+     * EPCTX_ERR_BACKEND. The largest of all graphs of a context goes into each of their nodes. */
     epctx_status (*max_size_fn)(void *self, void *build, epctx_str name, int64_t *bytes,
                                 epctx_error *error);
     /* What setup_fn may be asked for (ORT's GetWeightlessSupport). Not NONE: setup_fn and
@@ -2491,9 +2495,10 @@ typedef struct epctx_backend {
     epctx_weightless_support weightless;
     /* NULL without weightless support. The weights of one graph of a weightless context, every one
      * that its EPContext node names, in that order: `data` is what was compiled, verified by hash,
-     * but mapped: it is copied by whom a later change of the file could hurt. Before info_fn's
-     * graph runs; again with `count` 0 when the weights go. Never while the graph runs. A failure
-     * leaves the graph without weights. */
+     * but mapped: it is copied by whom a later change of the file could hurt. After info_fn, before
+     * the graph runs, and never while it runs. Two nodes of one graph: again, in place of the
+     * former weights. With `weights` NULL and `count` 0 (`error` may be NULL) they go, which cannot
+     * fail. A failure leaves the graph without weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
 } epctx_backend;
@@ -2533,6 +2538,7 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
 
 /* -- one EP at work on one model: pieces of its graph become EPContext nodes and a binary -- */
 
+/* Copied; strings are borrowed until epctx_ep_end. */
 typedef struct epctx_ep_opts {
     const char *name_prefix; /* ep.context_node_name_prefix; default "" */
     uint64_t model_hash;     /* goes into the names: epctx_graph_hash of the whole model */
@@ -2559,8 +2565,10 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. `arena` is borrowed and holds nodes and an embedded
- * binary. Errors: the backend's, NOMEM, UNSUPPORTED when the EP cannot do without weights. */
+/* Starts a context for at most `room` pieces. `backend` is borrowed until epctx_ep_end, `arena`, too,
+ * which holds nodes and an embedded binary. On failure `ep` may be ended, but need not. Errors: the
+ * backend's, NOMEM, ARG for a backend of another version, UNSUPPORTED when the EP cannot do without
+ * weights. */
 EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend,
                                       const epctx_ep_opts *opts, size_t room, epctx_arena *arena,
                                       epctx_error *error);
@@ -2568,7 +2576,8 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
  * graph in the binary, of the node, and its partition_name alike. `piece` is borrowed until
  * epctx_ep_finish. */
 EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, epctx_error *error);
-/* Makes the binary and the nodes. */
+/* Makes the binary and the nodes. Once: ARG without a context under construction, also after a
+ * failure, but not after CANCELLED, which leaves it as it was. */
 EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error);
 /* The design document's GetEpContextNodes(): one EPContext node per piece, in the order compiled,
  * the first with main_context 1. Empty before epctx_ep_finish; valid until epctx_ep_end. */
@@ -2855,8 +2864,9 @@ typedef struct epctx_workspace_opts {
 } epctx_workspace_opts;
 
 /* One for each EP of a process, or as many as the application likes: sessions of different
- * workspaces never meet. In one workspace EPs are kept apart by `source`, loaded binaries by
- * canonical path and content, groups under construction by a name. */
+ * workspaces never meet. In one workspace EPs are kept apart by `source` and `self`,
+ * loaded binaries by canonical path, their graphs by the hash that the node names, groups under
+ * construction by a name. */
 typedef struct epctx_workspace epctx_workspace;
 
 /* An empty workspace. `opts` NULL means defaults. Errors: NOMEM. */
@@ -22337,33 +22347,36 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 #define EPCTX__HASH_KEY "graph_hash="
 
-/* 16 hexadecimal digits; 0 when they are none. */
-static uint64_t epctx__hex(epctx_str digits)
+/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
+static bool epctx__hex(epctx_str text, uint64_t *out)
 {
     uint64_t hash = 0;
     size_t i;
+    *out = 0;
     for (i = 0; i < 16; i++) {
-        char c = i < digits.size ? digits.data[i] : '?';
+        char c = i < text.size ? text.data[i] : '?';
         if (c >= '0' && c <= '9') {
             hash = hash << 4 | (uint64_t)(c - '0');
         } else if (c >= 'a' && c <= 'f') {
             hash = hash << 4 | (uint64_t)(c - 'a' + 10);
         } else {
-            return 0;
+            return false;
         }
     }
-    return hash;
+    *out = hash;
+    return true;
 }
 
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 {
     const size_t key = sizeof EPCTX__HASH_KEY - 1;
-    if (notes.size < key + 16 || memcmp(notes.data, EPCTX__HASH_KEY, key) != 0) {
-        return 0;
+    uint64_t hash = 0;
+    if (notes.size >= key && memcmp(notes.data, EPCTX__HASH_KEY, key) == 0) {
+        notes.data += key;
+        notes.size -= key;
+        epctx__hex(notes, &hash);
     }
-    notes.data += key;
-    notes.size = 16;
-    return epctx__hex(notes);
+    return hash;
 }
 
 /* -- weightless contexts -- */
@@ -22401,16 +22414,12 @@ static bool epctx__ref_text(epctx_str *rest, char end, epctx_str *out)
 EPCTX_API bool epctx_next_weight(epctx_str *rest, epctx_weight_ref *out)
 {
     epctx_str at = *rest;
-    epctx_str digits;
     if (!epctx__ref_number(&at, &out->size)) {
         return false;
     }
-    digits = at;
-    if (at.size < 17 || at.data[16] != ' ') {
+    if (at.size < 17 || at.data[16] != ' ' || !epctx__hex(at, &out->hash)) {
         return false;
     }
-    digits.size = 16;
-    out->hash = epctx__hex(digits);
     at.data += 17;
     at.size -= 17;
     if (!epctx__ref_number(&at, &out->offset) || !epctx__ref_text(&at, ' ', &out->name) ||
@@ -22525,6 +22534,13 @@ static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64
     return EPCTX_OK;
 }
 
+/* Takes back the last graph added. */
+static void epctx__known_drop(epctx__known *known, epctx_str name)
+{
+    known->names.size -= sizeof name.size + name.size;
+    known->hashes.size -= sizeof(uint64_t);
+}
+
 static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
 {
     void *memory = epctx_arena_array(ep->arena, count, size);
@@ -22614,6 +22630,7 @@ EPCTX_API epctx_status epctx_ep_begin(epctx_ep *ep, const epctx_backend *backend
     epctx_build_opts how;
     epctx_status status;
     epctx_error_clear(error);
+    memset(ep, 0, sizeof *ep);
     if (backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
         return epctx_fail(error, EPCTX_ERR_ARG, "a backend of version %u is expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
@@ -22727,10 +22744,14 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     if (status == EPCTX_OK && ep->shared != NULL) {
         status = epctx__known_find(ep->shared, p->name, p->hash, &known, error);
     }
+    /* Before it is compiled: what is in the context and not known would be compiled again. */
+    if (status == EPCTX_OK && ep->shared != NULL && !known) {
+        status = epctx__known_add(ep->shared, p->name, p->hash, error);
+    }
     if (status == EPCTX_OK && !known) {
         status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
-        if (status == EPCTX_OK && ep->shared != NULL) {
-            status = epctx__known_add(ep->shared, p->name, p->hash, error);
+        if (status != EPCTX_OK && ep->shared != NULL) {
+            epctx__known_drop(ep->shared, p->name);
         }
     }
     if (status == EPCTX_OK) {
@@ -22910,6 +22931,9 @@ EPCTX_API epctx_status epctx_ep_finish(epctx_ep *ep, epctx_error *error)
     epctx_status status;
     size_t i;
     epctx_error_clear(error);
+    if (ep->build == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "there is no context under construction");
+    }
     status = epctx_cancelled(ep->opts.hooks, error);
     if (status == EPCTX_OK && ep->shared == NULL) {
         void *build = ep->build;
@@ -24688,9 +24712,9 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
             line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
         }
         number = epctx__word_until(&text, ' ');
-        line->hash = epctx__hex(number);
+        epctx__hex(number, &line->hash);
     } else if (epctx_str_is(line->word, "options")) {
-        line->hash = epctx__hex(text);
+        epctx__hex(text, &line->hash);
     }
     line->name = text;
     return true;
@@ -25790,7 +25814,6 @@ typedef struct epctx__entry {
     epctx_arena arena; /* paths */
     const char *path;  /* canonical */
     const char *alias; /* canonical folder and the name in the model: known when the file is gone */
-    uint64_t content;
     epctx_mapping mapping;
     void *context;
     epctx_buffer taken; /* void *: graphs in use */
@@ -25888,23 +25911,6 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
 }
 
 /* -- loading -- */
-
-/* What tells two binaries of one path apart without reading all of them: size, both ends, and
- * places between. Graphs are told apart by their own hashes. */
-static uint64_t epctx__content(epctx_span binary)
-{
-    const size_t block = 65536;
-    uint64_t h = epctx__hash_number(0, binary.size);
-    size_t i;
-    if (binary.size <= 16 * block) {
-        return epctx_hash(binary.data, binary.size, h);
-    }
-    for (i = 0; i < 16; i++) {
-        size_t at = (binary.size - block) / 15 * i;
-        h = epctx_hash(binary.data + (i < 15 ? at : binary.size - block), block, h);
-    }
-    return h;
-}
 
 static bool epctx__is_taken(const epctx__entry *entry, const void *graph)
 {
@@ -26029,7 +26035,6 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     bytes.data = entry->mapping.data;
     bytes.size = entry->mapping.size;
     if (status == EPCTX_OK) {
-        entry->content = epctx__content(bytes);
         status = backend->load_fn(backend->self, bytes, &entry->context, error);
     }
     if (status != EPCTX_OK) {
@@ -26764,9 +26769,11 @@ static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *
     how.model_hash = opts->model_hash != 0 ? opts->model_hash : epctx__pieces_hash(pieces, count);
     how.binary = epctx_arena_copy(arena, epctx_str_of(binary));
     how.weightless = opts->weightless;
-    how.source_model = opts->source_model;
+    if (opts->source_model != NULL) { /* the nodes name it after this call */
+        how.source_model = epctx_arena_copy(arena, epctx_str_of(opts->source_model));
+    }
     how.hooks = opts->hooks;
-    if (how.binary == NULL) {
+    if (how.binary == NULL || (how.source_model == NULL && opts->source_model != NULL)) {
         return epctx__nomem(error, arena->missing);
     }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);

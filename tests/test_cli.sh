@@ -400,4 +400,30 @@ grep -q "$(printf '\033')" out && fail "control characters" "they reach the term
     status=1
     cat judge.err
 }
+# -- a file that is cut while it is mapped --
+"$python" - "$top/tests/judge" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+from onnx_schema import ModelProto
+model = ModelProto.FromString(open("plain.onnx", "rb").read())
+for i in range(20000):
+    model.graph.node.add(name="node number %d" % i, op_type="Relu", input=["x"], output=["z%d" % i])
+open("cut.onnx", "wb").write(model.SerializeToString())
+END
+rm -f pipe
+mkfifo pipe
+(
+    "$epctx" dump cut.onnx 2>err >pipe
+    echo $? >code
+) &
+# The pipe is full when the file goes, so most of the model has not been printed.
+{
+    head -c 1000 >/dev/null
+    : >cut.onnx
+    cat >out
+} <pipe
+wait
+code=$(cat code)
+result "a file cut while it is read" 1 "a file was cut short by another program"
+
 exit $status

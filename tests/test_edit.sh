@@ -91,6 +91,35 @@ value "a text that starts with @" @home b.onnx ep_sdk_version
 epctx set partly_ctx.onnx -o c.onnx --all hardware_architecture=generic
 result "set --all" "hardware_architecture"
 [ "$(grep -c hardware_architecture "$log.out")" -eq 2 ] || fail "set --all" "expected two nodes"
+"$python" - "$top/tests/judge" <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+from onnx_schema import ModelProto
+model = ModelProto.FromString(open("partly_ctx.onnx", "rb").read())
+for i in range(100):
+    node = model.graph.node.add(name="n%d" % i, op_type="EPContext", domain="com.microsoft")
+    node.attribute.add(name="source", type=3, s=b"Many")
+open("many_ctx.onnx", "wb").write(model.SerializeToString())
+END
+epctx set many_ctx.onnx -o c.onnx -f --all notes=@payload
+result "set --all from a file" "notes = 100000 bytes"
+[ "$(grep -c 'notes = 100000 bytes' "$log.out")" -eq 102 ] ||
+    fail "set --all from a file" "expected 102 nodes"
+for node in n0 n99; do
+    "$epctx" get c.onnx --node $node notes >found
+    same "the file's bytes are the value of $node" payload found
+done
+printf 'caf\351' >latin1
+epctx set plain_ctx.onnx -o l.onnx notes=@latin1
+result "bytes in an attribute" "notes"
+for what in metadata:team model:producer_name model:doc_string graph:name graph:doc_string; do
+    refused "$what is UTF-8" 2 "is not UTF-8" set plain_ctx.onnx -o x.onnx -f "$what=@latin1"
+done
+latin1=$(cat latin1)
+for kind in metadata:@ @:int opset:@; do
+    refused "the name in $kind is UTF-8" 2 "is not UTF-8" \
+        set plain_ctx.onnx -o x.onnx -f "${kind%@*}$latin1${kind#*@}=1"
+done
 epctx set partly.onnx -o c.onnx -f --node strange axis:int=3 'text=plain text' 'graph:outputs=y'
 result "set on an ordinary node" "axis = 3 (new)"
 

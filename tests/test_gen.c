@@ -1649,6 +1649,7 @@ TEST(context_nodes)
     nodes = epctx_ep_context_nodes(&ep, &count);
     CHECK_UINT(count, 0);
     CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_OK);
+    CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_ERR_ARG); /* once */
     nodes = epctx_ep_context_nodes(&ep, &count);
     CHECK_UINT(count, 2);
     CHECK_TRUE(epctx_ep_binary(&ep).size > 0);
@@ -1667,6 +1668,11 @@ TEST(context_nodes)
     CHECK_INT(epctx_ep_begin(&ep, &backend, &opts, 1, &arena, &error), EPCTX_OK);
     epctx_ep_end(&ep);
     CHECK_INT(f.alive, 0);
+    /* What could not begin can be ended. */
+    backend.version = 99;
+    memset(&ep, 0xff, sizeof ep);
+    CHECK_INT(epctx_ep_begin(&ep, &backend, &opts, 1, &arena, &error), EPCTX_ERR_ARG);
+    epctx_ep_end(&ep);
     epctx_arena_free(&arena);
 }
 

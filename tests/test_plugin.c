@@ -356,6 +356,36 @@ TEST(reload_from_memory)
     CHECK(ran == 1, "%s", ort_text);
 }
 
+/* What the backend checked is what runs, whatever is written into the file meanwhile. */
+TEST(binary_changed_while_loaded)
+{
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    OrtSession *session = NULL;
+    ort_values got;
+    char text[sizeof ort_text];
+    bool ok, written = false;
+    FILE *file;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    memset(&got, 0, sizeof got);
+    ok = ort_session(&spec, &session);
+    file = ok ? fopen(in_folder(binary_name("m")), "r+b") : NULL; /* in place: a mapping would see it */
+    if (file) {
+        long size, i;
+        written = fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) > 0;
+        rewind(file);
+        for (i = 0; written && i < size; i++)
+            written = fputc(0xff, file) != EOF;
+        written = fclose(file) == 0 && written;
+    }
+    ok = ok && ort_run(session, 7, &got) && as_on_cpu(in_folder("m.onnx"), &got);
+    memcpy(text, ort_text, sizeof text);
+    ort_values_free(&got);
+    if (session) ort->ReleaseSession(session);
+    CHECK(written, "%s could not be changed", binary_name("m"));
+    CHECK(ok, "%s", text);
+}
+
 /* Everything that can be wrong with a binary is INVALID_GRAPH, with the culprit's name. */
 TEST(bad_contexts)
 {
@@ -2021,6 +2051,7 @@ static const ort_case cases[] = {
     ORT_CASE(foreign_nodes_left_alone),
     ORT_CASE(compiled_input_refused),
     ORT_CASE(reload_from_memory),
+    ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
     ORT_CASE(other_generation),
     ORT_CASE(primaries_and_secondaries),

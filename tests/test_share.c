@@ -895,6 +895,93 @@ TEST(hosted_withdrawn)
     epctx_arena_free(&arena);
 }
 
+/* The nodes outlive what the call borrows. */
+TEST(hosted_weightless_source)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    static float values[2] = {1, 2};
+    static const int64_t dims[1] = {2};
+    epctx_share_opts opts;
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    epctx_tensor weight;
+    epctx_epnode node;
+    const epctx_graph *graph;
+    const epctx_node *nodes = NULL;
+    char *source = (char *)malloc(20);
+    piece p;
+    clear_root();
+    memset(&opts, 0, sizeof opts);
+    memset(&weight, 0, sizeof weight);
+    strcpy(source, "source.onnx");
+    graph = make_piece(&p, "x", "y");
+    weight.name = epctx_str_of("w");
+    weight.elem_type = 1;
+    weight.rank = 1;
+    weight.dims = dims;
+    weight.data = (const uint8_t *)values;
+    weight.size = sizeof values;
+    p.graph.initializers = &weight;
+    p.graph.initializer_count = 1;
+    backend.weightless = EPCTX_WEIGHTLESS_ALL;
+    opts.context_path = at("a_ctx.onnx");
+    opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    opts.source_model = source;
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, &error) ==
+              EPCTX_OK,
+          "%s", error.message);
+    memset(source, '?', strlen(source));
+    free(source);
+    CHECK_INT(epctx_epnode_from_record(&nodes[0], &node, &error), EPCTX_OK);
+    CHECK_TRUE(epctx_str_is(node.onnx_model_filename, "source.onnx"));
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+}
+
+/* Sessions that run out of memory try again: nothing is compiled a second time. */
+TEST(hosted_again)
+{
+    enum { SESSIONS = 8 };
+    size_t n, failed = 0;
+    for (n = 1; n < 5; n++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_workspace_opts opts;
+        epctx_workspace *w;
+        epctx_error error;
+        epctx_arena arena;
+        const epctx_node *nodes = NULL;
+        memset(&opts, 0, sizeof opts);
+        opts.allocator = &allocator;
+        clear_root();
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+        for (int i = 0; i < SESSIONS; i++) {
+            char context[40], out[20];
+            snprintf(context, sizeof context, "s%d_ctx.onnx", i);
+            snprintf(out, sizeof out, "s%d", i);
+            c.fail_at = i > 0 ? c.calls + n : 0; /* without a session there is no group to keep */
+            if (host(w, &backend, context, out, NULL, &arena, &nodes, &error) == EPCTX_OK) continue;
+            failed++;
+            c.fail_at = 0;
+            CHECK_INT(error.status, EPCTX_ERR_NOMEM);
+            CHECK_INT(host(w, &backend, context, out, NULL, &arena, &nodes, &error), EPCTX_OK);
+        }
+        c.fail_at = 0;
+        CHECK_INT(f.compiled, 2 * SESSIONS);
+        epctx_workspace_close(w);
+        epctx_arena_free(&arena);
+        CHECK_INT(f.alive, 0);
+    }
+    CHECK(failed > 0, "no session failed");
+}
+
 /* Sessions with and without their models in one group. */
 TEST(hosted_and_own)
 {
@@ -1352,6 +1439,8 @@ int main(int argc, char **argv)
     RUN(hosted);
     RUN(hosted_withdrawn);
     RUN(hosted_and_own);
+    RUN(hosted_weightless_source);
+    RUN(hosted_again);
     RUN(hosted_failures);
     RUN(threads_load);
     RUN(threads_end);

@@ -501,7 +501,9 @@ TEST(bad_attributes)
                                       "1 0123456789abcdef 0 18446744073709551615 a 0 \n",
                                       "1 0123456789abcdef 0 1 a 1 \n",
                                       "1 0123456789abcdef 0 1 a 0  ",
-                                      "-1 0123456789abcdef 0 1 a 0 \n"};
+                                      "-1 0123456789abcdef 0 1 a 0 \n",
+                                      "1 0123456789abcdeg 0 1 a 0 \n",
+                                      "1 0123456789ABCDEF 0 1 a 0 \n"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         epctx_weight_ref ref;
         epctx_str rest = epctx_str_of(bad[i]);

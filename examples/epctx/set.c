@@ -43,7 +43,7 @@ static epctx_str part_of(const char *text, size_t size)
 /* -- values -- */
 
 /* The value of WHAT=VALUE: the text, with @FILE the bytes of a file, with @@ a text that starts
- * with one @. */
+ * with one @. With --all many nodes get one value: its file is mapped once. */
 static bool read_text(target_work *work, const char *text, epctx_str *value)
 {
     const epctx_io *io = epctx_io_files();
@@ -54,11 +54,27 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
         *value = epctx_str_of(text + 1);
         return true;
     }
-    if (refused(work, io->map_fn(io->user, text + 1, mapping, &work->error))) return false;
-    work->mapping_count++;
+    if (text == work->mapped) {
+        mapping--;
+    } else {
+        if (refused(work, io->map_fn(io->user, text + 1, mapping, &work->error))) return false;
+        work->mapping_count++;
+        work->mapped = text;
+    }
     value->data = (const char *)mapping->data;
     value->size = mapping->size;
     return true;
+}
+
+/* What protobuf calls a string must be UTF-8, or no other reader takes the model. Attributes that
+ * ONNX calls strings are bytes, and free. */
+static bool is_utf8(target_work *work, epctx_str what, epctx_str text)
+{
+    if (epctx_str_is_utf8(text)) return true;
+    fprintf(stderr, "epctx: %.*s: the text is not UTF-8, which ONNX expects here\n", (int)what.size,
+            what.data);
+    work->misused = true;
+    return false;
 }
 
 static bool read_int(const char *text, size_t size, int64_t *value)
@@ -218,7 +234,8 @@ static void describe_list(const epctx_attr_view *attr, char *text, size_t size)
     int64_t number = 0;
     float real = 0;
     size_t used = 0;
-    while (used + 40 < size && (ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real))) {
+    while (used + 40 < size &&
+           (ints ? epctx_next_int(&it, &number) : epctx_next_float(&it, &real))) {
         int n = ints ? snprintf(text + used, size - used, "%s%" PRId64, comma, number)
                      : snprintf(text + used, size - used, "%s%.9g", comma, (double)real);
         used += n > 0 ? (size_t)n : 0;
@@ -332,7 +349,7 @@ static bool set_field(target_work *work, const target *what, const char *value)
     epctx_str text;
     int64_t number;
     if (what->is_text) {
-        if (!read_text(work, value, &text)) return false;
+        if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
         status = epctx_set_str(&work->model, message, what->number, text, &work->error);
     } else {
         if (!read_int(value, strlen(value), &number))
@@ -359,7 +376,7 @@ static bool set_opset(target_work *work, const target *what, const char *value)
 static bool set_metadata(target_work *work, const target *what, const char *value)
 {
     epctx_str text;
-    if (!read_text(work, value, &text)) return false;
+    if (!read_text(work, value, &text) || !is_utf8(work, what->name, text)) return false;
     output_change(&work->out, "metadata: '%.*s' = '%.*s'", (int)what->name.size, what->name.data,
                   (int)(text.size < SHOWN ? text.size : SHOWN), text.data);
     return !refused(work, epctx_put_metadata(&work->model, what->name, text, &work->error));
@@ -376,6 +393,7 @@ static bool assign(target_work *work, const char *text)
         return false;
     }
     what.size = (size_t)(equals - text);
+    if (!is_utf8(work, epctx_str_of("the name before '='"), what)) return false;
     if (!target_parse(what, &found)) {
         work->misused = true;
         return false;

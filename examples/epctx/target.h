@@ -51,6 +51,7 @@ typedef struct target_work {
     epctx_arena arena;       /* what the model borrows, */
     epctx_mapping *mappings; /* and files, at most one for each operand */
     size_t mapping_count;
+    const char *mapped; /* the operand's value that the last mapping is of */
     target_nodes nodes;
     epctx_error error;
 } target_work;

@@ -51,7 +51,7 @@ void ep_context_drop(ep_context *context)
     backend = &context->session->backend;
     ep_share_give(context);
     if (context->handle) backend->unload_fn(backend->self, context->handle);
-    if (context->mapped) epctx_io_files()->unmap_fn(epctx_io_files()->user, &context->mapping);
+    if (context->mapped) epctx_io_private()->unmap_fn(epctx_io_private()->user, &context->mapping);
     ep_bytes_free(&context->given);
     epctx_buffer_free(&context->bytes);
     epctx_ep_end(&context->made);
@@ -503,11 +503,12 @@ static OrtStatus *open_given(loader *l, epctx_str name, ep_context *context, ep_
         api, epctx_buffer_append(&context->bytes, context->given.data, context->given.size), NULL);
 }
 
-/* Opens the file a primary names, or finds it among those that are open. */
+/* Reads the file a primary names, or finds it among those that are there. Not mapped: what the
+ * backend has checked must not change under it, whatever others do to the file. */
 static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *context,
                             ep_context **shared)
 {
-    const epctx_io *io = epctx_io_files();
+    const epctx_io *io = epctx_io_private();
     char path[EPCTX_PATH_MAX];
     epctx_error error;
     epctx_status status;
@@ -527,7 +528,10 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
             return NULL;
         }
     }
-    if (status == EPCTX_OK) status = io->map_fn(io->user, path, &context->mapping, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_path_map(io, bound->folder, bound->file, 0, &context->mapping, path,
+                                sizeof path, &error);
+    }
     if (status == EPCTX_OK) {
         context->path = (char *)malloc(strlen(path) + 1);
         if (context->path) {

@@ -221,7 +221,7 @@ typedef struct ep_context {
     ep_session *session;
     size_t references;
     epctx_buffer bytes;    /* embedded; or */
-    epctx_mapping mapping; /* a file (mapped) or what the application's read callback gave */
+    epctx_mapping mapping; /* a file (read) or what the application's read callback gave */
     bool mapped;
     ep_bytes given;
     char *path;   /* of that file, canonical; of what was given, its name */

@@ -164,7 +164,8 @@ static OrtStatus *ORT_API_CALL compute(OrtNodeComputeInfo *self, void *state,
     void *block;
     (void)state;
     if (!kernel->graph) {
-        return ep_fail(kernel->api, EPCTX_ERR_UNSUPPORTED, "this session only compiles: load the context model to run it");
+        return ep_fail(kernel->api, EPCTX_ERR_UNSUPPORTED,
+                       "this session only compiles: load the context model to run it");
     }
     block = take_block(kernel);
     if (!block) return ep_no_memory(kernel->api);
