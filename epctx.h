@@ -19147,7 +19147,7 @@ EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
     if (out != NULL) {
         memset(out, 0, sizeof *out);
     }
-    if (parts == NULL || count == 0 || count > UINT32_MAX) {
+    if (parts == NULL || count == 0 || count >= UINT32_MAX) {
         return epctx_fail(use, EPCTX_ERR_ARG, "at least one model is expected");
     }
     mark = epctx_edit_mark(parts[0].model);
