@@ -910,6 +910,34 @@ TEST(embedded_no_memory)
     epctx_model_close(&model);
 }
 
+/* The binary has the name that was asked for; an embedded one goes to no writer. */
+TEST(writer_names)
+{
+    vault v = {0};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_writer writer = {&v, vault_write};
+    epctx_gen_opts gen;
+    epctx_model model;
+    epctx_error error;
+    memset(&gen, 0, sizeof gen);
+    f.takes = "Take";
+    gen.writer = &writer;
+    clear_root();
+    make_source(0);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    gen.binary = "sub/other.bin"; /* the vault takes m_fake.bin only */
+    CHECK_INT(epctx_generate(&model, &backend, &gen, NULL, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "the context binary 'sub/other.bin'");
+    CHECK_STR(listing(), "m.onnx ");
+    gen.binary = NULL;
+    gen.embed = true;
+    CHECK(epctx_generate(&model, &backend, &gen, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(v.binary.size, 0);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -932,6 +960,7 @@ int main(int argc, char **argv)
     RUN(cache_long_path);
     RUN(own_contexts);
     RUN(embedded_no_memory);
+    RUN(writer_names);
     remove_root();
     return test_end();
 }
