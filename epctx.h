@@ -25764,7 +25764,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     memset(mutex, 0, sizeof *mutex);
     mutex->allocator = a;
 #ifdef EPCTX_PTHREAD_LOCK
-    /* not taken: the system always has a mutex */
+    /* not taken: needs a system without a mutex left */
     if (pthread_mutex_init(&mutex->mutex, NULL) != 0) {
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");

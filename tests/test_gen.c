@@ -2227,7 +2227,8 @@ TEST(odd_model)
 /* An EP is known under several names: its metadata stays as long as one of its nodes does. */
 TEST(metadata_of_a_known_ep)
 {
-    static const char *const keys[] = {"ep_compatibility_info.QNN", "ep_compatibility_info.OpenVINO"};
+    static const char *const keys[] = {"ep_compatibility_info.QNN",
+                                       "ep_compatibility_info.OpenVINO"};
     static const int64_t dims[] = {2, -1};
     fake f = {0};
     epctx_error error;
