@@ -22342,6 +22342,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
             h = epctx__hash_attr(h, &node->attrs[k]);
         }
     }
+    /* not taken: one hash of 2^64 */
     return h != 0 ? h : 1; /* 0 means "no hash" */
 }
 
@@ -23337,19 +23338,23 @@ static void epctx__sets_circle(epctx__generation *g, const epctx__edges *edges, 
         waits[i] = EPCTX__NO_UNIT;
     }
     for (i = 0; i < edges->count; i++) {
+        /* not taken: what waits for a unit that is left is left */
         if (!done[edges->from[i]] && !done[edges->to[i]]) {
             waits[edges->to[i]] = edges->from[i];
             at = edges->to[i];
         }
     }
     /* Every unit left waits for one that is left: after as many steps we are on a circle. */
+    /* not taken: there is a circle */
     for (i = 0; i < units && at != EPCTX__NO_UNIT; i++) {
         at = waits[at];
     }
+    /* not taken: there is a circle, and a set on it */
     for (i = 0; i < units && at != EPCTX__NO_UNIT && set == EPCTX__NO_UNIT; i++) {
         set = at < sets ? at : EPCTX__NO_UNIT;
         at = waits[at];
     }
+    /* not taken: there is a circle, and a set on it */
     if (set == EPCTX__NO_UNIT || at == EPCTX__NO_UNIT) {
         epctx_fail(g->error, EPCTX_ERR_GRAPH, "the node sets depend on each other in a circle");
     } else if (at < sets) {
@@ -23899,6 +23904,7 @@ static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
+    /* not taken: open bounds the nesting */
     while (depth > 0 && epctx_next_field(&it, &field)) {
         uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
         epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
@@ -23921,6 +23927,7 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type,
     bool all = w->g->report->initializers_path[0] != '\0';
     epctx_slot *child;
     epctx_slot *next;
+    /* not taken: open bounds the nesting */
     if (depth == 0 || !epctx__needs_settling(epctx__slot_view(slot), type, all, depth)) {
         return true;
     }
@@ -24601,6 +24608,7 @@ static epctx_status epctx__gen_make(epctx__generation *g)
     if (status == EPCTX_OK && (g->part_count > 0 || g->opts->no_nodes == EPCTX_NO_NODES_COPY)) {
         status = epctx__gen_rewrite(g);
     }
+    /* not taken: needs a model of 2 GiB */
     if (status == EPCTX_OK && epctx_model_size(g->model) > INT32_MAX) {
         status = epctx_fail(g->error, EPCTX_ERR_LIMIT,
                             "the EPContext model would have %u bytes, protobuf readers take less "
@@ -25671,6 +25679,7 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
         o = *opts;
     }
     io = o.open != NULL && o.open->io != NULL ? o.open->io : epctx_io_files();
+    /* not taken: only under EPCTX_NO_STDIO */
     if (io == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION) {
         return epctx_fail(error, EPCTX_ERR_ARG, "an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
@@ -25771,6 +25780,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     epctx__mutex *mutex;
     epctx_error_clear(error);
     memset(lock, 0, sizeof *lock);
+    /* not taken: only under EPCTX_NO_MALLOC */
     mutex = a.alloc_fn != NULL ? (epctx__mutex *)a.alloc_fn(a.user, sizeof *mutex) : NULL;
     if (mutex == NULL) {
         return epctx__nomem(error, sizeof *mutex);
@@ -25778,6 +25788,7 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
     memset(mutex, 0, sizeof *mutex);
     mutex->allocator = a;
 #ifdef EPCTX_PTHREAD_LOCK
+    /* not taken: needs a system without a mutex left */
     if (pthread_mutex_init(&mutex->mutex, NULL) != 0) {
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
@@ -25852,6 +25863,7 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     epctx_workspace *w;
     epctx_error_clear(error);
     *workspace = NULL;
+    /* not taken: only under EPCTX_NO_MALLOC */
     if (a.alloc_fn == NULL) {
         return epctx_fail(error, EPCTX_ERR_NOMEM, "EPCTX_NO_MALLOC: pass an allocator");
     }

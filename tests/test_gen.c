@@ -1826,6 +1826,18 @@ TEST(backend_contract)
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "setup_fn fails as told");
     backend = fake_backend(&f);
+    {
+        epctx_graph piece = small_piece();
+        epctx_arena arena;
+        epctx_ep ep;
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_ep_begin(&ep, &backend, &opts, 2, &arena, &error), EPCTX_OK);
+        CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
+        CHECK_INT(epctx_ep_finish(&ep, &error), EPCTX_OK);
+        CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_ERR_ARG); /* it is finished */
+        epctx_ep_end(&ep);
+        epctx_arena_free(&arena);
+    }
     opts.weightless = EPCTX_WEIGHTLESS_ALL;
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_INT(f.alive, 0);
@@ -1859,7 +1871,7 @@ TEST(hash_of_attributes)
         attr.ints = ints;
         attr.floats = floats;
         attr.strings = strings;
-        attr.count = i >= 1 && i <= 3 ? 2 : 0;
+        attr.count = i <= 3 ? 2 : 0; /* of a tensor it means nothing */
         attr.t = i >= 4 ? &tensor : NULL;
         node.attrs = &attr;
         node.attr_count = 1;
@@ -2179,6 +2191,146 @@ TEST(everything)
     epctx_model_close(&model);
 }
 
+/* A model as other writers make them: the name first, fields of an odd wire type, tensors of text
+ * and of no elements. What is not understood stays. */
+TEST(odd_model)
+{
+    static const int64_t dims[] = {2, -1};
+    static const float two[2] = {1, 2};
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    bytes graph = {0}, model, text = {0}, file;
+    put_str(&graph, 2, "the name comes first");
+    add_node(&graph, "Take", "n0", "x,w", "a");
+    add_node(&graph, "Keep", "n1", "a,words,none,kept", "y");
+    add_floats(&graph, "w", two, 2);
+    add_floats(&graph, "kept", two, 2);
+    add_floats(&graph, "none", two, 0);
+    put_int(&text, 1, 1);
+    put_int(&text, 2, EPCTX_ONNX_STRING);
+    put_str(&text, 6, "a word");
+    put_str(&text, 8, "words");
+    put_child(&graph, 5, &text);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    model = new_model(&graph);
+    clear_root();
+    make_file(at("m.onnx"), model.data, model.size);
+    bytes_free(&model);
+    f.takes = "Take";
+    opts.initializers_file_name = "rest.data";
+    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(report.initializers_size, 8); /* "kept" alone */
+    file = read_file(at("m_ctx.onnx"));
+    CHECK_TRUE(bytes_contain(&file, "the name comes first", 20));
+    CHECK_TRUE(bytes_contain(&file, "a word", 6));
+    CHECK_UINT(occurrences(&file, "rest.data"), 1);
+    bytes_free(&file);
+}
+
+/* An EP is known under several names: its metadata stays as long as one of its nodes does. */
+TEST(metadata_of_a_known_ep)
+{
+    static const char *const keys[] = {"ep_compatibility_info.QNN",
+                                       "ep_compatibility_info.OpenVINO"};
+    static const int64_t dims[] = {2, -1};
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_str value;
+    bytes graph = {0}, b;
+    add_node(&graph, "Take", "n0", "x", "a");
+    add_epnode(&graph, "o", "a", "y", 1, 1, "QNNExecutionProvider", "p", "payload", 7);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    b = new_model(&graph);
+    add_opset(&b, "com.microsoft", 1);
+    for (size_t i = 0; i < 2; i++) {
+        bytes pair = {0};
+        put_str(&pair, 1, keys[i]);
+        put_str(&pair, 2, "info");
+        put_child(&b, 14, &pair);
+    }
+    clear_root();
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    f.takes = "Take";
+    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of(keys[0]), &value));
+    CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of(keys[1]), &value));
+    epctx_model_close(&model);
+}
+
+TEST(stamps_at_their_limits)
+{
+    static const struct {
+        size_t fill;
+        const char *start, *message;
+    } cases[] = {{EPCTX_PATH_MAX, "source 3 0 ", "too long"},
+                 {3, "source 1/2 0 ", "is not there to compare with"},
+                 {3, "source 1:2 0 ", "is not there to compare with"},
+                 {0, "sdk 1", "SDK 1,"},
+                 {0, "arch pap", "for pap,"},
+                 {0, "arch papyrus", "for papyrus,"}};
+    char name[400];
+    epctx_error error;
+    epctx_model model;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        bytes b = source(0), pair = {0}, stamp = {0};
+        bytes_add(&stamp, cases[i].start, strlen(cases[i].start));
+        for (size_t k = 0; k < cases[i].fill; k++)
+            bytes_add(&stamp, "n", 1);
+        put_str(&pair, 1, "epctx.build.FakeEP");
+        put_child(&pair, 2, &stamp);
+        put_child(&b, 14, &pair);
+        clear_root();
+        make_file(at("m_ctx.onnx"), b.data, b.size);
+        bytes_free(&b);
+        CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+        CHECK_TRUE(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error) != EPCTX_FRESH);
+        CHECK_HAS(error.message, cases[i].message);
+        if (i == 0) {
+            memset(name, 'e', sizeof name);
+            name[sizeof name - 1] = '\0';
+            CHECK_INT(epctx_check_fresh(&model, name, &backend, NULL, &error),
+                      EPCTX_FRESH_UNKNOWN);
+        }
+        epctx_model_close(&model);
+    }
+}
+
+TEST(generate_arguments)
+{
+    static const int64_t dims[] = {2, -1};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_error error;
+    bytes graph = {0}, b;
+    clear_root();
+    add_epnode(&graph, "o", "x", "y", 1, 1, NULL, "p", "payload", 7);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    b = new_model(&graph);
+    add_opset(&b, "com.microsoft", 1);
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    /* A node that names no EP may be this one's. */
+    CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "is compiled already");
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, NULL, NULL, NULL, NULL), EPCTX_ERR_ARG);
+    backend.version++;
+    CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "a backend of version");
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -2233,6 +2385,10 @@ int main(int argc, char **argv)
     RUN(foreign_binary);
     RUN(every_allocation);
     RUN(everything);
+    RUN(odd_model);
+    RUN(metadata_of_a_known_ep);
+    RUN(stamps_at_their_limits);
+    RUN(generate_arguments);
     remove_root();
     return test_end();
 }

@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700
 #include "fake.h"
 #include "files.h"
+#include "flaky.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -910,6 +911,80 @@ TEST(embedded_no_memory)
     epctx_model_close(&model);
 }
 
+/* The binary has the name that was asked for; an embedded one goes to no writer. */
+TEST(writer_names)
+{
+    vault v = {0};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_writer writer = {&v, vault_write};
+    epctx_gen_opts gen;
+    epctx_model model;
+    epctx_error error;
+    memset(&gen, 0, sizeof gen);
+    f.takes = "Take";
+    gen.writer = &writer;
+    clear_root();
+    make_source(0);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    gen.binary = "sub/other.bin"; /* the vault takes m_fake.bin only */
+    CHECK_INT(epctx_generate(&model, &backend, &gen, NULL, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "the context binary 'sub/other.bin'");
+    CHECK_STR(listing(), "m.onnx ");
+    gen.binary = NULL;
+    gen.embed = true;
+    CHECK(epctx_generate(&model, &backend, &gen, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(v.binary.size, 0);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
+    epctx_model_close(&model);
+}
+
+/* An io without locks, files in place, and one call after the other that fails: an answer or a
+ * clean error, and nothing is left open. */
+TEST(cache_io_fails)
+{
+    bool done = false;
+    int n;
+    for (n = 0; n < 200 && !done; n++) {
+        fake f = {0};
+        flaky io_state = {0};
+        epctx_io io = flaky_io(&io_state);
+        epctx_backend backend = fake_backend(&f);
+        epctx_cache_opts opts;
+        epctx_open_opts open;
+        epctx_load_opts load;
+        epctx_opened opened;
+        epctx_error error;
+        epctx_status status;
+        memset(&opts, 0, sizeof opts);
+        memset(&open, 0, sizeof open);
+        memset(&load, 0, sizeof load);
+        clear_root();
+        make_source(0);
+        f.takes = "Take";
+        open.io = &io;
+        open.path_flags = EPCTX_PATH_IN_PLACE;
+        load.source_model_path = at("m.onnx");
+        opts.open = &open;
+        opts.load = &load;
+        status = epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error);
+        CHECK(status == EPCTX_OK, "%s", error.message);
+        epctx_opened_close(&opened);
+        io_state.calls = 0;
+        io_state.fail_at = n;
+        status = epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error);
+        CHECK(status == EPCTX_OK || strstr(error.message, "the injected failure") != NULL,
+              "call %d: %s", n, error.message);
+        if (n == 0) CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
+        done = n > 0 && status == EPCTX_OK && io_state.calls < n;
+        epctx_opened_close(&opened);
+        CHECK_INT(io_state.opens, 0);
+        CHECK_INT(io_state.maps, 0);
+        CHECK_INT(f.alive, 0);
+    }
+    CHECK(done && n > 4, "%d calls", n);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -932,6 +1007,8 @@ int main(int argc, char **argv)
     RUN(cache_long_path);
     RUN(own_contexts);
     RUN(embedded_no_memory);
+    RUN(writer_names);
+    RUN(cache_io_fails);
     remove_root();
     return test_end();
 }

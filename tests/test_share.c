@@ -1418,6 +1418,66 @@ TEST(large_binary)
     CHECK_INT(f.alive, 0);
 }
 
+/* Who is in the group, and who may come to it. */
+TEST(members)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    const epctx_io other = *epctx_io_files();
+    epctx_share_opts weightless;
+    epctx_gen_opts opts;
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    const epctx_node *nodes;
+    piece p;
+    const epctx_graph *graph = make_piece(&p, "x", "y");
+    char path[EPCTX_PATH_MAX + 20];
+    memset(&opts, 0, sizeof opts);
+    memset(&weightless, 0, sizeof weightless);
+    clear_root();
+    for (int k = 0; k < 2; k++)
+        make_named(names[k], (float)k);
+    f.takes = "Take";
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    /* An EP that cannot do without weights begins no such group. */
+    weightless.context_path = at("c_ctx.onnx");
+    weightless.weightless = EPCTX_WEIGHTLESS_ALL;
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, &weightless, &arena, &nodes,
+                                  &error),
+              EPCTX_ERR_UNSUPPORTED);
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+    opts.initializers_file_name = "i.data";
+    CHECK_INT(generate(w, NULL, "a.onnx", &backend, &opts, NULL, false, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, "c_ctx.onnx", "c", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, "d_ctx.onnx", "d", NULL, &arena, &nodes, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, "e_ctx.onnx", "e", &other, &arena, &nodes, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "another io");
+    /* Two sessions with one file of initializers; one without. */
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, false, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "i.data': each needs a name of its own");
+    opts.initializers_file_name = "";
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, false, &error), EPCTX_OK);
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 4);
+    /* A folder that no system has. */
+    memset(path, 'p', sizeof path);
+    memcpy(path + sizeof path - 8, "/x.onnx", 8);
+    opts.context_file_path = path;
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, false, &error), EPCTX_ERR_LIMIT);
+    /* Only who came without a model withdraws, also from the middle. */
+    epctx_share_withdraw(w, NULL, "FakeEP", at("a_ctx.onnx"));
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 4);
+    epctx_share_withdraw(w, NULL, "FakeEP", at("c_ctx.onnx"));
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 3);
+    CHECK(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx i.data ");
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+    CHECK_INT(f.alive, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -1449,6 +1509,7 @@ int main(int argc, char **argv)
     RUN(nothing_for_the_group);
     RUN(any_end);
     RUN(large_binary);
+    RUN(members);
     remove_root();
     return test_end();
 }

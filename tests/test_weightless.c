@@ -503,7 +503,8 @@ TEST(bad_attributes)
                                       "1 0123456789abcdef 0 1 a 0  ",
                                       "-1 0123456789abcdef 0 1 a 0 \n",
                                       "1 0123456789abcdeg 0 1 a 0 \n",
-                                      "1 0123456789ABCDEF 0 1 a 0 \n"};
+                                      "1 0123456789ABCDEF 0 1 a 0 \n",
+                                      "1 0123456789abcdef00 0 1 a 0 \n"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         epctx_weight_ref ref;
         epctx_str rest = epctx_str_of(bad[i]);
@@ -666,6 +667,19 @@ TEST(cache)
 /* What a node says of its weights is as hostile as the rest of the model. */
 TEST(bad_references)
 {
+    { /* a tensor without bytes is no better than none */
+        epctx_weight_ref ref;
+        epctx_tensor tensor;
+        epctx_error error;
+        memset(&ref, 0, sizeof ref);
+        memset(&tensor, 0, sizeof tensor);
+        ref.name = epctx_str_of("w");
+        ref.size = 4;
+        CHECK_INT(epctx_weight_verify(&ref, NULL, "m", &error), EPCTX_ERR_CONTEXT);
+        CHECK_INT(epctx_weight_verify(&ref, &tensor, "m", &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, "expected 4 bytes with hash 0");
+    }
+
     static const struct {
         const char *weights, *message;
     } cases[] = {
