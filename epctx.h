@@ -7451,8 +7451,15 @@ static epctx_status epctx__path_full(epctx_str folder, epctx_str name, char root
 {
     epctx_str parts[2];
     epctx_status status;
+    char end;
     parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
-    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
+    end = parts[0].data[parts[0].size - 1];
+    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
+#ifdef _WIN32
+    if (end == ':') { /* "C:" is the current folder of the drive, "C:/" its root */
+        parts[1] = epctx_str_of("./");
+    }
+#endif
     status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
     parts[0] = epctx_str_of(root);
     parts[1] = name;
