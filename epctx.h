@@ -25192,6 +25192,12 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
 
 /* -- weights from the source model -- */
 
+/* A weight that was found to have this hash. Without data: not looked at. */
+typedef struct epctx__verified {
+    epctx_tensor tensor;
+    uint64_t hash;
+} epctx__verified;
+
 /* A model that has weights, open as long as contexts use them. */
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
@@ -25199,6 +25205,7 @@ typedef struct epctx__weight_model {
     epctx_model model;
     epctx_map names;         /* initializer -> index of */
     const epctx_view *views;
+    epctx__verified *verified; /* at the same index */
 } epctx__weight_model;
 
 static void epctx__weights_close(epctx_loaded *loaded)
@@ -25265,10 +25272,15 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
 static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, epctx__count(it),
-                                                        sizeof *views);
+    size_t room = epctx__count(it);
+    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
     uint32_t count = 0;
+    source->verified =
+        (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
+    if (source->verified == NULL) {
+        return false;
+    }
     epctx_map_init(&source->names, &loaded->arena);
     while (views != NULL && epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
@@ -25312,22 +25324,38 @@ static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_mode
                                                 : epctx__nomem(error, loaded->arena.missing);
 }
 
-/* One weight that a node names, from the source, verified. */
+/* One weight that a node names, from the source, verified: once, however often it is named. */
 static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
                                        const epctx_weight_ref *ref, epctx_tensor *out,
                                        epctx_error *error)
 {
     const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
     uint32_t at = epctx_map_get(&source->names, ref->name);
+    epctx__verified *weight;
     epctx__loader loader;
+    epctx_status status;
+    if (at == EPCTX_MAP_NONE) {
+        return epctx_weight_verify(ref, NULL, file, error);
+    }
+    weight = &source->verified[at];
+    if (weight->tensor.data != NULL && weight->tensor.size == ref->size &&
+        weight->hash == ref->hash) {
+        *out = weight->tensor;
+        return EPCTX_OK;
+    }
     memset(&loader, 0, sizeof loader);
     loader.model = &source->model;
     loader.arena = arena;
     loader.error = error;
-    if (at != EPCTX_MAP_NONE && !epctx__load_tensor(&loader, source->views[at], out)) {
+    if (!epctx__load_tensor(&loader, source->views[at], out)) {
         return error->status;
     }
-    return epctx_weight_verify(ref, at != EPCTX_MAP_NONE ? out : NULL, file, error);
+    status = epctx_weight_verify(ref, out, file, error);
+    if (status == EPCTX_OK) {
+        weight->tensor = *out;
+        weight->hash = ref->hash;
+    }
+    return status;
 }
 
 /* Gives a bound graph the weights that its node names. */
