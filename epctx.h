@@ -2606,8 +2606,9 @@ typedef struct epctx_node_set {
 typedef struct epctx_writer {
     void *user;
     /* The whole binary, in one call, under the name that the nodes record. It replaces one of that
-     * name in whole, or not at all when it fails; then there is no EPContext model either. Called
-     * when all else is ready: an old model is gone, the new one is durable but not yet visible. */
+     * name in whole, or not at all when it fails; then the EPContext model is the old one, too, or
+     * none. Called when all else is ready: an old model is set aside, the new one is durable but
+     * not yet visible. */
     epctx_status (*write_fn)(void *user, epctx_str name, const void *data, size_t size,
                              epctx_error *error);
 } epctx_writer;
@@ -7674,6 +7675,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
+    /* not taken: no key of the table is that long */
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
         return most + 1;
     }
@@ -7765,6 +7767,7 @@ static bool epctx__option_find_env(epctx_str key, size_t *id)
         const char *name = epctx__options[i].key;
         for (k = 0; k < key.size && name[k] != '\0'; k++) {
             char want = name[k] == '.' ? '_' : name[k];
+            /* not taken: no key has what ASCII has behind z */
             want = want >= 'a' && want <= 'z' ? (char)(want - 'a' + 'A') : want;
             if (key.data[k] != want) {
                 break;
@@ -7826,7 +7829,7 @@ static epctx_status epctx__option_value(const epctx_option_info *info, epctx_str
                           "%s: a value of at most %u bytes without NUL is expected, found %u bytes",
                           info->key, (uint64_t)EPCTX__OPTION_VALUE_MOST, (uint64_t)value.size);
     }
-    switch (info->type) {
+    switch (info->type) { /* not taken: the table has no other type */
     case EPCTX_OPTION_TYPE_SWITCH:
     case EPCTX_OPTION_TYPE_CHOICE:
         if (!epctx__word_index(info->allowed, value, &index)) {
@@ -7890,7 +7893,7 @@ EPCTX_API epctx_status epctx_options_set(epctx_options *options, epctx_str key, 
 
 static bool epctx__is_blank(char c)
 {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+    return c == ' ' || c == '\t'; /* ends of lines end an entry */
 }
 
 /* One entry of a list: `bar` stands between key and value. */
@@ -8315,7 +8318,9 @@ EPCTX_API epctx_status epctx_preflight(const epctx_options *options, const epctx
     p.io = in->io != NULL ? in->io : epctx_io_files();
     p.arena = arena;
     p.error = error;
+    /* not taken: only under EPCTX_NO_STDIO */
     if (p.io == NULL || (in->binary != NULL && in->ep_count > 1)) {
+        /* not taken: only under EPCTX_NO_STDIO */
         return epctx_fail(error, EPCTX_ERR_ARG, p.io == NULL
                                                     ? "EPCTX_NO_STDIO: pass an epctx_io"
                                                     : "one name for the binaries of several EPs");
@@ -19153,7 +19158,7 @@ EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
     if (out != NULL) {
         memset(out, 0, sizeof *out);
     }
-    if (parts == NULL || count == 0 || count > UINT32_MAX) {
+    if (parts == NULL || count == 0 || count >= UINT32_MAX) {
         return epctx_fail(use, EPCTX_ERR_ARG, "at least one model is expected");
     }
     mark = epctx_edit_mark(parts[0].model);

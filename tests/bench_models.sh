@@ -2,7 +2,7 @@
 # Real models on the reference NPU and on ONNX Runtime's CPU provider, in one process, each on one
 # thread: time, speed, scratch memory, difference. bench_models.sh [NAME...]; without names those
 # that tests/test_models.sh runs whole, without a folder of models the one of the demo.
-# tests/ort/bench_models.c says what the columns are.
+# tests/bench_models.c says what the columns are.
 set -eu
 cd "$(dirname "$0")/.."
 bench=build/bench_models
@@ -13,7 +13,7 @@ if ! [ -e "$headers/onnxruntime_c_api.h" ]; then
 fi
 objects=$(ls build/obj/examples/epctx/*.o | grep -v '/main\.o$')
 # shellcheck disable=SC2086
-${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/ort/bench_models.c $objects \
+${CC:-gcc} -std=c11 -D_GNU_SOURCE -O2 -I. -isystem "$headers" tests/bench_models.c $objects \
     build/libepctx.a ${NANOPB_LIBS:--lprotobuf-nanopb} -lsodium -lm -pthread -ldl -o $bench
 if [ -z "${EPCTX_TEST_MODELS:-}" ]; then
     exec $bench "$(tests/deps.sh where blazeface)"/ONNX/*.onnx

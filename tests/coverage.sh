@@ -8,7 +8,8 @@ set -u
 cd "$(dirname "$0")/.."
 build=build/coverage
 find $build -name '*.gcda' -delete
-scripts='cli edit convert combine weights options share package lint compile corpus preserve bad_input models'
+scripts='cli edit convert combine weights options share package lint compile corpus preserve bad_input
+         models weightless backend_nodes transformer'
 if [ $# -eq 0 ]; then
     for s in $scripts; do [ -e tests/test_$s.sh ] && set -- "$@" tests/test_$s.sh; done
     set -- "$@" $build/tests/test_*

@@ -126,17 +126,26 @@ static epctx_npu npu;
 static bool make_npu_model(bool embed)
 {
     static const int64_t dims[] = {ELEMENTS, -1};
-    float weights[ELEMENTS];
-    bytes graph = {0}, data;
+    bytes graph = {0}, data, tensor = {0};
+    uint8_t weights[ELEMENTS][4]; /* little-endian */
     epctx_gen_opts opts;
     epctx_model model;
     epctx_error error;
     bool good;
-    for (int i = 0; i < ELEMENTS; i++)
-        weights[i] = (float)(i - 10);
+    for (int i = 0; i < ELEMENTS; i++) {
+        float value = (float)(i - 10);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        for (int k = 0; k < 4; k++)
+            weights[i][k] = (uint8_t)(bits >> 8 * k);
+    }
     add_node(&graph, "Add", "add", "x,w", "t");
     add_node(&graph, "Relu", "relu", "t", "y");
-    add_floats(&graph, "w", weights, ELEMENTS);
+    put_int(&tensor, 1, ELEMENTS);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_str(&tensor, 8, "w");
+    put_data(&tensor, 9, weights, sizeof weights);
+    put_child(&graph, 5, &tensor);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
     put_str(&graph, 2, "g");
@@ -304,6 +313,7 @@ TEST(private_io)
  * results (WRONG is what the caller asked for) and end the process, but no access goes wild. */
 TEST(in_place)
 {
+    static const uint16_t one = 1;
     bytes clean;
     int wrong = 0;
     CHECK_TRUE(make_npu_model(false));
@@ -316,7 +326,8 @@ TEST(in_place)
         wrong += code == WRONG;
     }
     bytes_free(&clean);
-    CHECK(wrong > 0, "the weights are not used in place");
+    /* Where the weights have another byte order they are copied at last. */
+    CHECK(wrong > 0 || *(const uint8_t *)&one == 0, "the weights are not used in place");
 }
 
 /* What was read is whole or refused, also when the file ends earlier than its size says. */

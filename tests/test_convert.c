@@ -1513,7 +1513,8 @@ TEST(forged_hashes_are_no_equals)
 /* Where the weights of the source are, and what cannot be referred to. */
 TEST(weightless_sources)
 {
-    static const float data[2] = {1, 2};
+    static const uint32_t bits[2] = {0x3f80803f, 0x40000040}; /* the same in any byte order */
+    float data[2];
     static const struct {
         int source; /* 0: raw, 1: in a file, 2: typed, 3: none, 4: other shape, 5: empty */
         const char *want;
@@ -1523,6 +1524,7 @@ TEST(weightless_sources)
                  {3, "!found none: it is another model"},
                  {4, "!another tensor of this name"},
                  {5, "skipped w: has no bytes"}};
+    memcpy(data, bits, sizeof data);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         epctx_convert_opts opts = {0};
         bytes graph = {0}, source = {0}, model, tensor = {0};

@@ -1694,6 +1694,491 @@ TEST(bad_arguments)
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
 }
 
+/* -- the contract with the backend -- */
+
+static const int64_t typed_dims[] = {2};
+static size_t typed_count;
+static int64_t typed_size;
+static epctx_status typed_status, sized_status, setup_status;
+
+static epctx_status typed_fn(void *self, void *build, epctx_str name, const epctx_value **outputs,
+                             size_t *count, epctx_error *error)
+{
+    static epctx_value values[4];
+    (void)self, (void)build, (void)name;
+    memset(values, 0, sizeof values);
+    for (size_t i = 0; i < 4; i++) {
+        values[i].elem_type = EPCTX_ONNX_FLOAT;
+        values[i].rank = i < 1; /* a vector, then scalars */
+        values[i].dims = typed_dims;
+    }
+    *outputs = values;
+    *count = typed_count;
+    return typed_status == EPCTX_OK ? EPCTX_OK
+                                    : epctx_fail(error, typed_status, "types_fn fails as told");
+}
+
+static epctx_status sized_fn(void *self, void *build, epctx_str name, int64_t *size,
+                             epctx_error *error)
+{
+    (void)self, (void)build, (void)name;
+    *size = typed_size;
+    return sized_status == EPCTX_OK ? EPCTX_OK
+                                    : epctx_fail(error, sized_status, "max_size_fn fails as told");
+}
+
+static epctx_status setup_fn(void *self, void *build, const epctx_build_opts *opts,
+                             epctx_error *error)
+{
+    (void)self, (void)build, (void)opts;
+    return setup_status == EPCTX_OK ? EPCTX_OK
+                                    : epctx_fail(error, setup_status, "setup_fn fails as told");
+}
+
+static epctx_status no_weights(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                               epctx_error *error)
+{
+    (void)self, (void)graph, (void)weights, (void)count, (void)error;
+    return EPCTX_OK;
+}
+
+/* A backend with every member that may be NULL. */
+static epctx_backend full_backend(fake *f)
+{
+    epctx_backend backend = fake_backend(f);
+    backend.types_fn = typed_fn;
+    backend.max_size_fn = sized_fn;
+    backend.setup_fn = setup_fn;
+    backend.weights_fn = no_weights;
+    backend.weightless = EPCTX_WEIGHTLESS_ALL;
+    typed_count = 1;
+    typed_size = 64;
+    typed_status = sized_status = setup_status = EPCTX_OK;
+    return backend;
+}
+
+/* x -> y, which is a vector. */
+static epctx_graph small_piece(void)
+{
+    static epctx_value in, out;
+    epctx_graph piece;
+    memset(&piece, 0, sizeof piece);
+    memset(&in, 0, sizeof in);
+    in.name = epctx_str_of("x");
+    out = in;
+    out.name = epctx_str_of("y");
+    piece.inputs = &in;
+    piece.input_count = 1;
+    piece.outputs = &out;
+    piece.output_count = 1;
+    return piece;
+}
+
+static epctx_status compile_piece(const epctx_backend *backend, const epctx_ep_opts *opts,
+                                  epctx_error *error)
+{
+    epctx_graph piece = small_piece();
+    epctx_arena arena;
+    epctx_ep ep;
+    epctx_status status;
+    memset(&ep, 0, sizeof ep);
+    epctx_arena_init(&arena, NULL);
+    status = epctx_ep_begin(&ep, backend, opts, 1, &arena, error);
+    if (status == EPCTX_OK) status = epctx_ep_compile(&ep, &piece, error);
+    if (status == EPCTX_OK) status = epctx_ep_finish(&ep, error);
+    epctx_ep_end(&ep);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+TEST(backend_contract)
+{
+    fake f = {0};
+    epctx_hooks silent;
+    epctx_ep_opts opts;
+    epctx_error error;
+    epctx_backend backend = full_backend(&f);
+    memset(&opts, 0, sizeof opts);
+    memset(&silent, 0, sizeof silent);
+    opts.binary = "b.bin";
+    opts.hooks = &silent; /* tells and asks nothing */
+    CHECK(compile_piece(&backend, &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(compile_piece(NULL, &opts, &error), EPCTX_ERR_ARG);
+    backend.version++;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "a backend of version");
+    backend = full_backend(&f);
+    typed_count = 2;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_BACKEND);
+    CHECK_HAS(error.message, "types_fn gave 2 outputs, expected 1");
+    backend = full_backend(&f);
+    typed_status = EPCTX_ERR_UNSUPPORTED;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_UNSUPPORTED);
+    backend = full_backend(&f);
+    typed_size = -5;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_BACKEND);
+    CHECK_HAS(error.message, "max_size_fn gave -5 bytes");
+    backend = full_backend(&f);
+    sized_status = EPCTX_ERR_UNSUPPORTED;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_UNSUPPORTED);
+    backend = full_backend(&f);
+    setup_status = EPCTX_ERR_UNSUPPORTED;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "setup_fn fails as told");
+    backend = fake_backend(&f);
+    opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_INT(f.alive, 0);
+}
+
+/* Whatever a node's attribute holds is in the hash of the graph. */
+TEST(hash_of_attributes)
+{
+    static const int64_t ints[] = {1, 2};
+    static const float floats[] = {1, 2};
+    const epctx_str strings[] = {{"a", 1}, {"b", 1}};
+    static const uint8_t raw[] = {1, 2, 3, 4};
+    const uint64_t none = epctx_graph_hash(&(epctx_graph){0});
+    uint64_t seen[6];
+    for (size_t i = 0; i < 6; i++) {
+        epctx_tensor tensor;
+        epctx_attr attr;
+        epctx_node node;
+        epctx_graph graph;
+        memset(&tensor, 0, sizeof tensor);
+        memset(&attr, 0, sizeof attr);
+        memset(&node, 0, sizeof node);
+        memset(&graph, 0, sizeof graph);
+        tensor.data = i == 5 ? raw : NULL;
+        tensor.size = sizeof raw;
+        attr.name = epctx_str_of("a");
+        attr.type = i == 1   ? EPCTX_ATTR_INTS
+                    : i == 2 ? EPCTX_ATTR_FLOATS
+                    : i == 3 ? EPCTX_ATTR_STRINGS
+                             : EPCTX_ATTR_TENSOR;
+        attr.ints = ints;
+        attr.floats = floats;
+        attr.strings = strings;
+        attr.count = i >= 1 && i <= 3 ? 2 : 0;
+        attr.t = i >= 4 ? &tensor : NULL;
+        node.attrs = &attr;
+        node.attr_count = 1;
+        graph.nodes = &node;
+        graph.node_count = 1;
+        seen[i] = epctx_graph_hash(&graph);
+        CHECK_TRUE(seen[i] != none);
+        for (size_t k = 0; k < i; k++)
+            CHECK(seen[k] != seen[i], "attributes %zu and %zu have one hash", k, i);
+    }
+}
+
+TEST(hash_in_notes)
+{
+    CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000ff")), 255);
+    CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000f")), 0);
+    CHECK_UINT(epctx_notes_hash(epctx_str_of("other_hash=00000000000000ff")), 0);
+    CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000 f")), 0);
+    CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000gf")), 0);
+    CHECK_UINT(epctx_notes_hash(epctx_str_of("graph_hash=00000000000000Ff")), 0);
+}
+
+/* -- nodes of other EPs, and nothing to compile -- */
+
+/* Nodes x -> "other" -> Keep -> y, the first an EPContext node of another EP. */
+static void make_foreign(const char *domain, int64_t main_context, int64_t embed,
+                         const char *cache, bool keep)
+{
+    static const int64_t dims[] = {2, -1};
+    bytes graph = {0}, node = new_node("EPContext", domain, "o", "x", keep ? "a" : "y"), b;
+    add_attr_int(&node, "main_context", main_context);
+    add_attr_int(&node, "embed_mode", embed);
+    if (cache != NULL) add_attr_str(&node, "ep_cache_context", cache, strlen(cache));
+    add_attr_str(&node, "source", "OtherEP", 7);
+    put_child(&graph, 1, &node);
+    if (keep) add_node(&graph, "Keep", "n1", "a", "y");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    b = new_model(&graph);
+    add_opset(&b, domain, 1);
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+}
+
+static epctx_status keeps_fn(void *self, const epctx_graph *graph, size_t index,
+                             epctx_error *error)
+{
+    (void)self, (void)graph;
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "node %u is kept on purpose", (uint64_t)index);
+}
+
+TEST(why_nothing)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    f.takes = "Take";
+    clear_root();
+    /* The first node that could be compiled is blamed, with the backend's reason. */
+    backend.explain_fn = keeps_fn;
+    make_foreign("com.microsoft", 1, 1, "payload", true);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_NO_NODES);
+    CHECK_HAS(error.message, "none of the 2 nodes: ");
+    CHECK_HAS(error.message, "node 1 is kept on purpose");
+    opts.require_all = true;
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "node 1 is kept on purpose");
+    /* A set cannot have what another EP compiled. */
+    {
+        static const uint32_t nodes[] = {0};
+        epctx_node_set set = {nodes, 1};
+        opts.require_all = false;
+        opts.sets = &set;
+        opts.set_count = 1;
+        CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "node set 0 has node 'o', which is an EPContext node");
+        opts.sets = NULL;
+    }
+    epctx_model_close(&model);
+    make_foreign("com.microsoft", 1, 1, "payload", false);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_NO_NODES);
+    CHECK_HAS(error.message, "FakeEP compiles none of the 1 nodes");
+    epctx_model_close(&model);
+    make_foreign("org.example", 1, 1, "payload", false);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "domain 'org.example', expected com.microsoft");
+}
+
+/* Another EP's binary has to be where the new model looks for it. */
+TEST(foreign_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts open = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_model model;
+    epctx_error error;
+    bytes b;
+    char out[400], other[400];
+    f.takes = "Keep";
+    opts.overwrite = true;
+    open.io = epctx_io_files();
+    clear_root();
+    CHECK_INT(mkdir(at("sub"), 0777), 0);
+    /* A secondary node names no binary. */
+    make_foreign("com.microsoft", 0, 0, NULL, true);
+    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    make_foreign("com.microsoft", 1, 0, "o.bin", true);
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    make_file(at("o.bin"), "binary", 6);
+    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    snprintf(out, sizeof out, "%s", at("sub/m_ctx.onnx"));
+    opts.context_file_path = out;
+    CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "needs 'o.bin' beside the model, which another EP made");
+    /* A model from memory has no folder: what counts is the new model's. */
+    b = read_file(at("m.onnx"));
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    snprintf(other, sizeof other, "%s", at("sub/o.bin"));
+    make_file(other, "binary", 6);
+    CHECK(epctx_generate(&model, &backend, &opts, &report, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(report.context_path, out);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    remove(out);
+    remove(other);
+    remove(at("sub/m_ctx_fake.bin"));
+    remove(at("sub/m_fake.bin"));
+    CHECK_INT(rmdir(at("sub")), 0);
+}
+
+/* -- every allocation -- */
+
+static void put_note(bytes *graph, const char *value, const char *scale)
+{
+    static const float one[1] = {1};
+    bytes note = {0}, pair = {0};
+    add_floats(graph, scale, one, 1);
+    put_str(&note, 1, value);
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, scale);
+    put_child(&note, 2, &pair);
+    put_child(graph, 14, &note);
+}
+
+static void put_sparse(bytes *graph, const char *name)
+{
+    static const float one[1] = {1};
+    bytes sparse = {0}, values = {0}, indices = {0};
+    const uint8_t zero[8] = {0};
+    put_int(&values, 1, 1);
+    put_int(&values, 2, EPCTX_ONNX_FLOAT);
+    put_str(&values, 8, name);
+    put_data(&values, 9, one, sizeof one);
+    put_child(&sparse, 1, &values);
+    put_int(&indices, 1, 1);
+    put_int(&indices, 2, EPCTX_ONNX_INT64);
+    put_data(&indices, 9, zero, sizeof zero);
+    put_child(&sparse, 2, &indices);
+    put_int(&sparse, 3, 2);
+    put_child(graph, 15, &sparse);
+}
+
+/* Everything that generation rewrites: nodes that go, stay and move, weights in and out of files,
+ * sparse ones, annotations, types, metadata, another EP's node, a body. */
+static void make_everything(void)
+{
+    static const int64_t dims[] = {2, -1};
+    static const float two[2] = {1, 2}, outside[4] = {1, 2, 3, 4};
+    bytes graph = {0}, model, pair = {0}, other;
+    make_file(at("w.data"), outside, sizeof outside);
+    add_node(&graph, "Constant", "k", "", "kc");
+    add_node(&graph, "Take", "n0", "x,w,kc", "a");
+    add_node(&graph, "Keep", "n1", "a,kept,s1", "b");
+    add_node(&graph, "Take", "n2", "a,far", "c");
+    add_node(&graph, "Keep", "n3", "b,,c", "d");
+    other = new_node("EPContext", "com.microsoft", "o", "d", "y");
+    add_attr_int(&other, "main_context", 1);
+    add_attr_int(&other, "embed_mode", 1);
+    add_attr_str(&other, "ep_cache_context", "payload", 7);
+    add_attr_str(&other, "source", "OtherEP", 7);
+    put_child(&graph, 1, &other);
+    put_str(&graph, 2, "main");
+    add_floats(&graph, "w", two, 2);
+    add_external(&graph, "kept", 2, "w.data", "8", "8");
+    add_external(&graph, "far", 2, "w.data", "0", "8");
+    put_sparse(&graph, "s0");
+    put_sparse(&graph, "s1");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_INPUT, "w", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_VALUE, "b", EPCTX_ONNX_FLOAT, dims);
+    add_value(&graph, GRAPH_VALUE, "far", EPCTX_ONNX_FLOAT, dims);
+    put_note(&graph, "a", "sa");
+    put_note(&graph, "far", "sf");
+    model = new_model(&graph);
+    put_str(&pair, 1, "epctx.build.GoneEP");
+    put_str(&pair, 2, "old");
+    put_child(&model, 14, &pair);
+    put_str(&pair, 1, "ep_compatibility_info.OtherEP");
+    put_str(&pair, 2, "new");
+    put_child(&model, 14, &pair);
+    add_opset(&model, "com.microsoft", 1);
+    make_file(at("a%b\nc.onnx"), model.data, model.size);
+    bytes_free(&model);
+}
+
+/* Sees that the outcome is one of two: everything is there, or nothing has changed. */
+static const char *starved(size_t n, const epctx_gen_opts *how, bool *done)
+{
+    static char text[3000];
+    fake f = {0};
+    counting c = {0};
+    epctx_allocator allocator = counting_allocator(&c);
+    epctx_backend backend = full_backend(&f);
+    epctx_open_opts open = {0};
+    epctx_gen_opts opts = *how;
+    epctx_error error;
+    epctx_model model;
+    epctx_status status;
+    bytes before, after;
+    bool same;
+    open.allocator = opts.allocator = &allocator;
+    f.takes = "Take,Constant";
+    typed_count = opts.sets == NULL ? 2 : 1;
+    if (epctx_model_open_file(&model, at("a%b\nc.onnx"), &open, NULL) != EPCTX_OK)
+        return "the model cannot be opened";
+    before = written(&model);
+    c.fail_at = c.calls + n;
+    status = epctx_generate(&model, &backend, &opts, NULL, &error);
+    c.fail_at = 0;
+    after = written(&model);
+    same = bytes_equal(&after, before.data, before.size);
+    bytes_free(&before);
+    bytes_free(&after);
+    epctx_model_close(&model);
+    *done = status == EPCTX_OK;
+    if (c.alive != 0 || f.alive != 0) return "something is left";
+    if (*done) return same ? "nothing was generated" : NULL;
+    if (status == EPCTX_ERR_NOMEM && same && strcmp(listing(), "a%b\nc.onnx w.data ") == 0)
+        return NULL;
+    snprintf(text, sizeof text, "allocation %zu: %s, %s, files %s", n, error.message,
+             same ? "the model is as before" : "the model has changed", listing());
+    return text;
+}
+
+TEST(every_allocation)
+{
+    static const uint32_t first[] = {1}, second[] = {3};
+    const epctx_node_set sets[] = {{first, 1}, {second, 1}};
+    for (int kind = 0; kind < 3; kind++) {
+        epctx_gen_opts opts = {0};
+        const char *wrong = NULL;
+        bool done = false;
+        size_t n = 1;
+        opts.initializers_file_name = kind > 0 ? "rest.data" : NULL;
+        opts.weightless = kind == 1 ? EPCTX_WEIGHTLESS_ALL : EPCTX_WEIGHTLESS_NONE;
+        opts.embed = kind == 1;
+        opts.sets = kind == 2 ? sets : NULL;
+        opts.set_count = 2;
+        clear_root();
+        make_everything();
+        for (; wrong == NULL && !done && n < 5000; n++)
+            wrong = starved(n, &opts, &done);
+        CHECK(wrong == NULL, "kind %d: %s", kind, wrong);
+        CHECK(done && n > 3, "kind %d: %zu allocations", kind, n);
+    }
+}
+
+/* What generation made of that model. */
+TEST(everything)
+{
+    fake f = {0};
+    epctx_backend backend = full_backend(&f);
+    epctx_model model;
+    epctx_error error;
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    epctx_str value;
+    size_t sparse = 0;
+    bytes file;
+    f.takes = "Take,Constant";
+    typed_count = 2;
+    clear_root();
+    make_everything();
+    CHECK_INT(epctx_model_open_file(&model, at("a%b\nc.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(nodes_of(&model), "EPContext:x,w,->a,c,;Keep:a,kept,s1,->b,;Keep:b,,c,->d,;"
+                                "EPContext:d,->y,;");
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "w"));
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "kept"));
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "sa"));
+    CHECK_TRUE(!epctx_next_tensor(&it, &tensor));
+    file = written(&model);
+    sparse = occurrences(&file, "s0") * 10 + (size_t)bytes_contain(&file, "s1", 2);
+    bytes_free(&file);
+    CHECK_UINT(sparse, 1);
+    CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of("epctx.build.GoneEP"), &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("ep_compatibility_info.OtherEP"),
+                                    &value));
+    CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &value));
+    CHECK_TRUE(memchr(value.data, '%', value.size) != NULL);
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_file(&model, at("a%b\nc_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error) == EPCTX_FRESH, "%s",
+          error.message);
+    backend.sdk_version = "2.0%\n";
+    CHECK_INT(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error), EPCTX_STALE);
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -1741,6 +2226,13 @@ int main(int argc, char **argv)
     RUN(verify);
     RUN(context_nodes);
     RUN(bad_arguments);
+    RUN(backend_contract);
+    RUN(hash_of_attributes);
+    RUN(hash_in_notes);
+    RUN(why_nothing);
+    RUN(foreign_binary);
+    RUN(every_allocation);
+    RUN(everything);
     remove_root();
     return test_end();
 }

@@ -158,13 +158,13 @@ TEST(writer)
     CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
     CHECK_UINT(opened.loaded.bound_count, 2);
     epctx_opened_close(&opened);
-    /* An application that fails: no model without its binary. */
+    /* An application that fails keeps the binary that it has, and so the old model stays. */
     v.locked = true;
     gen.overwrite = true;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_generate(&model, &backend, &gen, &report, &error), EPCTX_ERR_IO);
     CHECK_HAS(error.message, "could not take the context binary 'm_fake.bin'");
-    CHECK_STR(listing(), "m.onnx ");
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
     /* Names as for files; groups have files. */
     gen.binary = "../m.bin";
     CHECK_INT(epctx_generate(&model, &backend, &gen, &report, &error), EPCTX_ERR_PATH);
@@ -774,6 +774,142 @@ TEST(cache_killed)
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ready ");
 }
 
+/* -- the rest of the rules -- */
+
+TEST(load_arguments)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f), old = backend;
+    epctx_cache_opts opts;
+    epctx_open_opts open;
+    epctx_opened opened;
+    epctx_loaded loaded;
+    epctx_model model, closed;
+    epctx_error error;
+    epctx_lock lock;
+    old.version++;
+    memset(&opts, 0, sizeof opts);
+    memset(&open, 0, sizeof open);
+    memset(&closed, 0, sizeof closed);
+    clear_root();
+    make_source(0);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_load(NULL, &model, &backend, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(&loaded, NULL, &backend, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(&loaded, &closed, &backend, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(&loaded, &model, NULL, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_load(&loaded, &model, &old, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "a backend of version");
+    epctx_model_close(&model);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), NULL, NULL, NULL), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &old, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "a backend of version");
+    /* A folder, and options that name no io: the machine's files. */
+    f.takes = "Take";
+    opts.open = &open;
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, NULL), EPCTX_OK);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    epctx_opened_close(&opened);
+    /* The machine's mutex is only there when the implementation was told which. */
+    CHECK_INT(epctx_lock_make(&lock, NULL, &error), EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "EPCTX_PTHREAD_LOCK");
+    CHECK_TRUE(lock.lock_fn == NULL);
+    CHECK_INT(f.alive, 0);
+}
+
+/* Paths that are too long for the lock beside them. */
+TEST(cache_long_path)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_cache_opts opts;
+    epctx_gen_opts gen;
+    epctx_opened opened;
+    epctx_error error;
+    char path[EPCTX_PATH_MAX + 4];
+    memset(&opts, 0, sizeof opts);
+    memset(&gen, 0, sizeof gen);
+    memset(path, 'p', sizeof path);
+    opts.gen = &gen;
+    gen.context_file_path = path;
+    path[sizeof path - 1] = '\0';
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_LIMIT);
+    path[EPCTX_PATH_MAX - 2] = '\0';
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_LIMIT);
+}
+
+/* Under which name a graph is looked up, and where a secondary node's context comes from. */
+TEST(own_contexts)
+{
+    static const char two[] = "FAKE1\n1\ntwo\n0\n1\ny\n1\nz\n";
+    fake f = {0};
+    epctx_profile each = *epctx_profile_find(epctx_str_of("generic"));
+    epctx_load_opts opts;
+    epctx_error error;
+    size_t bound = 0;
+    bytes graph = {0}, model;
+    memset(&opts, 0, sizeof opts);
+    add_epnode(&graph, "part", "x", "y", 1, 1, "FakeEP", NULL, binary_one, sizeof binary_one - 1);
+    add_epnode(&graph, "two", "y", "z", 0, 1, "FakeEP", NULL, two, sizeof two - 1);
+    model = new_model(&graph);
+    /* A secondary node's payload counts for nothing, unless the profile says so. */
+    CHECK_INT(load_bytes(&model, &f, NULL, &bound, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(f.loads, 1);
+    opts.profile = &each;
+    each.key = EPCTX_KEY_PARTITION;
+    each.payload = EPCTX_PAYLOAD_EACH;
+    CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(bound, 2);
+    CHECK_INT(f.loads, 3);
+    each.payload = epctx_profile_find(epctx_str_of("generic"))->payload;
+    each.traits |= EPCTX_SECONDARY_CONTEXT;
+    CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(f.loads, 5);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&model);
+}
+
+/* An embedded context in a file is copied first; every allocation of it may fail. */
+TEST(embedded_no_memory)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts gen;
+    epctx_model model;
+    epctx_error error;
+    bool done = false;
+    size_t n;
+    memset(&gen, 0, sizeof gen);
+    f.takes = "Take";
+    gen.embed = true;
+    clear_root();
+    make_source(0);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &gen, NULL, &error), EPCTX_OK);
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    for (n = 1; n < 100 && !done; n++) {
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_load_opts opts;
+        epctx_loaded loaded;
+        epctx_status status;
+        memset(&opts, 0, sizeof opts);
+        opts.allocator = &allocator;
+        c.fail_at = n;
+        status = epctx_load(&loaded, &model, &backend, &opts, n % 2 == 0 ? &error : NULL);
+        CHECK_TRUE(status == EPCTX_OK || status == EPCTX_ERR_NOMEM);
+        done = status == EPCTX_OK;
+        epctx_unload(&loaded);
+        CHECK_UINT(c.alive, 0);
+        CHECK_INT(f.alive, 0);
+    }
+    CHECK(done && n > 2, "%zu allocations", n);
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -792,6 +928,10 @@ int main(int argc, char **argv)
     RUN(cache_refused);
     RUN(cache_processes);
     RUN(cache_killed);
+    RUN(load_arguments);
+    RUN(cache_long_path);
+    RUN(own_contexts);
+    RUN(embedded_no_memory);
     remove_root();
     return test_end();
 }

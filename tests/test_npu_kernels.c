@@ -1644,6 +1644,74 @@ TEST(lstm)
     gb_free(&b);
 }
 
+/* Integers at run time: reduced, compared, joined where they are scattered. */
+TEST(integers_at_run_time)
+{
+    static const struct {
+        const char *op, *join;
+        int64_t want[3];
+    } cases[] = {{"ReduceMax", NULL, {4, -2, 9}},    {"ReduceMin", NULL, {1, -5, 6}},
+                 {"ReduceProd", NULL, {4, 10, 54}},  {"ReduceSum", NULL, {5, -7, 15}},
+                 {"ReduceMean", NULL, {2, -3, 7}},   {"ArgMax", NULL, {1, 0, 0}},
+                 {"ArgMin", NULL, {0, 1, 1}},        {"ScatterElements", "add", {3, 1, 13}},
+                 {"ScatterElements", "mul", {2, -6, 36}}, {"ScatterElements", "max", {2, 3, 9}},
+                 {"ScatterElements", "min", {1, -2, 4}}};
+    const int64_t x[6] = {1, -2, 9, 4, -5, 6}, dims[2] = {2, 3}, axis[1] = {0};
+    const int64_t indices[3] = {0, 0, 0}, updates[3] = {2, 3, 4}, row[2] = {1, 3};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        graph_builder b;
+        epctx_error error;
+        const void *in[1];
+        void *out[1];
+        int64_t y[6] = {0};
+        gb_init(&b);
+        gb_input(&b, "x", EPCTX_ONNX_INT64, 2, dims);
+        if (cases[i].join != NULL) {
+            gb_constant(&b, "i", EPCTX_ONNX_INT64, 2, row, indices);
+            gb_constant(&b, "u", EPCTX_ONNX_INT64, 2, row, updates);
+            gb_node(&b, cases[i].op, 18, "x,i,u", "y");
+            gb_attr_text(&b, "reduction", cases[i].join);
+        } else if (cases[i].op[0] == 'A') {
+            gb_node(&b, cases[i].op, 13, "x", "y");
+        } else if (strcmp(cases[i].op, "ReduceSum") == 0) {
+            gb_ints(&b, "axes", 1, axis);
+            gb_node(&b, cases[i].op, 13, "x,axes", "y");
+        } else {
+            gb_node(&b, cases[i].op, 13, "x", "y");
+            gb_attr_ints(&b, "axes", 1, axis);
+        }
+        gb_output(&b, "y");
+        in[0] = x;
+        out[0] = y;
+        CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s: %s", cases[i].op, error.message);
+        CHECK(memcmp(y, cases[i].want, sizeof cases[i].want) == 0,
+              "%s %s gives %" PRId64 ", %" PRId64 ", %" PRId64, cases[i].op,
+              cases[i].join != NULL ? cases[i].join : "", y[0], y[1], y[2]);
+        gb_free(&b);
+    }
+}
+
+TEST(gelu_by_tanh)
+{
+    const int64_t dims[1] = {5};
+    const float x[5] = {-3, -0.5f, 0, 0.5f, 3};
+    double want[5];
+    float y[5];
+    graph_builder b;
+    epctx_error error;
+    for (int i = 0; i < 5; i++) {
+        double v = (double)x[i];
+        want[i] = 0.5 * v * (1 + tanh(sqrt(2 / 3.14159265358979) * (v + 0.044715 * v * v * v)));
+    }
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_node(&b, "Gelu", 20, "x", "y");
+    gb_attr_text(&b, "approximate", "tanh");
+    CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(difference(y, want, 5) < 1e-6, "differs by %g", difference(y, want, 5));
+    gb_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(conv);
@@ -1672,5 +1740,7 @@ int main(int argc, char **argv)
     RUN(quantize);
     RUN(quantize_rows);
     RUN(lstm);
+    RUN(integers_at_run_time);
+    RUN(gelu_by_tanh);
     return test_end();
 }

@@ -625,6 +625,151 @@ TEST(preflight_no_memory)
     end(&p.s);
 }
 
+/* -- the rest of the rules -- */
+
+TEST(keys_far_from_ours)
+{
+    char *endless = (char *)malloc(300);
+    session s = begin();
+    CHECK_TRUE(endless != NULL);
+    memset(endless, 'e', 299);
+    endless[299] = '\0';
+    memcpy(endless, "ep.", 3);
+    CHECK_INT(set(&s, endless, "1"), EPCTX_ERR_ARG);
+    free(endless);
+    CHECK_INT(set(&s, "epctx.something_else_altogether", "1"), EPCTX_ERR_ARG);
+    CHECK_INT(set(&s, "EP_CONTEXT_SOMETHING_ELSE_ALTOGETHER", "1"), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_options_set_env(&s.options, "EP_CONTEXT_ENABLE_IT_ALL_NOW=1", &s.error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "EP_CONTEXT_ENABLE_IT_ALL_NOW");
+    CHECK_INT(set(&s, "session.optimized_model_external_initializers_min_size_in_bytes", "12a"),
+              EPCTX_ERR_ARG);
+    end(&s);
+}
+
+/* Blanks around an entry do not count, those inside of it do. */
+TEST(blanks)
+{
+    session s = begin();
+    s.options.arena = &s.arena;
+    CHECK_INT(epctx_options_set_env(&s.options,
+                                    "\t EP_CONTEXT_ENABLE=1 \t; ep.context_file_path=a b.onnx \t;"
+                                    " \t ;",
+                                    &s.error),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_ENABLE));
+    CHECK_STR(epctx_option_text(&s.options, EPCTX_OPTION_CONTEXT_FILE_PATH), "a b.onnx");
+    end(&s);
+}
+
+/* Values that nobody checked: a number is 0, a choice the careful one. */
+TEST(unchecked_values)
+{
+    epctx_profile plain = *epctx_profile_find(epctx_str_of("generic"));
+    session s = begin();
+    s.options.values[EPCTX_OPTION_NO_NODES] = "whatever";
+    CHECK_INT(epctx_option_no_nodes(&s.options), EPCTX_NO_NODES_ERROR);
+    s.options.values[EPCTX_OPTION_OPTIMIZED_MODEL_SIZE] = "many";
+    CHECK_UINT(epctx_option_number(&s.options, EPCTX_OPTION_OPTIMIZED_MODEL_SIZE), 0);
+    plain.embed_default = 0;
+    s.options.profile = &plain;
+    CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
+    end(&s);
+}
+
+TEST(no_contradiction)
+{
+    session s = begin();
+    CHECK_INT(set(&s, "ep.enable_weightless", "1"), EPCTX_OK);
+    CHECK_INT(set(&s, "session.disable_cpu_ep_fallback", "1"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
+    CHECK_INT(set(&s, "ep.context_file_path", "out\\"), EPCTX_OK);
+    CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    CHECK_HAS(s.error.message, "should not point to a folder");
+    end(&s);
+}
+
+/* Paths at and beyond the limit: each output says so. */
+TEST(long_paths)
+{
+    static const size_t sizes[] = {EPCTX_PATH_MAX + 9, EPCTX_PATH_MAX - 9, EPCTX_PATH_MAX - 20};
+    char *path = (char *)malloc(EPCTX_PATH_MAX + 10);
+    CHECK_TRUE(path != NULL);
+    for (size_t i = 0; i < 3; i++) {
+        place p;
+        CHECK_TRUE(enter(&p));
+        for (size_t k = 0; k < sizes[i]; k++)
+            path[k] = k % 2 == 0 ? '.' : '/'; /* here, and still here */
+        memcpy(path + sizes[i] - 7, "/x.onnx", 8);
+        CHECK_INT(set(&p.s, "ep.context_file_path", path), EPCTX_OK);
+        CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name",
+                      i == 2 ? "" : "initializers.data"),
+                  EPCTX_OK);
+        p.in.binary = "a_long_name_of_a_binary.bin";
+        CHECK_INT(preflight(&p), EPCTX_ERR_LIMIT);
+        CHECK(only("model.onnx "), "path %zu: a file was left behind", i);
+        end(&p.s);
+    }
+    free(path);
+}
+
+/* The machine's files, where one call fails. */
+typedef struct few {
+    int calls, fail_at;
+} few;
+
+static bool few_fails(void *user, epctx_error *error)
+{
+    few *f = (few *)user;
+    if (++f->calls != f->fail_at) return false;
+    epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
+    return true;
+}
+
+static epctx_status few_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+                             epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    return few_fails(user, error) ? EPCTX_ERR_IO
+                                  : files->stat_fn(files->user, path, kind, size, error);
+}
+
+static epctx_status few_canonical(void *user, const char *path, char *out, size_t capacity,
+                                  epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    return few_fails(user, error)
+               ? EPCTX_ERR_IO
+               : files->canonical_fn(files->user, path, out, capacity, error);
+}
+
+TEST(preflight_io_fails)
+{
+    static const char *const inputs[] = {NULL, ""};
+    bool done = false;
+    int n;
+    for (n = 1; n < 50 && !done; n++) {
+        epctx_io io = *epctx_io_files();
+        few f = {0};
+        place p;
+        epctx_status status;
+        CHECK_TRUE(enter(&p));
+        f.fail_at = n;
+        io.user = &f;
+        io.stat_fn = few_stat;
+        io.canonical_fn = few_canonical;
+        p.in.io = &io;
+        p.in.inputs = inputs;
+        p.in.input_count = 2;
+        status = preflight(&p);
+        CHECK(status == EPCTX_OK || status == EPCTX_ERR_IO, "call %d: %s", n, p.s.error.message);
+        CHECK(only("model.onnx "), "call %d: a file was left behind", n);
+        done = status == EPCTX_OK && f.calls < n;
+        end(&p.s);
+    }
+    CHECK(done && n > 6, "%d calls", n);
+}
+
 int main(int argc, char **argv)
 {
     if (mkdtemp(root) == NULL) return 1;
@@ -652,6 +797,12 @@ int main(int argc, char **argv)
     RUN(outputs_spare_inputs);
     RUN(output_writable);
     RUN(preflight_no_memory);
+    RUN(keys_far_from_ours);
+    RUN(blanks);
+    RUN(unchecked_values);
+    RUN(no_contradiction);
+    RUN(long_paths);
+    RUN(preflight_io_fails);
     if (chdir(root) != 0 || system("rm -rf ./*") != 0 || rmdir(root) != 0) return 1;
     return test_end();
 }

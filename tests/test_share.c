@@ -1197,6 +1197,227 @@ TEST(threads_generate)
     CHECK_INT(f.compiled, 8);
 }
 
+/* -- the rest of the rules -- */
+
+TEST(share_arguments)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f), old = backend;
+    epctx_binary_file file;
+    epctx_share_opts opts;
+    epctx_load_opts load;
+    epctx_gen_opts gen;
+    epctx_reader reader;
+    epctx_shared shared;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_workspace *w;
+    epctx_error error;
+    epctx_arena arena;
+    const epctx_node *nodes;
+    piece p;
+    const epctx_graph *graph = make_piece(&p, "x", "y");
+    memset(&file, 0, sizeof file);
+    memset(&opts, 0, sizeof opts);
+    memset(&load, 0, sizeof load);
+    memset(&gen, 0, sizeof gen);
+    memset(&reader, 0, sizeof reader);
+    old.version++;
+    clear_root();
+    f.takes = "Take";
+    epctx_arena_init(&arena, NULL);
+    CHECK(make_group(&f, 1, &error), "%s", error.message);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    /* take */
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_ARG);
+    file.io = epctx_io_files();
+    CHECK_INT(epctx_share_take(NULL, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_take(w, NULL, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_take(w, &old, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "a workspace, an io and a backend of version");
+    file.name = epctx_str_of("../a_fake.bin");
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_PATH);
+    file.name = epctx_str_of("there_is_no_such.bin"); /* in the current folder */
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_NOT_FOUND);
+    file.folder = epctx_str_of("no_such_folder/");
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &shared, &error),
+              EPCTX_ERR_NOT_FOUND);
+    CHECK_TRUE(shared.entry == NULL);
+    epctx_share_give(w, &shared); /* nothing to give */
+    /* load */
+    CHECK_INT(epctx_model_open_file(&model, at("a_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_load(w, &loaded, NULL, &backend, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_load(w, NULL, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_load(w, &loaded, &model, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_load(w, &loaded, &model, &old, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_load(NULL, &loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
+    load.reader = &reader;
+    CHECK_INT(epctx_share_load(w, &loaded, &model, &backend, &load, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "an io and no reader");
+    /* generate */
+    CHECK_INT(epctx_share_generate(NULL, NULL, &model, &backend, NULL, false, NULL, NULL),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_generate(w, NULL, NULL, &backend, NULL, false, NULL, NULL),
+              EPCTX_ERR_ARG);
+    epctx_model_close(&model);
+    /* compile */
+    opts.context_path = at("c_ctx.onnx");
+    CHECK_INT(epctx_share_compile(NULL, NULL, &backend, &graph, 1, &opts, &arena, &nodes, NULL),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_compile(w, NULL, NULL, &graph, 1, &opts, &arena, &nodes, NULL),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_compile(w, NULL, &old, &graph, 1, &opts, &arena, &nodes, NULL),
+              EPCTX_ERR_ARG);
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, NULL, &arena, &nodes, NULL),
+              EPCTX_ERR_ARG);
+    opts.context_path = "";
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, NULL),
+              EPCTX_ERR_ARG);
+    opts.context_path = NULL;
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, NULL),
+              EPCTX_ERR_ARG);
+    /* A folder stands where the binary goes. */
+    CHECK_INT(mkdir(at("c_fake.bin"), 0777), 0);
+    opts.context_path = at("c_ctx.onnx");
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, &error),
+              EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "is a folder or a device");
+    CHECK_INT(rmdir(at("c_fake.bin")), 0);
+    /* A group is weightless or it is not. */
+    opts.model_hash = 7;
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, NULL),
+              EPCTX_OK);
+    CHECK_TRUE(epctx_str_is(nodes[0].name, "FakeEP_7_0"));
+    opts.context_path = at("d_ctx.onnx");
+    opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    CHECK_INT(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, &error),
+              EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "is weightless");
+    /* finish */
+    CHECK_INT(epctx_share_finish(w, "other", "FakeEP", NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
+    CHECK_HAS(error.message, "no group 'other' of FakeEP");
+    CHECK_INT(epctx_share_finish(w, NULL, "OtherEP", NULL, NULL, NULL), EPCTX_ERR_NOT_FOUND);
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+    CHECK_INT(f.alive, 0);
+}
+
+/* A session without a node for the EP: the group goes on without it. */
+TEST(nothing_for_the_group)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts;
+    epctx_gen_report report;
+    epctx_model model;
+    epctx_workspace *w;
+    epctx_error error;
+    memset(&opts, 0, sizeof opts);
+    clear_root();
+    make_named("a.onnx", 0);
+    f.takes = "Nothing";
+    opts.no_nodes = EPCTX_NO_NODES_NOTHING;
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_share_generate(w, NULL, &model, &backend, &opts, false, &report, &error) ==
+              EPCTX_OK,
+          "%s", error.message);
+    CHECK_STR(report.context_path, "");
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+    epctx_model_close(&model);
+    epctx_workspace_close(w);
+    CHECK_STR(listing(), "a.onnx ");
+    CHECK_INT(f.alive, 0);
+}
+
+/* Groups may end in any order, the sessions of one in any, too. */
+TEST(any_end)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    f.takes = "Take";
+    for (int first = 0; first < 3; first++) {
+        clear_root();
+        CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+        for (int k = 0; k < 3; k++) {
+            make_named(names[k], (float)k);
+            CHECK_INT(generate(w, names[k], names[k], &backend, NULL, NULL, false, &error),
+                      EPCTX_OK);
+        }
+        for (int k = 0; k < 3; k++)
+            CHECK_INT(epctx_share_finish(w, names[(first + k) % 3], "FakeEP", NULL, NULL, NULL),
+                      EPCTX_OK);
+        epctx_workspace_close(w);
+        CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx b_fake.bin c.onnx "
+                             "c_ctx.onnx c_fake.bin ");
+    }
+    CHECK_INT(f.alive, 0);
+}
+
+/* A binary that is too large to be hashed in whole. */
+static epctx_status any_load(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    fake *f = (fake *)self;
+    (void)error;
+    f->loads++;
+    f->alive++;
+    *context = calloc(1, binary.size > 0 ? sizeof(fake_context) : 1);
+    ((fake_context *)*context)->count = 1;
+    strcpy(((fake_context *)*context)->graphs[0].name, "g");
+    return EPCTX_OK;
+}
+
+TEST(large_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    const size_t size = (size_t)3 << 19; /* 1.5 MB */
+    uint8_t *data = (uint8_t *)calloc(1, size);
+    epctx_binary_file file;
+    epctx_shared one, two;
+    epctx_workspace_opts opts;
+    epctx_workspace *w;
+    epctx_error error;
+    CHECK_TRUE(data != NULL);
+    memset(&file, 0, sizeof file);
+    memset(&opts, 0, sizeof opts);
+    clear_root();
+    make_file(at("large.bin"), data, size);
+    free(data);
+    backend.load_fn = any_load;
+    file.io = epctx_io_files();
+    file.folder = epctx_path_folder(epctx_str_of(at("x")));
+    file.name = epctx_str_of("large.bin");
+    opts.taken = EPCTX_TAKEN_ERROR;
+    CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+    CHECK(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &one, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error),
+              EPCTX_ERR_CONTEXT);
+    /* Another EP and another device do not meet this one. */
+    backend.source = "OtherEP";
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error), EPCTX_OK);
+    CHECK_INT(f.loads, 2);
+    epctx_share_give(w, &two);
+    backend.source = "FakeEP";
+    /* Closed: what is in use is not found any more. */
+    epctx_workspace_clear(w);
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error), EPCTX_OK);
+    CHECK_INT(f.loads, 3);
+    epctx_share_give(w, &two);
+    epctx_share_give(w, &one);
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -1224,6 +1445,10 @@ int main(int argc, char **argv)
     RUN(threads_load);
     RUN(threads_end);
     RUN(threads_generate);
+    RUN(share_arguments);
+    RUN(nothing_for_the_group);
+    RUN(any_end);
+    RUN(large_binary);
     remove_root();
     return test_end();
 }

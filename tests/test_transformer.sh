@@ -4,7 +4,7 @@
 # ONNX Runtime gives, step by step.
 set -u
 cd "$(dirname "$0")/.."
-epctx=$PWD/build/epctx
+epctx=$PWD/${EPCTX_BUILD:-build}/epctx
 demo=$PWD/examples/demo
 work=$PWD/build/transformer
 layers=2

@@ -717,6 +717,48 @@ TEST(cache)
     remove(at("sub/m_npu.bin"));
 }
 
+/* What a node says of its weights is as hostile as the rest of the model. */
+TEST(bad_references)
+{
+    static const struct {
+        const char *weights, *message;
+    } cases[] = {
+        {"nonsense", "line 1 does not name a weight"},
+        {"4 0123456789abcdef 0 1 w 0 \n4 ", "line 2 does not name a weight"},
+        {"4 0123456789abcdef 0 1 w 0 \n", "the node does not name"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_error error;
+        epctx_npu npu;
+        epctx_backend backend;
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_node_view node;
+        epctx_cursor it;
+        epctx_attr attr;
+        clear_root();
+        make_model("m.onnx", &usual);
+        CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error),
+                  EPCTX_OK);
+        CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
+        CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
+        it = epctx_graph_nodes(epctx_model_graph(&model));
+        while (epctx_next_node(&it, &node) && !epctx_is_epnode(&node)) {
+        }
+        memset(&attr, 0, sizeof attr);
+        attr.name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+        attr.type = EPCTX_ATTR_STRING;
+        attr.s = epctx_str_of(cases[i].weights);
+        CHECK_INT(epctx_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
+        CHECK_INT(epctx_unset_attr(&model, node.view, epctx_str_of("onnx_model_filename"), &error),
+                  EPCTX_OK);
+        CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, NULL)), 10);
+        CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, &error)), 10);
+        CHECK_HAS(error.message, cases[i].message);
+        epctx_model_close(&model);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -734,6 +776,7 @@ int main(int argc, char **argv)
     RUN(out_of_memory);
     RUN(shared);
     RUN(cache);
+    RUN(bad_references);
     remove_root();
     return test_end();
 }

@@ -64,6 +64,17 @@ static void unknown_option(const cli_command *command, const cli_option *options
     usage_error(command, "unknown option ", text);
 }
 
+/* Whether a value came from one of the first `count` arguments, as VALUE or as --name=VALUE. */
+static bool is_from(const char *value, char **argv, int count)
+{
+    int i;
+    for (i = 0; i < count; i++) {
+        const char *equals = strchr(argv[i], '=');
+        if (value == argv[i] || (equals != NULL && value == equals + 1)) return true;
+    }
+    return false;
+}
+
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
 static int read_option(const cli_command *command, int argc, char **argv, int at,
                        const cli_option *options)
@@ -83,6 +94,8 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     } else if (option->value == NULL) {
         *option->given = true;
         return 1;
+    } else if (*option->value != NULL && is_from(*option->value, argv, at)) {
+        usage_error(command, "stands twice, or under two names: ", option->name);
     } else if (equals != NULL) {
         *option->value = equals + 1;
         return 1;

@@ -345,10 +345,29 @@ static bool read_ep_options(settings *set, epctx_arena *arena)
     return true;
 }
 
-static const char *given(const settings *set, epctx_option option, const char *other)
+static bool twice(epctx_option option)
 {
-    return epctx_option_given(&set->options, option) ? epctx_option_text(&set->options, option)
-                                                     : other;
+    size_t count;
+    return usage("an option of the command line says otherwise: -C ",
+                 epctx_option_list(&count)[option].key);
+}
+
+/* A text of the command line and the same option in -C: one of them. */
+static bool either_text(const settings *set, epctx_option option, const char **text)
+{
+    if (!epctx_option_given(&set->options, option)) return true;
+    if (*text != NULL) return twice(option);
+    *text = epctx_option_text(&set->options, option);
+    return true;
+}
+
+/* A switch of the command line, which -C may not take back. */
+static bool either_switch(const settings *set, epctx_option option, bool *on)
+{
+    if (!epctx_option_given(&set->options, option)) return true;
+    if (*on && !epctx_option_on(&set->options, option)) return twice(option);
+    *on = epctx_option_on(&set->options, option);
+    return true;
 }
 
 /* A library passes options of others on; here nobody would read them. */
@@ -382,24 +401,24 @@ static bool read_session_options(settings *set, int count)
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
         !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
         return usage("-C: this command generates: leave ep.context_enable out", "");
-    set->gen.context_file_path =
-        given(set, EPCTX_OPTION_CONTEXT_FILE_PATH, set->gen.context_file_path);
-    set->gen.name_prefix = given(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, set->gen.name_prefix);
-    set->gen.initializers_file_name =
-        given(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE, set->gen.initializers_file_name);
-    set->open.external_folder =
-        given(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER, set->open.external_folder);
-    set->gen.embed = set->gen.embed || epctx_option_on(o, EPCTX_OPTION_CONTEXT_EMBED_MODE);
-    set->gen.overwrite = set->gen.overwrite || epctx_option_on(o, EPCTX_OPTION_OVERWRITE);
-    set->gen.require_all =
-        set->gen.require_all || epctx_option_on(o, EPCTX_OPTION_DISABLE_CPU_FALLBACK);
+    if (!either_text(set, EPCTX_OPTION_CONTEXT_FILE_PATH, &set->gen.context_file_path) ||
+        !either_text(set, EPCTX_OPTION_CONTEXT_NODE_NAME_PREFIX, &set->gen.name_prefix) ||
+        !either_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE,
+                     &set->gen.initializers_file_name) ||
+        !either_text(set, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER, &set->open.external_folder) ||
+        !either_switch(set, EPCTX_OPTION_CONTEXT_EMBED_MODE, &set->gen.embed) ||
+        !either_switch(set, EPCTX_OPTION_OVERWRITE, &set->gen.overwrite) ||
+        !either_switch(set, EPCTX_OPTION_DISABLE_CPU_FALLBACK, &set->gen.require_all) ||
+        !either_switch(set, EPCTX_OPTION_WEIGHTLESS, &set->weightless))
+        return false;
+    set->share = count > 1;
+    if (!either_switch(set, EPCTX_OPTION_SHARE_EP_CONTEXTS, &set->share)) return false;
     set->gen.prepare_only = epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);
-    if (set->weightless || epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS))
+    if (set->weightless)
         set->gen.weightless = EPCTX_WEIGHTLESS_ALL;
     else if (epctx_option_on(o, EPCTX_OPTION_WEIGHTLESS_NODES))
         set->gen.weightless = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
     if (epctx_option_given(o, EPCTX_OPTION_NO_NODES)) set->gen.no_nodes = epctx_option_no_nodes(o);
-    set->share = count > 1 || epctx_option_on(o, EPCTX_OPTION_SHARE_EP_CONTEXTS);
     if (set->share && set->gen.embed)
         return usage("models that share a binary cannot embed it: no --embed", "");
     if (count > 1 && set->gen.context_file_path != NULL)

@@ -39,6 +39,14 @@ static const epctx_value *find_value(const epctx_value *values, size_t count, ep
     return NULL;
 }
 
+static const epctx_value *find_in_graph(const epctx_graph *graph, epctx_str name)
+{
+    const epctx_value *found = find_value(graph->values, graph->value_count, name);
+    if (!found) found = find_value(graph->inputs, graph->input_count, name);
+    if (!found) found = find_value(graph->outputs, graph->output_count, name);
+    return found;
+}
+
 static bool value_fits(const epctx_value *value)
 {
     int32_t i;
@@ -62,11 +70,9 @@ static epctx_status mine_capability(void *self, const epctx_graph *graph, uint8_
     (void)self, (void)error;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
-        const epctx_value *out;
         if (!epctx_str_is(node->op_type, "Relu") || node->domain.size) continue;
-        out = find_value(graph->values, graph->value_count, node->outputs[0]);
-        if (!out) out = find_value(graph->outputs, graph->output_count, node->outputs[0]);
-        take[i] = value_fits(out);
+        take[i] = value_fits(find_in_graph(graph, node->inputs[0])) &&
+                  value_fits(find_in_graph(graph, node->outputs[0]));
     }
     return EPCTX_OK;
 }
@@ -91,11 +97,17 @@ static void mine_discard(void *self, void *build)
     free(build);
 }
 
-static void copy_value(mine_value *to, const epctx_value *from)
+/* The ends of a graph need not be those of the nodes that mine_capability saw: look again. */
+static epctx_status copy_value(mine_value *to, const epctx_value *from, epctx_error *error)
 {
+    if (!value_fits(from)) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "'%S' has a type or a name that does not fit",
+                          &from->name);
+    }
     memcpy(to->name, from->name.data, from->name.size);
     to->rank = from->rank;
     if (from->rank) memcpy(to->dims, from->dims, (size_t)from->rank * sizeof *from->dims);
+    return EPCTX_OK;
 }
 
 /* The input a value comes from, through a chain of Relus. */
@@ -129,10 +141,11 @@ static epctx_status mine_compile(void *self, void *build, const epctx_graph *gra
     out->hash = hash;
     out->input_count = (uint32_t)graph->input_count;
     out->output_count = (uint32_t)graph->output_count;
-    for (i = 0; i < graph->input_count; i++)
-        copy_value(&out->inputs[i], &graph->inputs[i]);
+    for (i = 0; i < graph->input_count && status == EPCTX_OK; i++)
+        status = copy_value(&out->inputs[i], &graph->inputs[i], error);
     for (i = 0; i < graph->output_count && status == EPCTX_OK; i++) {
-        copy_value(&out->outputs[i], &graph->outputs[i]);
+        status = copy_value(&out->outputs[i], &graph->outputs[i], error);
+        if (status != EPCTX_OK) break;
         out->source[i] = source_of(graph, graph->outputs[i].name);
         if (out->source[i] == UINT32_MAX) {
             status = epctx_fail(error, EPCTX_ERR_BACKEND, "output '%S' comes from nowhere",
