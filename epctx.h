@@ -320,7 +320,8 @@ typedef enum epctx_file_kind {
     EPCTX_FILE_OTHER /* pipe, device, socket */
 } epctx_file_kind;
 
-/* A whole file in memory, read-only. `handle` belongs to the io.
+/* A whole file in memory, read-only. `handle` belongs to the io; with NULL there is nothing to give
+ * back, and unmap_fn need not be called.
  *
  * A mapping is the file itself: what another process writes into the file shows in it, and where it
  * cuts the file the next access ends this process (SIGBUS; not on Windows, which lets nobody cut a
@@ -829,7 +830,7 @@ typedef struct epctx_tensor {
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
     size_t size;
     epctx_str location; /* file of external data that has them; empty: the model itself */
-    uint64_t offset;    /* of the bytes there; 0 in the model: they do not stand there in one piece */
+    uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in several pieces */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -2565,7 +2566,7 @@ typedef struct epctx_ep {
     int64_t max_size;
 } epctx_ep;
 
-/* Starts a context for at most `room` pieces. `backend` is borrowed until epctx_ep_end, `arena`, too,
+/* Starts a context for at most `room` pieces. Borrowed until epctx_ep_end: `backend`, and `arena`,
  * which holds nodes and an embedded binary. On failure `ep` may be ended, but need not. Errors: the
  * backend's, NOMEM, ARG for a backend of another version, UNSUPPORTED when the EP cannot do without
  * weights. */
@@ -2898,7 +2899,9 @@ typedef struct epctx_shared {
 /* Takes the graph `key` (EPContext attribute partition_name or node name) with `hash` (0: any) of a
  * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
  * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
- * Errors as for epctx_load, and CONTEXT when the graph is taken under EPCTX_TAKEN_ERROR. */
+ * `backend` and the io must live as long as any graph of the binary is in use, also by others.
+ * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when the
+ * graph is taken under EPCTX_TAKEN_ERROR. */
 EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error);
@@ -2910,7 +2913,8 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
 
 /* epctx_load with ep.share_ep_contexts = 1: binaries in files are shared through the workspace,
  * embedded ones are the session's own. A failed session gives back what it took. epctx_unload ends
- * the session. EPCTX_ERR_ARG with a reader: it has no paths to tell binaries apart. */
+ * the session. `backend` and the model's io must live as long as any session uses a graph of these
+ * binaries. EPCTX_ERR_ARG with a reader: it has no paths to tell binaries apart. */
 EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);
@@ -7452,8 +7456,15 @@ static epctx_status epctx__path_full(epctx_str folder, epctx_str name, char root
 {
     epctx_str parts[2];
     epctx_status status;
+    char end;
     parts[0] = folder.size > 0 ? folder : epctx_str_of("./");
-    parts[1] = epctx_str_of(epctx__is_separator(parts[0].data[parts[0].size - 1]) ? "" : "/");
+    end = parts[0].data[parts[0].size - 1];
+    parts[1] = epctx_str_of(epctx__is_separator(end) ? "" : "/");
+#ifdef _WIN32
+    if (end == ':') { /* "C:" is the current folder of the drive, "C:/" its root */
+        parts[1] = epctx_str_of("./");
+    }
+#endif
     status = epctx__path_join(root, EPCTX_PATH_MAX, parts, 2, error);
     parts[0] = epctx_str_of(root);
     parts[1] = name;
@@ -22438,8 +22449,8 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
     epctx_error_clear(error);
     if (tensor == NULL || tensor->data == NULL) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "source model '%s': initializer '%S' was compiled, expected %u bytes with "
-                          "hash %x, found none: it is another model, compile again",
+                          "source model '%s': initializer '%S' was compiled, expected %u bytes "
+                          "with hash %x, found none: it is another model, compile again",
                           file, &ref->name, ref->size, ref->hash);
     }
     if (tensor->size != ref->size) {
@@ -25198,6 +25209,12 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
 
 /* -- weights from the source model -- */
 
+/* A weight that was found to have this hash. Without data: not looked at. */
+typedef struct epctx__verified {
+    epctx_tensor tensor;
+    uint64_t hash;
+} epctx__verified;
+
 /* A model that has weights, open as long as contexts use them. */
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
@@ -25205,6 +25222,7 @@ typedef struct epctx__weight_model {
     epctx_model model;
     epctx_map names;         /* initializer -> index of */
     const epctx_view *views;
+    epctx__verified *verified; /* at the same index */
 } epctx__weight_model;
 
 static void epctx__weights_close(epctx_loaded *loaded)
@@ -25271,10 +25289,15 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
 static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *source)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(&source->model));
-    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, epctx__count(it),
-                                                        sizeof *views);
+    size_t room = epctx__count(it);
+    epctx_view *views = (epctx_view *)epctx_arena_array(&loaded->arena, room, sizeof *views);
     epctx_tensor_view tensor;
     uint32_t count = 0;
+    source->verified =
+        (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
+    if (source->verified == NULL) {
+        return false;
+    }
     epctx_map_init(&source->names, &loaded->arena);
     while (views != NULL && epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
@@ -25318,22 +25341,38 @@ static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_mode
                                                 : epctx__nomem(error, loaded->arena.missing);
 }
 
-/* One weight that a node names, from the source, verified. */
+/* One weight that a node names, from the source, verified: once, however often it is named. */
 static epctx_status epctx__weight_take(epctx__weight_model *source, epctx_arena *arena,
                                        const epctx_weight_ref *ref, epctx_tensor *out,
                                        epctx_error *error)
 {
     const char *file = source->model.path[0] != '\0' ? source->model.path : "(from memory)";
     uint32_t at = epctx_map_get(&source->names, ref->name);
+    epctx__verified *weight;
     epctx__loader loader;
+    epctx_status status;
+    if (at == EPCTX_MAP_NONE) {
+        return epctx_weight_verify(ref, NULL, file, error);
+    }
+    weight = &source->verified[at];
+    if (weight->tensor.data != NULL && weight->tensor.size == ref->size &&
+        weight->hash == ref->hash) {
+        *out = weight->tensor;
+        return EPCTX_OK;
+    }
     memset(&loader, 0, sizeof loader);
     loader.model = &source->model;
     loader.arena = arena;
     loader.error = error;
-    if (at != EPCTX_MAP_NONE && !epctx__load_tensor(&loader, source->views[at], out)) {
+    if (!epctx__load_tensor(&loader, source->views[at], out)) {
         return error->status;
     }
-    return epctx_weight_verify(ref, at != EPCTX_MAP_NONE ? out : NULL, file, error);
+    status = epctx_weight_verify(ref, out, file, error);
+    if (status == EPCTX_OK) {
+        weight->tensor = *out;
+        weight->hash = ref->hash;
+    }
+    return status;
 }
 
 /* Gives a bound graph the weights that its node names. */
@@ -26729,8 +26768,8 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
     epctx_str parts[2];
     uint64_t size;
     epctx_status status =
-        epctx_path_binary(epctx_str_of(opts->context_path), epctx_str_of(group->backend->short_name),
-                          name, EPCTX_PATH_MAX, error);
+        epctx_path_binary(epctx_str_of(opts->context_path),
+                          epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
     parts[0] = epctx_path_folder(epctx_str_of(opts->context_path));
     parts[1] = epctx_str_of(name);
     if (status == EPCTX_OK) {

@@ -1610,6 +1610,26 @@ TEST(sources)
     CHECK_STR(epctx_profile_of(epctx_str_of("whatever"))->name, "generic");
 }
 
+/* One context for all nodes, or one for each: as the sources of each EP say (EPC-012). */
+TEST(whose_context)
+{
+    static const char *const each[] = {"tensorrt", "nv_tensorrt_rtx", "migraphx", "telum",
+                                       "example"};
+    size_t count, i, k, found = 0;
+    const epctx_profile *profiles = epctx_profiles(&count);
+    for (i = 0; i < count; i++) {
+        const epctx_profile *profile = &profiles[i];
+        bool expected = false;
+        for (k = 0; k < sizeof each / sizeof each[0]; k++)
+            expected = expected || strcmp(profile->name, each[k]) == 0;
+        found += expected;
+        CHECK((profile->payload == EPCTX_PAYLOAD_EACH) == expected,
+              "EP '%s': expected %s", profile->name,
+              expected ? "a context in each node" : "no context of its own in each node");
+    }
+    CHECK_UINT(found, sizeof each / sizeof each[0]);
+}
+
 static void own_check(const epctx_profile_check *check)
 {
     size_t i;
@@ -1961,6 +1981,7 @@ int main(int argc, char **argv)
     RUN(files_of_every_tensor);
     RUN(profiles_are_complete);
     RUN(sources);
+    RUN(whose_context);
     RUN(a_profile_of_your_own);
     RUN(compatibility);
     RUN(state);

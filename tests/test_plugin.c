@@ -369,7 +369,8 @@ TEST(binary_changed_while_loaded)
     CHECK_ORT(generate_one(generate));
     memset(&got, 0, sizeof got);
     ok = ort_session(&spec, &session);
-    file = ok ? fopen(in_folder(binary_name("m")), "r+b") : NULL; /* in place: a mapping would see it */
+    /* In place: a mapping would see it. */
+    file = ok ? fopen(in_folder(binary_name("m")), "r+b") : NULL;
     if (file) {
         long size, i;
         written = fseek(file, 0, SEEK_END) == 0 && (size = ftell(file)) > 0;

@@ -6,6 +6,8 @@
 #include "files.h"
 #include "test.h"
 
+#include <time.h>
+
 enum { IN = 16, HIDDEN = 64, OUT = 8 };
 
 static void store_float(uint8_t *to, float value)
@@ -512,6 +514,58 @@ TEST(bad_attributes)
     }
 }
 
+/* A hostile node names one large weight over and over: it is read and hashed once. */
+TEST(one_weight_named_often)
+{
+    enum { SIDE = 1024, LINES = 3000 };
+    epctx_error error;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_load_opts opts;
+    epctx_attr attr;
+    epctx_cursor it;
+    epctx_node_view node;
+    bytes graph = {0}, source, text = {0};
+    bytes weight = numbers((size_t)SIDE * SIDE, 1);
+    char line[100];
+    clock_t start;
+    double seconds;
+    clear_root();
+    make_model("m.onnx", &usual);
+    CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error), EPCTX_OK);
+    put_str(&graph, 2, "main");
+    add_weights(&graph, "first", SIDE, SIDE, 1, NULL);
+    source = new_model(&graph);
+    make_file(at("large.onnx"), source.data, source.size);
+    snprintf(line, sizeof line, "%zu %016llx 0 5 first 0 \n", weight.size,
+             (unsigned long long)epctx_hash(weight.data, weight.size, 0));
+    for (int i = 0; i < LINES; i++)
+        bytes_add(&text, line, strlen(line));
+    CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &node));
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+    attr.type = EPCTX_ATTR_STRING;
+    attr.s.data = (const char *)text.data;
+    attr.s.size = text.size;
+    CHECK_INT(epctx_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
+    memset(&opts, 0, sizeof opts);
+    opts.source_model_path = at("large.onnx");
+    start = clock();
+    CHECK_INT(epctx_load(&loaded, &model, &backend, &opts, &error), EPCTX_ERR_CONTEXT);
+    seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    CHECK(strstr(error.message, "source model") == NULL, "the text is wrong: %s", error.message);
+    CHECK(seconds < 0.5, "%d lines take %.2f s", LINES, seconds);
+    epctx_model_close(&model);
+    bytes_free(&text);
+    bytes_free(&source);
+    bytes_free(&weight);
+}
+
 /* A blob by itself: no run before the weights, none after they went. */
 TEST(order_of_calls)
 {
@@ -731,6 +785,7 @@ int main(int argc, char **argv)
     RUN(embedded_and_split);
     RUN(not_supported);
     RUN(bad_attributes);
+    RUN(one_weight_named_often);
     RUN(order_of_calls);
     RUN(out_of_memory);
     RUN(shared);

@@ -172,6 +172,33 @@ TEST(paths_of_models)
     }
 }
 
+/* "C:a.bin" is in the current folder of the drive, not in its root. */
+TEST(current_folder_of_a_drive)
+{
+    char drive[3] = {root[0], ':', '\0'};
+    char before[EPCTX_PATH_MAX], found[EPCTX_PATH_MAX], expected[EPCTX_PATH_MAX];
+    WCHAR wide[2048];
+    epctx_mapping map;
+    epctx_error error;
+    const epctx_io *io = epctx_io_files();
+    CHECK_TRUE(GetCurrentDirectoryA(sizeof before, before) > 0);
+    CHECK_INT(write_file(at("drive.bin"), "here", &error), EPCTX_OK);
+    CHECK_INT(io->canonical_fn(NULL, at("drive.bin"), expected, sizeof expected, &error), EPCTX_OK);
+    wide_of(root, wide);
+    CHECK_TRUE(SetCurrentDirectoryW(wide) != 0);
+    CHECK(epctx_path_resolve(io, epctx_str_of(drive), epctx_str_of("drive.bin"), found,
+                             sizeof found, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_STR(found, expected);
+    CHECK(epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL, 0,
+                         &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_UINT(map.size, 4);
+    io->unmap_fn(NULL, &map);
+    CHECK_TRUE(SetCurrentDirectoryA(before) != 0);
+    CHECK_INT(io->remove_fn(NULL, at("drive.bin"), &error), EPCTX_OK);
+}
+
 TEST(long_paths)
 {
     char path[1200];
@@ -239,6 +266,7 @@ int main(int argc, char **argv)
     RUN(replaced_or_left_alone);
     RUN(paths_in_models);
     RUN(paths_of_models);
+    RUN(current_folder_of_a_drive);
     RUN(long_paths);
     return test_end();
 }

@@ -57,7 +57,7 @@ typedef struct ep_device {
      * com.ms.internal.nhwc, and asks capability_fn again. NULL: channels first, as models have it.
      */
     bool (*channels_last_fn)(const epctx_backend *backend);
-    /* Which nodes: positive: this one, 0: not this one, negative: ORT decides. NULL: ORT decides. */
+    /* Which nodes: positive: this one, 0: not this one, negative or NULL: ORT decides. */
     int (*convert_fn)(const epctx_backend *backend, const char *domain, const char *op_type);
 } ep_device;
 

@@ -41,8 +41,8 @@ typedef struct ep_api {
 /* session.compile_only is set by the compile API of 1.29, not by that of 1.24.3. */
 #define EP_COMPILE_ONLY_API 29
 /* Before OrtEp::GetDefaultMemoryDevice there was, ORT refuses sessions on devices of different
- * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU has
- * the machine's memory, and no streams. */
+ * memory, and a policy like PREFER_NPU makes them of all devices of an EP: there the virtual NPU
+ * has the machine's memory, and no streams. */
 #define EP_MEMORY_API 27
 
 /* Since then ORT tells when a session is complete and its context model written. */

@@ -1,4 +1,4 @@
-/* status.c - errors of epctx.h as OrtStatus: the code ORT knows and the text we wrote. And the log. */
+/* status.c - errors of epctx.h as OrtStatus: ORT's code and the text we wrote. And the log. */
 #include "ep.h"
 
 #include <stdarg.h>
