@@ -3342,9 +3342,24 @@ EPCTX_API void epctx_blame(epctx_error *error, const char *file, const epctx_str
     }
 }
 
+/* A binary has another name than the model that names it. */
+static void epctx__blame_binary(epctx_error *error, const char *path)
+{
+    if (error != NULL && error->status != EPCTX_OK) {
+        epctx__prefix(error, "binary", path);
+    }
+}
+
 static epctx_status epctx__nomem(epctx_error *error, uint64_t size)
 {
+#ifdef EPCTX_NO_MALLOC
+    return epctx_fail(error, EPCTX_ERR_NOMEM,
+                      "out of memory: %u more bytes were needed, and under EPCTX_NO_MALLOC all "
+                      "memory comes from the caller: a buffer or an allocator",
+                      size);
+#else
     return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory: %u more bytes were needed", size);
+#endif
 }
 
 /* -- hash: XXH64 as published, byte order independent -- */
@@ -25014,7 +25029,9 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
         epctx__context_unmap(loaded, c);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &wanted->name);
     }
-    return epctx__load_bytes(loaded, c, error);
+    status = epctx__load_bytes(loaded, c, error);
+    epctx__blame_binary(error, c->path);
+    return status;
 }
 
 /* Where a binary is. Under a reader its name is all there is. */
@@ -26087,6 +26104,7 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     bytes.size = entry->mapping.size;
     if (status == EPCTX_OK) {
         status = backend->load_fn(backend->self, bytes, &entry->context, error);
+        epctx__blame_binary(error, entry->path);
     }
     if (status != EPCTX_OK) {
         entry->context = NULL;
