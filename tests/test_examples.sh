@@ -33,6 +33,35 @@ else
     exit 1
 fi
 
+# What nobody checked before: names and shapes for which the template has no room.
+for hostile in "x 0" "$(printf '%01000d' 0) 4" "$(printf '%0250d' 0) 4"; do
+    "${PYTHON:-/usr/bin/python3}" -B - $hostile $work/hostile.onnx <<'EOF' || exit 1
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value
+name, size, path = sys.argv[1:]
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=13)
+model.graph.name = "hostile"
+info = value(model.graph.input, name, FLOAT, (int(size),))
+if size == "0":
+    info.type.tensor_type.ClearField("shape")
+value(model.graph.output, "y", FLOAT, (4,))
+node(model.graph, "Relu", "relu", (name,), ("y",))
+with open(path, "wb") as out:
+    out.write(model.SerializeToString())
+EOF
+    build/tests/test_plugin --try build/my_ep/libacorn_ep.so AcornExecutionProvider \
+        $work/hostile.onnx >$work/log 2>&1
+    if [ $? -lt 128 ] && grep -q "no node ran on AcornExecutionProvider" $work/log; then
+        echo "ok examples my_ep leaves a model that does not fit: ${hostile##* }, ${#hostile}"
+    else
+        echo "FAIL examples my_ep: expected a refusal of '$(echo "$hostile" | head -c 40)', found: \
+$(tail -n 1 $work/log)"
+        exit 1
+    fi
+done
+
 # The application that keeps everything encrypted, plain and under sanitizers.
 try() { # try PROGRAM NAME
     dir=$work/$2
