@@ -830,7 +830,7 @@ typedef struct epctx_tensor {
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL when it was not loaded */
     size_t size;
     epctx_str location; /* file of external data that has them; empty: the model itself */
-    uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in several pieces */
+    uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in pieces */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -2813,9 +2813,11 @@ typedef struct epctx_opened {
 } epctx_opened;
 
 /* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
- * would give now; otherwise compiles and writes it. A source that is gone needs no comparing. Safe
- * when several processes start at once: one compiles, the others wait (epctx_io.lock_fn, a file
- * <model>.lock that goes again) and use the result; nobody sees half of it.
+ * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
+ * compared (embed, binary, initializers_file_name): epctx_embed and epctx_extract leave a model
+ * fresh. A source that is gone needs no comparing. Safe when several processes start at once: one
+ * compiles, the others wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the
+ * result; nobody sees half of it.
  * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
 EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
@@ -2900,8 +2902,8 @@ typedef struct epctx_shared {
  * binary. It comes from the workspace when it waits there, and then no file is opened; otherwise
  * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
  * `backend` and the io must live as long as any graph of the binary is in use, also by others.
- * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when the
- * graph is taken under EPCTX_TAKEN_ERROR. */
+ * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when
+ * the graph is taken under EPCTX_TAKEN_ERROR. */
 EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error);

@@ -388,7 +388,7 @@ extern "C" {
 #define EPCTX_NPU__WEIGHT_WORDS  6
 #define EPCTX_NPU__OPERAND_WORDS 4
 #define EPCTX_NPU__COMMAND_WORDS 4   /* before the operands */
-#define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller initializers take less room than a reference */
+#define EPCTX_NPU__OUTSIDE       256 /* bytes: smaller ones take less room than a reference */
 
 /* Offsets of header fields, see the manual. */
 #define EPCTX_NPU__H_FORMAT   8

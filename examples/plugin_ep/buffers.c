@@ -1,6 +1,6 @@
 /* buffers.c - context binaries from and to the application instead of files: ORT's named-buffer
- * callbacks, with which it encrypts, compresses, or keeps binaries where no file system is. They are
- * experimental in ORT 1.28 and newer: found by name, absent where they are not. */
+ * callbacks, with which it encrypts, compresses, or keeps binaries where no file system is. They
+ * are experimental in ORT 1.28 and newer: found by name, absent where they are not. */
 #include "ep.h"
 
 /* Declared here: the packages with ORT's stable headers leave the experimental one out. */

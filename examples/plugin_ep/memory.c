@@ -1,9 +1,9 @@
 /* memory.c - memory of the device: allocators, and copies between it and the CPU.
  *
  * The virtual NPU has memory of its own, so that every path a real one needs is here and tested:
- * ORT allocates with ep_allocator and copies with ep_transfer. That memory is the machine's, aligned
- * for DMA; a real device replaces the bodies of device_alloc, device_free and device_copy. The CPU
- * device of this EP announces no memory: ORT's tensors reach the backend as they are.
+ * ORT allocates with ep_allocator and copies with ep_transfer. That memory is the machine's,
+ * aligned for DMA; a real device replaces the bodies of device_alloc, device_free and device_copy.
+ * The CPU device of this EP announces no memory: ORT's tensors reach the backend as they are.
  *
  * Allocator option "device_memory_limit" (EP option of a session, or given to
  * CreateSharedAllocator): the most bytes that may be in use at once.
