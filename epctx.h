@@ -12177,6 +12177,7 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     epctx_dim dim;
     int64_t *dims;
     size_t rank = epctx__count(it);
+    memset(&dim, 0, sizeof dim);
     memset(out, 0, sizeof *out);
     out->name = view->name;
     out->elem_type = view->is_tensor ? view->elem_type : 0;
