@@ -12156,6 +12156,7 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         return false;
     }
     out->attrs = attrs;
+    memset(&attr, 0, sizeof attr);
     for (; out->attr_count < view->attr_count; out->attr_count++) {
         (void)epctx_next_attr(&it, &attr);
         if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
@@ -26791,6 +26792,7 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
     epctx_status status =
         epctx_path_binary(epctx_str_of(opts->context_path),
                           epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
+    path[0] = '\0'; /* what fails before it is known names no file */
     parts[0] = epctx_path_folder(epctx_str_of(opts->context_path));
     parts[1] = epctx_str_of(name);
     if (status == EPCTX_OK) {
