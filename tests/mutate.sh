@@ -12,7 +12,7 @@
 # its own, TEST_JOBS at a time. A change to a header with a test that needs nothing but the headers
 # is compiled here, which is quicker than `make`.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 work=$PWD/build/mutate
 copy=$work/copy
 base=$work/base
@@ -97,12 +97,17 @@ red() {
 
 # report RULE FILE TEST EXPRESSION CASES LOG RESULT: of red
 report() {
-    said=$(grep '^FAIL ' "$6" | { [ -e "$6.words" ] && grep -m 1 -F -f "$6.words" || head -n 1; } |
-        grep -o '^FAIL [^:]*' || sed -n 's/^case \(.*\)/crash in \1/p' "$6" | tail -n 1)
     case $7 in
-    0) echo "ok mutation $1 ($3: ${said:-crash})" ;;
-    1) echo "FAIL mutation $1: $3 ($(echo "$5" | paste -s -d ';')) does not notice '$4' in $2" \
-        "${said:+(but $said)}" ;;
+    0)
+        said=$(grep '^FAIL ' "$6" | { [ -e "$6.words" ] && grep -m 1 -F -f "$6.words" || head -n 1; } |
+            grep -o '^FAIL [^:]*' || sed -n 's/^case \(.*\)/crash in \1/p' "$6" | tail -n 1)
+        echo "ok mutation $1 ($3: ${said:-crash})"
+        ;;
+    1)
+        said=$(grep -m 1 -o '^FAIL [^:]*' "$6")
+        echo "FAIL mutation $1: $3 ($(echo "$5" | paste -s -d ';')) does not notice '$4' in" \
+            "$2${said:+, but there is $said}"
+        ;;
     *) echo "FAIL mutation $1: $3 hangs with '$4' in $2" ;;
     esac
 }
