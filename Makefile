@@ -193,7 +193,7 @@ build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 # The toy again, with allocations that fail on demand.
 build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -lm -o $$@
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
 build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 
