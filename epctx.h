@@ -23102,7 +23102,28 @@ static bool epctx__stamp_of(const epctx_model *model, const char *source, epctx_
            epctx_model_metadata(model, epctx_str_of(key), out);
 }
 
-/* The line of the binary; false when there is none. */
+/* The file that the nodes of an EP have their contexts in; false when there is none, or several. */
+static bool epctx__only_binary(const epctx_model *model, const char *source, epctx_str *name)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    *name = epctx_str_of(NULL);
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_is(node.source, source) || node.main_context == 0 || node.embed_mode != 0) {
+            continue;
+        }
+        if (name->size > 0 && !epctx_str_eq(*name, node.ep_cache_context)) {
+            return false;
+        }
+        *name = node.ep_cache_context;
+    }
+    return name->size > 0;
+}
+
+/* The line of the binary, with its name in the model. False when there is none, and for a model
+ * that somebody put together from several: the stamp is that of one of them. */
 static bool epctx__stamp_binary(const epctx_model *model, const char *source,
                                 epctx__stamp_line *line)
 {
@@ -23110,19 +23131,19 @@ static bool epctx__stamp_binary(const epctx_model *model, const char *source,
     bool found = epctx__stamp_of(model, source, &rest);
     while (found && epctx__stamp_next(&rest, line)) {
         if (epctx_str_is(line->word, "binary")) {
-            return true;
+            return epctx__only_binary(model, source, &line->name);
         }
     }
     return false;
 }
 
-/* Is the binary `name` the one that the model was compiled with? */
-static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, epctx_str name,
-                                        const epctx_mapping *binary, epctx_error *error)
+/* Is a binary the one that the model was compiled with? */
+static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const epctx_mapping *binary,
+                                        epctx_error *error)
 {
     uint64_t hash;
     if (binary->size != line->size) {
-        return epctx__other_size(name, binary->size, line->size, error);
+        return epctx__other_size(line->name, binary->size, line->size, error);
     }
     hash = epctx_hash(binary->data, binary->size, 0);
     return hash == line->hash
@@ -23130,7 +23151,7 @@ static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, epctx_str
                : epctx_fail(error, EPCTX_ERR_VERSION,
                             "context binary '%S' has hash %x, the model was compiled with one of "
                             "hash %x: " EPCTX__OTHER_BINARY,
-                            &name, hash, line->hash);
+                            &line->name, hash, line->hash);
 }
 
 #endif /* EPCTX_NO_WIRE */
@@ -24962,51 +24983,32 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
 
 /* Is a binary in a file the one that the stamp means? Where it is not beside the model only the
  * application knows where it is. */
-static epctx_freshness epctx__fresh_file_of(const epctx_model *model, const epctx_epnode *node,
-                                            const epctx__stamp_line *line, bool fast,
-                                            epctx_error *why)
+static epctx_freshness epctx__fresh_binary(const epctx_model *model, const char *source,
+                                           bool fast, epctx_error *why)
 {
     const epctx_io *io = model->io;
     epctx_str folder = epctx_path_folder(epctx_str_of(model->path));
     char path[EPCTX_PATH_MAX];
+    epctx__stamp_line line;
     epctx_file_kind kind;
     epctx_mapping mapping;
     uint64_t size;
-    epctx_status status = epctx_path_find(io, folder, node->ep_cache_context, model->path_flags,
-                                          path, sizeof path, NULL);
-    if (status != EPCTX_OK || io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
+    epctx_status status = EPCTX_OK;
+    if (!epctx__stamp_binary(model, source, &line) ||
+        epctx_path_find(io, folder, line.name, model->path_flags, path, sizeof path, NULL) !=
+            EPCTX_OK ||
+        io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
         return EPCTX_FRESH;
     }
-    if (size != line->size) {
-        status = epctx__other_size(node->ep_cache_context, size, line->size, why);
+    if (size != line.size) {
+        status = epctx__other_size(line.name, size, line.size, why);
     } else if (!fast && io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
         return EPCTX_FRESH_UNKNOWN;
     } else if (!fast) {
-        status = epctx__stamp_verify(line, node->ep_cache_context, &mapping, why);
+        status = epctx__stamp_verify(&line, &mapping, why);
         io->unmap_fn(io->user, &mapping);
     }
     return status == EPCTX_OK ? EPCTX_FRESH : EPCTX_STALE;
-}
-
-static epctx_freshness epctx__fresh_binary(const epctx_model *model, const char *source,
-                                           bool fast, epctx_error *why)
-{
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_freshness verdict = EPCTX_FRESH;
-    epctx__stamp_line line;
-    epctx_node_view view;
-    epctx_epnode node;
-    if (!epctx__stamp_binary(model, source, &line)) {
-        return EPCTX_FRESH;
-    }
-    while (verdict == EPCTX_FRESH && epctx_next_node(&it, &view)) {
-        if (epctx_is_epnode(&view) && epctx_epnode_read(&view, &node, NULL) == EPCTX_OK &&
-            epctx_str_is(node.source, source) && node.main_context != 0 && node.embed_mode == 0) {
-            verdict = epctx__fresh_file_of(model, &node, &line, fast, why);
-            epctx_blame(why, NULL, &node.name, "ep_cache_context");
-        }
-    }
-    return verdict;
 }
 
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
@@ -25594,29 +25596,21 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
 static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_status status,
                               epctx_error *error)
 {
+    const epctx__stamp_line *made = loaded->made;
+    epctx__context c;
     epctx_error why;
-    size_t i;
-    epctx_error_clear(&why);
-    if (loaded->made == NULL || error == NULL ||
+    if (made == NULL || error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
          status != EPCTX_ERR_BACKEND)) {
         return;
     }
-    for (i = 0; i < loaded->bound_count && why.status == EPCTX_OK; i++) {
-        const epctx_epnode *node = &loaded->bound[i].node;
-        epctx__context c;
-        if (node->embed_mode != 0 || !epctx__load_has_own(loaded, node) ||
-            epctx_path_check(node->ep_cache_context, NULL) != EPCTX_OK) {
-            continue;
+    memset(&c, 0, sizeof c);
+    epctx_error_clear(&why);
+    if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
+        if (epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK) {
+            *error = why;
         }
-        memset(&c, 0, sizeof c);
-        if (epctx__load_read(loaded, folder, node->ep_cache_context, &c, NULL) == EPCTX_OK) {
-            (void)epctx__stamp_verify(loaded->made, node->ep_cache_context, &c.mapping, &why);
-            epctx__context_unmap(loaded, &c);
-        }
-    }
-    if (why.status != EPCTX_OK) {
-        *error = why;
+        epctx__context_unmap(loaded, &c);
     }
 }
 
