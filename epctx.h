@@ -2851,6 +2851,46 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
  * graph; the others wait in the workspace and are moved to the sessions that ask for them, which do
  * not open the binary. Everything is counted: workspace and sessions may end in any order.
+ *
+ * QUICK START: two models compiled into one binary, and both loaded from it
+ *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
+ *       const char *contexts[2] = {"prefill_ctx.onnx", "decode_ctx.onnx"};
+ *       epctx_workspace *workspace;
+ *       epctx_model models[2];
+ *       epctx_loaded loaded[2];
+ *       epctx_error err;
+ *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
+ *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           status = epctx_model_open_file(&models[i], files[i], NULL, &err);
+ *           if (status == EPCTX_OK) {
+ *               status = epctx_share_generate(workspace, NULL, &models[i], &backend, NULL, i == 1,
+ *                                             NULL, &err);
+ *           }
+ *           epctx_model_close(&models[i]);
+ *       }
+ *       memset(models, 0, sizeof models);
+ *       memset(loaded, 0, sizeof loaded);
+ *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           status = epctx_model_open_file(&models[i], contexts[i], NULL, &err);
+ *           if (status == EPCTX_OK) {
+ *               status = epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &err);
+ *           }
+ *       }
+ *       if (status == EPCTX_OK) {
+ *           printf("%u and %u nodes share one binary\n", (unsigned)loaded[0].bound_count,
+ *                  (unsigned)loaded[1].bound_count);
+ *       } else {
+ *           fprintf(stderr, "%s\n", err.message);
+ *       }
+ *       for (int i = 0; i < 2; i++) {
+ *           epctx_unload(&loaded[i]);
+ *           epctx_model_close(&models[i]);
+ *       }
+ *       epctx_workspace_close(workspace);
+ *
+ * What sharing would save tells `epctx weights` before anything is compiled. The models of a group
+ * are compiled together, always: a binary that was compiled again without one of them has not its
+ * graphs any more. The build stamps of the models tell (>>gen), and loading says so.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
@@ -2963,7 +3003,13 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
  * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). A session whose
  * model ORT could not write takes itself back with epctx_share_withdraw.
  * The models are there before their binary: until the last session is through they do not load.
- * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. */
+ * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. Such
+ * models have no build stamp.
+ * Failures: a session that fails in epctx_share_compile is not in the group, it may try again. One
+ * whose model is not written must withdraw, or its place stays taken. When the last session fails
+ * before epctx_share_finish, it withdraws like any other, and the group waits for another last one;
+ * when epctx_share_finish fails, the group is gone and nobody withdraws: what was written of it
+ * does not load, and its sessions start over. */
 
 typedef struct epctx_share_opts {
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */

@@ -21,8 +21,8 @@ static void list_options(void)
     const epctx_option_info *list = epctx_option_list(&count);
     for (i = 0; i < count; i++)
         printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", list[i].key, types[list[i].type],
-               list[i].fallback, phase_names[list[i].phases], list[i].ort[0] ? "kOrtSessionOption" : "-",
-               list[i].ort, list[i].text);
+               list[i].fallback, phase_names[list[i].phases],
+               list[i].ort[0] ? "kOrtSessionOption" : "-", list[i].ort, list[i].text);
 }
 
 static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
