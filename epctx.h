@@ -3091,6 +3091,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #ifdef _WIN32
 #if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0600
 #error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
+#define EPCTX__STOP /* one error is enough: nothing below is compiled */
 #endif
 #else
 #include <dirent.h>
@@ -3106,9 +3107,10 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #if !defined(O_CLOEXEC) ||                                                                         \
     (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
 #error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
-#endif
-#if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
+#define EPCTX__STOP /* one error is enough: nothing below is compiled */
+#elif !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
+#define EPCTX__STOP
 #endif
 /* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
 #if defined(MAP_ANONYMOUS)
@@ -3124,10 +3126,14 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #else
 #define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
 #endif
+#ifndef EPCTX__STOP
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
+#endif
 #endif /* _WIN32 */
 #endif /* EPCTX_NO_STDIO */
+
+#ifndef EPCTX__STOP
 
 #ifdef __cplusplus
 extern "C" {
@@ -27407,5 +27413,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #ifdef __cplusplus
 }
 #endif
+
+#endif /* EPCTX__STOP */
 
 #endif /* EPCTX_IMPLEMENTATION */
