@@ -7688,14 +7688,14 @@ EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena)
 
 #define EPCTX__KEY_MOST 96u /* longer than any key of the table */
 
-/* Edit distance without regard to case; `most` + 1 stands for everything above `most`. */
-static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
+/* Edit distance without regard to case. */
+static size_t epctx__key_distance(epctx_str a, epctx_str b)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
     /* not taken: no key of the table is that long */
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
-        return most + 1;
+        return EPCTX__KEY_MOST + 1;
     }
     for (k = 0; k <= b.size; k++) {
         row[k] = k;
@@ -7711,7 +7711,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
             row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
         }
     }
-    return row[b.size] <= most ? row[b.size] : most + 1;
+    return row[b.size];
 }
 
 /* The nearest key of the table. */
@@ -7721,7 +7721,7 @@ static const char *epctx__nearest_key(epctx_str key, size_t *distance)
     size_t i;
     *distance = EPCTX__KEY_MOST + 1;
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key), EPCTX__KEY_MOST);
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
         if (d < *distance) {
             *distance = d;
             nearest = epctx__options[i].key;
@@ -8237,6 +8237,7 @@ static epctx_status epctx__preflight_real(epctx__preflight *p, const char *path,
     parts[0] = epctx_path_folder(epctx_str_of(path));
     parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
     status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
+    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
         status = p->io->canonical_fn(p->io->user, folder, real, sizeof real, p->error);
     }
@@ -8261,6 +8262,7 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
     status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
+    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
         status = io->stat_fn(io->user, folder, &kind, &size, p->error);
     }
@@ -22130,7 +22132,7 @@ static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_se
     uint32_t at;
     epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
     size_t i;
-    if (status != EPCTX_OK) {
+    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
         return status;
     }
     s->in = EPCTX__WEIGHT_BY_SAMPLE;
@@ -23062,17 +23064,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
     return memory;
 }
 
-/* A file beside the EPContext model, or in a folder below. */
-static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
-{
-    epctx_str parts[2];
-    epctx_status status = epctx_path_check(name, g->error);
-    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
-    parts[1] = name;
-    return status != EPCTX_OK ? status
-                              : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
-}
-
 /* What epctx_preflight is to know of the options. */
 static epctx_options epctx__gen_options(const epctx__generation *g)
 {
@@ -23156,7 +23147,6 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_options options = epctx__gen_options(g);
     epctx_preflight_in in;
     epctx_outputs out;
-    epctx_str binary;
     epctx_status status;
     memset(&in, 0, sizeof in);
     in.io = g->model->io;
@@ -23175,16 +23165,17 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     if (status != EPCTX_OK) {
         return status;
     }
+    /* Paths of the preflight fit. */
     if (out.binary_count > 0) {
-        binary = epctx_str_of(out.binaries[0]);
-        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
-        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
-                                                              : epctx_path_file(binary).data;
+        memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
+        g->binary = in.binary != NULL && in.binary[0] != '\0'
+                        ? in.binary
+                        : epctx_path_file(epctx_str_of(out.binaries[0])).data;
     }
-    return status == EPCTX_OK && out.initializers != NULL
-               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path)
-               : status;
+    if (out.initializers != NULL) {
+        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
+    }
+    return EPCTX_OK;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -23542,11 +23533,9 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
         epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
-        size_t size = strlen(real);
-        size += size > 0 && real[size - 1] != '/';
-        if (size > 0 && strlen(source) > size && memcmp(source, real, size - 1) == 0 &&
-            source[size - 1] == '/') {
-            name = epctx_str_of(source + size);
+        if (epctx__path_inside(real, source)) {
+            size_t size = strlen(real);
+            name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
         }
     }
     g->source_model = epctx_arena_copy(g->arena, name);
@@ -23921,11 +23910,11 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
     return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
 }
 
-/* Messages that can hold tensors. */
+/* Messages below a graph or a function that can hold tensors. */
 static bool epctx__holds_tensors(epctx__type type)
 {
     return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
-           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE || type == EPCTX__T_FUNCTION;
+           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE;
 }
 
 /* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
@@ -24144,8 +24133,12 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
             continue;
         }
         source = epctx_node_attr(&g->graph.nodes[i], "source");
-        if (source != NULL && (epctx_str_eq(source->s, ep) ||
-                               (known && epctx_profile_of(source->s) == profile))) {
+        /* not taken: nodes without a source were refused */
+        if (source == NULL) {
+            continue;
+        }
+        if (epctx_str_eq(source->s, ep) ||
+            (known && epctx_profile_of(source->s) == profile)) {
             return true;
         }
     }
@@ -25208,7 +25201,7 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
     loaded->contexts =
         (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (loaded->bound == NULL || loaded->contexts == NULL || others == NULL) {
+    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
@@ -25315,18 +25308,18 @@ static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *sour
     uint32_t count = 0;
     source->verified =
         (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
-    if (source->verified == NULL) {
+    if (views == NULL || source->verified == NULL) {
         return false;
     }
     epctx_map_init(&source->names, &loaded->arena);
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    while (epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
         if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
             return false;
         }
     }
     source->views = views;
-    return views != NULL;
+    return true;
 }
 
 static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
@@ -25488,8 +25481,7 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
     }
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
         epctx_bound *bound = &loaded->bound[i];
-        bool shared = loaded->sharing != NULL && own[i] == NULL &&
-                      (bound->node.main_context == 0 || bound->node.embed_mode == 0);
+        bool shared = loaded->sharing != NULL && own[i] == NULL;
         bool tried = false;
         if (shared) {
             status = epctx__bind_shared(loaded, i, folder, &tried, error);
@@ -25527,7 +25519,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
-    loaded->embedded_changes = model->mapping.handle != NULL && model->io != NULL &&
+    loaded->embedded_changes = model->mapping.handle != NULL &&
                                model->io->read_inside_fn != NULL &&
                                (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     loaded->profile = opts->profile;
@@ -26982,13 +26974,16 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
 static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
 {
     size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    epctx_str parts[2];
     epctx_status status;
     if (group->binary == NULL || g->opts->initializers_file_name == NULL ||
         g->opts->initializers_file_name[0] == '\0') {
         return EPCTX_OK;
     }
-    status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                           g->report->initializers_path);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = epctx_str_of(g->opts->initializers_file_name);
+    status = epctx__path_join(g->report->initializers_path, sizeof g->report->initializers_path,
+                              parts, 2, g->error);
     return status == EPCTX_OK
                ? epctx__group_clash(group, g->report->initializers_path, folder, g->error)
                : status;
