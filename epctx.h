@@ -23529,6 +23529,7 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(".");
+    /* not taken: a folder is shorter than its path, which fits */
     if (g->model->path[0] != '\0' &&
         epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
@@ -23905,8 +23906,7 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
     if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
         return false;
     }
-    outside = outside && tensor.data != NULL && tensor.size >= g->opts->initializers_min_size &&
-              tensor.size > 0;
+    outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
     return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
 }
 
@@ -24577,6 +24577,7 @@ static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
     epctx_status status = epctx__commit_add(c, path, false, &out);
     for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
         status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
+        /* not taken: what is gathered begins, and so has room up to, a multiple of 64 bytes */
         if (status == EPCTX_OK) {
             status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
         }
