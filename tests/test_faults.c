@@ -150,7 +150,7 @@ static bytes wide_model(int outputs, int rest)
         add_node(&graph, "Keep", kept, in, out);
     }
     put_str(&graph, 2, "wide");
-    for (int i = 0; i < 14; i++) {
+    for (int i = 0; i < 15; i++) {
         char name[24];
         snprintf(name, sizeof name, "x%d", i);
         add_value(&graph, GRAPH_INPUT, name, EPCTX_ONNX_FLOAT, pair_dims);
@@ -190,6 +190,19 @@ static bytes mixed_model(void)
     add_node(&body, "Keep", "inner", "wi", "bi");
     put_str(&body, 2, "body");
     add_external(&body, "wi", 2, "w.bin", "0", "8");
+    {
+        bytes sparse = {0}, values = {0}, indices = {0};
+        add_external(&values, "sp", 2, "w.bin", "0", "8"); /* in field 5: taken out of it */
+        put_data(&sparse, 1, values.data + 2, values.size - 2);
+        bytes_free(&values);
+        put_int(&indices, 1, 2);
+        put_int(&indices, 2, EPCTX_ONNX_INT64);
+        put_int(&indices, 7, 1);
+        put_int(&indices, 7, 2);
+        put_child(&sparse, 2, &indices);
+        put_int(&sparse, 3, 9);
+        put_child(&body, 15, &sparse);
+    }
     add_value(&body, GRAPH_OUTPUT, "bi", EPCTX_ONNX_FLOAT, pair_dims);
     put_str(&attr, 1, "body");
     put_child(&attr, 6, &body);
@@ -201,9 +214,11 @@ static bytes mixed_model(void)
     add_floats(&graph, "unread", pair_data, 2);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, pair_dims);
     add_value(&graph, GRAPH_INPUT, "w", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_INPUT, "unread", EPCTX_ONNX_FLOAT, pair_dims);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, pair_dims);
     put_str(&graph, 2, "g");
     model = new_model(&graph);
+    put_int(&model, 1, 3); /* so old that every initializer is an input, too */
     node = new_node("Constant", "", "", "", "c");
     put_str(&attr, 1, "value");
     add_external(&body, "", 2, "w.bin", "0", "8"); /* as field 5, which it is here, too */
@@ -1007,7 +1022,7 @@ static bool make_original(void)
     put_model(&original, "/d/b.onnx", broken_model());
     put_model(&original, "/d/p.onnx", npu_model());
     put_model(&original, "/d/o.onnx", wide_model(14, 0));
-    put_model(&original, "/d/k.onnx", wide_model(1, 14));
+    put_model(&original, "/d/k.onnx", wide_model(1, 15));
     put_model(&original, "/d/mix.onnx", mixed_model());
     put_model(&original, "/d/s.onnx", npu_model()); /* "w" as in wl.onnx */
     disk_put(&original, "/d/w.bin", pair_data, sizeof pair_data);

@@ -299,26 +299,42 @@ TEST(empty_initializers)
     epctx_model model;
     epctx_cursor it;
     epctx_tensor_view tensor;
-    bytes graph = plain_graph(), b, empty = {0};
+    bytes graph = plain_graph(), b, empty = {0}, typed = {0}, data;
     clear_root();
-    add_node(&graph, "Keep", "n1", "empty,full", "z");
+    add_node(&graph, "Keep", "n1", "empty,full,typed", "z");
     put_int(&empty, 1, 0);
     put_int(&empty, 2, EPCTX_ONNX_FLOAT);
     put_str(&empty, 8, "empty");
     put_child(&graph, 5, &empty);
     add_floats(&graph, "full", numbers, 2);
+    put_int(&typed, 1, 2); /* two in a field of their type: they go out as bytes */
+    put_int(&typed, 2, EPCTX_ONNX_INT64);
+    put_int(&typed, 7, 1);
+    put_int(&typed, 7, 258);
+    put_str(&typed, 8, "typed");
+    put_child(&graph, 5, &typed);
     b = new_model(&graph);
     make_bytes("m.onnx", &b);
     opts.initializers_file_name = "m.data";
     CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
           error.message);
-    CHECK_UINT(report.initializers_size, 8);
+    CHECK_UINT(report.initializers_size, 64 + 16);
+    data = read_file(at("m.data"));
+    CHECK_MEM(data.data + 64, data.size - 64, "\1\0\0\0\0\0\0\0\2\1\0\0\0\0\0\0", 16);
+    bytes_free(&data);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_initializers(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "empty"));
     CHECK_TRUE(!tensor.external);
     CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "full"));
     CHECK_TRUE(tensor.external);
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "typed"));
+    CHECK_TRUE(tensor.external);
+    {
+        epctx_cursor fields = epctx_fields(tensor.view, 7);
+        epctx_field field;
+        CHECK_TRUE(!epctx_next_field(&fields, &field));
+    }
     epctx_model_close(&model);
 }
 
@@ -719,6 +735,111 @@ TEST(source_changes)
     bytes_free(&whole);
 }
 
+/* The same, when the file that a body's weights are in is opened: between the first look at their
+ * tensor and its storing. */
+static epctx_status tamper_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    size_t size = strlen(path);
+    (void)user;
+    if (size > 8 && strcmp(path + size - 8, "body.bin") == 0)
+        tamper.source->data[tamper.at] = tamper.value;
+    return files->map_fn(files->user, path, out, error);
+}
+
+TEST(tensor_changes)
+{
+    static const uint8_t values[] = {0xff, 0x00, 0x08, 0x7a};
+    epctx_io io = *epctx_io_files();
+    bytes graph = plain_graph(), whole, body = {0}, attr = {0};
+    bytes node = new_node("Keep", "", "with a body", "y", "z");
+    size_t written_count = 0;
+    io.map_fn = tamper_map;
+    io.map_inside_fn = NULL;
+    add_node(&body, "Keep", "inner", "wi", "bi");
+    put_str(&body, 2, "body");
+    add_external(&body, "wi", 2, "body.bin", "0", "8");
+    add_value(&body, GRAPH_OUTPUT, "bi", EPCTX_ONNX_FLOAT, two);
+    put_str(&attr, 1, "body");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    whole = new_model(&graph);
+    clear_root();
+    make_file(at("body.bin"), numbers, sizeof numbers);
+    for (size_t i = 0; i < whole.size * sizeof values; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_open_opts open = {0};
+        epctx_gen_opts opts = {0};
+        epctx_model model;
+        epctx_error error;
+        epctx_status status;
+        uint8_t *copy = (uint8_t *)malloc(whole.size); /* of exactly that size */
+        bytes source = {0};
+        CHECK_TRUE(copy != NULL);
+        memcpy(copy, whole.data, whole.size);
+        source.data = copy;
+        source.size = whole.size;
+        tamper.source = &source;
+        tamper.at = i / sizeof values;
+        tamper.value = values[i % sizeof values];
+        f.takes = "Take";
+        open.external_folder = root;
+        open.io = &io;
+        opts.context_file_path = at("m_ctx.onnx");
+        opts.overwrite = true;
+        remove(at("m_ctx.onnx"));
+        CHECK_INT(epctx_model_open_memory(&model, copy, whole.size, &open, &error), EPCTX_OK);
+        status = epctx_generate(&model, &backend, &opts, NULL, &error);
+        epctx_model_close(&model);
+        CHECK(copy[tamper.at] == tamper.value, "byte %zu: nobody wrote into it", tamper.at);
+        free(copy);
+        CHECK_INT(f.alive, 0);
+        CHECK_INT(access(at("m_ctx.onnx"), F_OK) == 0, status == EPCTX_OK);
+        CHECK_INT(error.message[0] == '\0', status == EPCTX_OK);
+        written_count += status == EPCTX_OK;
+    }
+    CHECK_TRUE(written_count > 0);
+    bytes_free(&whole);
+}
+
+/* Strings have no bytes that could stay outside: a node does not name them as weights. */
+TEST(strings_stay)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_model model;
+    epctx_error error;
+    bytes graph = {0}, b, text = {0};
+    clear_root();
+    add_node(&graph, "Take", "n0", "x,w,text", "y");
+    put_str(&graph, 2, "g");
+    put_int(&text, 1, 1);
+    put_int(&text, 2, EPCTX_ONNX_STRING);
+    put_str(&text, 6, "some text");
+    put_str(&text, 8, "text");
+    put_child(&graph, 5, &text);
+    add_floats(&graph, "w", numbers, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    f.takes = "Take";
+    backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    backend.setup_fn = keeps_all;
+    backend.weights_fn = needs_none;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, &opts, &report, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(report.outside_count, 1);
+    CHECK_UINT(report.outside_size, 8);
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -741,6 +862,8 @@ int main(int argc, char **argv)
     RUN(no_model);
     RUN(fast_without_times);
     RUN(source_changes);
+    RUN(tensor_changes);
+    RUN(strings_stay);
     remove_root();
     return test_end();
 }
