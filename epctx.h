@@ -4571,7 +4571,7 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         int fd;
         int n = snprintf(file->temp, sizeof file->temp, "%s.%ld-%u.tmp", file->path, (long)getpid(),
                          attempt);
-        if (n < 0 || (size_t)n >= sizeof file->temp) {
+        if ((size_t)n >= sizeof file->temp) { /* or negative: snprintf failed */
             return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
                               (uint64_t)sizeof file->temp - 1);
         }
@@ -4950,6 +4950,7 @@ static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *na
         status = b->read_fn(b->user, name, data, size, error);
     }
     if (status == EPCTX_OK && *data == NULL && *size > 0) {
+        *size = 0;
         status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
     }
     return status == EPCTX_OK ? status : epctx__buffers_failed(status, "read", name, error);
@@ -7752,14 +7753,14 @@ EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena)
 
 #define EPCTX__KEY_MOST 96u /* longer than any key of the table */
 
-/* Edit distance without regard to case; `most` + 1 stands for everything above `most`. */
-static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
+/* Edit distance without regard to case. */
+static size_t epctx__key_distance(epctx_str a, epctx_str b)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
     /* not taken: no key of the table is that long */
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
-        return most + 1;
+        return EPCTX__KEY_MOST + 1;
     }
     for (k = 0; k <= b.size; k++) {
         row[k] = k;
@@ -7775,7 +7776,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
             row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
         }
     }
-    return row[b.size] <= most ? row[b.size] : most + 1;
+    return row[b.size];
 }
 
 /* The nearest key of the table. */
@@ -7785,7 +7786,7 @@ static const char *epctx__nearest_key(epctx_str key, size_t *distance)
     size_t i;
     *distance = EPCTX__KEY_MOST + 1;
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key), EPCTX__KEY_MOST);
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
         if (d < *distance) {
             *distance = d;
             nearest = epctx__options[i].key;
@@ -8301,6 +8302,7 @@ static epctx_status epctx__preflight_real(epctx__preflight *p, const char *path,
     parts[0] = epctx_path_folder(epctx_str_of(path));
     parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
     status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
+    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
         status = p->io->canonical_fn(p->io->user, folder, real, sizeof real, p->error);
     }
@@ -8325,6 +8327,7 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
     status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
+    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
         status = io->stat_fn(io->user, folder, &kind, &size, p->error);
     }
@@ -22196,7 +22199,7 @@ static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_se
     uint32_t at;
     epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
     size_t i;
-    if (status != EPCTX_OK) {
+    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
         return status;
     }
     s->in = EPCTX__WEIGHT_BY_SAMPLE;
@@ -23257,17 +23260,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
     return memory;
 }
 
-/* A file beside the EPContext model, or in a folder below. */
-static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
-{
-    epctx_str parts[2];
-    epctx_status status = epctx_path_check(name, g->error);
-    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
-    parts[1] = name;
-    return status != EPCTX_OK ? status
-                              : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
-}
-
 /* What epctx_preflight is to know of the options. */
 static epctx_options epctx__gen_options(const epctx__generation *g)
 {
@@ -23351,7 +23343,6 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_options options = epctx__gen_options(g);
     epctx_preflight_in in;
     epctx_outputs out;
-    epctx_str binary;
     epctx_status status;
     memset(&in, 0, sizeof in);
     in.io = g->model->io;
@@ -23370,16 +23361,17 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     if (status != EPCTX_OK) {
         return status;
     }
+    /* Paths of the preflight fit. */
     if (out.binary_count > 0) {
-        binary = epctx_str_of(out.binaries[0]);
-        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
-        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
-                                                              : epctx_path_file(binary).data;
+        memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
+        g->binary = in.binary != NULL && in.binary[0] != '\0'
+                        ? in.binary
+                        : epctx_path_file(epctx_str_of(out.binaries[0])).data;
     }
-    return status == EPCTX_OK && out.initializers != NULL
-               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path)
-               : status;
+    if (out.initializers != NULL) {
+        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
+    }
+    return EPCTX_OK;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -23733,15 +23725,14 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(".");
+    /* not taken: a folder is shorter than its path, which fits */
     if (g->model->path[0] != '\0' &&
         epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
-        size_t size = strlen(real);
-        size += size > 0 && real[size - 1] != '/';
-        if (size > 0 && strlen(source) > size && memcmp(source, real, size - 1) == 0 &&
-            source[size - 1] == '/') {
-            name = epctx_str_of(source + size);
+        if (epctx__path_inside(real, source)) {
+            size_t size = strlen(real);
+            name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
         }
     }
     g->source_model = epctx_arena_copy(g->arena, name);
@@ -24111,16 +24102,15 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
     if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
         return false;
     }
-    outside = outside && tensor.data != NULL && tensor.size >= g->opts->initializers_min_size &&
-              tensor.size > 0;
+    outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
     return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
 }
 
-/* Messages that can hold tensors. */
+/* Messages below a graph or a function that can hold tensors. */
 static bool epctx__holds_tensors(epctx__type type)
 {
     return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
-           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE || type == EPCTX__T_FUNCTION;
+           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE;
 }
 
 /* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
@@ -24339,8 +24329,12 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
             continue;
         }
         source = epctx_node_attr(&g->graph.nodes[i], "source");
-        if (source != NULL && (epctx_str_eq(source->s, ep) ||
-                               (known && epctx_profile_of(source->s) == profile))) {
+        /* not taken: nodes without a source were refused */
+        if (source == NULL) {
+            continue;
+        }
+        if (epctx_str_eq(source->s, ep) ||
+            (known && epctx_profile_of(source->s) == profile)) {
             return true;
         }
     }
@@ -24791,6 +24785,7 @@ static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
     epctx_status status = epctx__commit_add(c, path, false, &out);
     for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
         status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
+        /* not taken: what is gathered begins, and so has room up to, a multiple of 64 bytes */
         if (status == EPCTX_OK) {
             status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
         }
@@ -25410,7 +25405,7 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
     loaded->contexts =
         (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (loaded->bound == NULL || loaded->contexts == NULL || others == NULL) {
+    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
@@ -25517,18 +25512,18 @@ static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *sour
     uint32_t count = 0;
     source->verified =
         (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
-    if (source->verified == NULL) {
+    if (views == NULL || source->verified == NULL) {
         return false;
     }
     epctx_map_init(&source->names, &loaded->arena);
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    while (epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
         if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
             return false;
         }
     }
     source->views = views;
-    return views != NULL;
+    return true;
 }
 
 static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
@@ -25713,8 +25708,7 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
     }
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
         epctx_bound *bound = &loaded->bound[i];
-        bool shared = loaded->sharing != NULL && own[i] == NULL &&
-                      (bound->node.main_context == 0 || bound->node.embed_mode == 0);
+        bool shared = loaded->sharing != NULL && own[i] == NULL;
         bool tried = false;
         if (shared) {
             status = epctx__bind_shared(loaded, i, folder, &tried, error);
@@ -25770,7 +25764,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
-    loaded->embedded_changes = model->mapping.handle != NULL && model->io != NULL &&
+    loaded->embedded_changes = model->mapping.handle != NULL &&
                                model->io->read_inside_fn != NULL &&
                                (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     loaded->profile = opts->profile;
@@ -27286,13 +27280,16 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
 static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
 {
     size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    epctx_str parts[2];
     epctx_status status;
     if (group->binary == NULL || g->opts->initializers_file_name == NULL ||
         g->opts->initializers_file_name[0] == '\0') {
         return EPCTX_OK;
     }
-    status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                           g->report->initializers_path);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = epctx_str_of(g->opts->initializers_file_name);
+    status = epctx__path_join(g->report->initializers_path, sizeof g->report->initializers_path,
+                              parts, 2, g->error);
     return status == EPCTX_OK
                ? epctx__group_clash(group, g->report->initializers_path, folder, g->error)
                : status;
