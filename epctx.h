@@ -4506,7 +4506,7 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         int fd;
         int n = snprintf(file->temp, sizeof file->temp, "%s.%ld-%u.tmp", file->path, (long)getpid(),
                          attempt);
-        if (n < 0 || (size_t)n >= sizeof file->temp) {
+        if ((size_t)n >= sizeof file->temp) { /* or negative: snprintf failed */
             return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
                               (uint64_t)sizeof file->temp - 1);
         }
@@ -4885,6 +4885,7 @@ static epctx_status epctx__buffers_read(const epctx_buffer_io *b, const char *na
         status = b->read_fn(b->user, name, data, size, error);
     }
     if (status == EPCTX_OK && *data == NULL && *size > 0) {
+        *size = 0;
         status = epctx_fail(error, EPCTX_ERR_IO, "the application gave a size and no data");
     }
     return status == EPCTX_OK ? status : epctx__buffers_failed(status, "read", name, error);

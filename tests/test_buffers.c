@@ -213,7 +213,8 @@ TEST(names)
     } cases[] = {
         {"a", "a"},         {"./a", "a"},       {"a//b/./c", "a/b/c"}, {"x/../a", "a"},
         {"../a", "../a"},   {"/a/b", "/a/b"},   {"/../a", "/a"},       {"a/../../b", "../b"},
-        {"../../a", "../../a"}, {"...", "..."},
+        {"../../a", "../../a"}, {"...", "..."}, {"a/b/../c", "a/c"}, {".x/a", ".x/a"},
+        {"x...", "x..."},
     };
     app a = {0};
     epctx_buffer_io callbacks = app_callbacks(&a);
@@ -354,6 +355,111 @@ TEST(few_callbacks)
     app_end(&a);
 }
 
+/* Sizes and paths that the callbacks never hear of, or that they get wrong. */
+static epctx_status odd_read(void *user, const char *name, void **data, size_t *size,
+                             epctx_error *error)
+{
+    static char text[] = "text"; /* without a free_fn: it stays */
+    (void)user, (void)error;
+    *size = strcmp(name, "empty") == 0 ? 0 : 4;
+    *data = strcmp(name, "text") == 0 ? text : NULL;
+    return EPCTX_OK;
+}
+
+TEST(odd_buffers)
+{
+    static char longest[EPCTX_PATH_MAX + 1];
+    epctx_buffer_io callbacks = {0};
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_mapping m;
+    epctx_file_kind kind;
+    epctx_error error;
+    uint64_t size;
+    char small[4];
+    callbacks.read_fn = odd_read;
+    memset(longest, 'a', EPCTX_PATH_MAX);
+    /* Without data, but with a size: an error, not a mapping of what is not there. */
+    epctx_error_clear(&error);
+    CHECK_INT(io.map_fn(io.user, "none", &m, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "none: the application gave a size and no data");
+    CHECK_TRUE(m.data == NULL && m.handle == NULL && m.size == 0);
+    epctx_error_clear(&error);
+    CHECK_INT(io.stat_fn(io.user, "none", &kind, &size, &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "a size and no data");
+    CHECK_INT(io.stat_fn(io.user, "none", &kind, &size, NULL), EPCTX_ERR_IO);
+    /* An empty one is mapped like any other. */
+    CHECK_INT(io.map_fn(io.user, "empty", &m, NULL), EPCTX_OK);
+    CHECK_UINT(m.size, 0);
+    CHECK_TRUE(m.handle != NULL);
+    io.unmap_fn(io.user, &m);
+    CHECK_TRUE(m.handle == NULL);
+    /* Without a free_fn the buffers stay the application's. */
+    CHECK_INT(io.map_fn(io.user, "text", &m, NULL), EPCTX_OK);
+    CHECK_MEM(m.data, m.size, "text", 4);
+    io.unmap_fn(io.user, &m);
+    CHECK_INT(io.stat_fn(io.user, "text", &kind, &size, NULL), EPCTX_OK);
+    CHECK_INT(kind, EPCTX_FILE_REGULAR);
+    CHECK_UINT(size, 4);
+    /* Paths without room. */
+    epctx_error_clear(&error);
+    CHECK_INT(io.stat_fn(io.user, longest, &kind, &size, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "the path is too long");
+    CHECK_INT(kind, EPCTX_FILE_NONE);
+    CHECK_INT(io.map_fn(io.user, longest, &m, NULL), EPCTX_ERR_LIMIT);
+    CHECK_INT(io.remove_fn(io.user, longest, NULL), EPCTX_ERR_LIMIT);
+    epctx_error_clear(&error);
+    CHECK_INT(io.canonical_fn(io.user, "a", small, 3, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "no room for a path");
+    CHECK_INT(io.canonical_fn(io.user, "/", small, sizeof small, NULL), EPCTX_OK);
+    CHECK_STR(small, "/");
+}
+
+/* No memory for what is written: nothing is handed over, nothing is left. */
+TEST(no_memory)
+{
+    app a = {0};
+    counting memory = {0};
+    epctx_allocator allocator = counting_allocator(&memory);
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_io_file file;
+    epctx_error error;
+    callbacks.allocator = &allocator;
+    memory.fail_at = 1;
+    epctx_error_clear(&error);
+    CHECK_INT(io.create_fn(io.user, "b", &file, &error), EPCTX_ERR_NOMEM);
+    CHECK_HAS(error.message, "no memory for a buffer to write");
+    memory.calls = 0;
+    memory.fail_at = 2;
+    epctx_error_clear(&error);
+    CHECK_INT(io.create_fn(io.user, "b", &file, &error), EPCTX_OK);
+    CHECK_INT(io.write_fn(io.user, &file, "text", 4, &error), EPCTX_ERR_NOMEM);
+    CHECK_HAS(error.message, "b: no memory for a buffer to write");
+    io.abort_fn(io.user, &file);
+    CHECK_STR(a.log, "");
+    CHECK_UINT(memory.alive, 0);
+    app_end(&a);
+}
+
+TEST(removing)
+{
+    app a = {0};
+    epctx_buffer_io callbacks = app_callbacks(&a);
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_error error;
+    app_source(&a, "m.onnx", 0);
+    a.fails = "m.onnx";
+    a.status = EPCTX_ERR_IO;
+    a.silent = true;
+    epctx_error_clear(&error);
+    CHECK_INT(io.remove_fn(io.user, "x/../m.onnx", &error), EPCTX_ERR_IO);
+    CHECK_HAS(error.message, "m.onnx: the application did not remove the buffer");
+    a.fails = NULL;
+    CHECK_INT(io.remove_fn(io.user, "x/../m.onnx", NULL), EPCTX_OK);
+    CHECK_INT(io.remove_fn(io.user, "m.onnx", NULL), EPCTX_ERR_NOT_FOUND);
+    app_end(&a);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -365,6 +471,9 @@ int main(int argc, char **argv)
     RUN(failures);
     RUN(overwriting);
     RUN(few_callbacks);
+    RUN(odd_buffers);
+    RUN(no_memory);
+    RUN(removing);
     if (chdir("/") == 0) remove_root();
     return test_end();
 }

@@ -18,6 +18,7 @@ TEST(files_need_an_io)
     opts.buffer = space;
     opts.buffer_size = sizeof space;
     CHECK_TRUE(epctx_io_files() == NULL);
+    CHECK_TRUE(epctx_io_private() == NULL);
     CHECK_INT(epctx_model_open_file(&model, "m.onnx", &opts, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "pass an epctx_io");
     CHECK_INT(epctx_model_new(&model, 8, &opts, &error), EPCTX_OK);
@@ -39,6 +40,26 @@ TEST(memory_needs_an_allocator)
     epctx_buffer_init(&buffer, NULL);
     CHECK_INT(epctx_buffer_append(&buffer, "x", 1), EPCTX_ERR_NOMEM);
     epctx_buffer_free(&buffer);
+}
+
+/* What cannot be collected is not written. */
+static epctx_status take_buffer(void *user, const char *name, const void *data, size_t size,
+                                epctx_error *error)
+{
+    (void)user, (void)name, (void)data, (void)size, (void)error;
+    return EPCTX_OK;
+}
+
+TEST(buffers_need_an_allocator)
+{
+    epctx_buffer_io callbacks = {0};
+    epctx_io io = epctx_io_buffers(&callbacks);
+    epctx_io_file file;
+    epctx_error error;
+    callbacks.write_fn = take_buffer;
+    epctx_error_clear(&error);
+    CHECK_INT(io.create_fn(io.user, "b", &file, &error), EPCTX_ERR_NOMEM);
+    CHECK_HAS(error.message, "no memory for a buffer to write");
 }
 
 /* Paths are judged all the same, and files only named. */
@@ -78,6 +99,7 @@ int main(int argc, char **argv)
 {
     RUN(files_need_an_io);
     RUN(memory_needs_an_allocator);
+    RUN(buffers_need_an_allocator);
     RUN(lint_and_files);
     return test_end();
 }

@@ -1,0 +1,478 @@
+/* >>io: every call of the system that the file back-end makes fails, is interrupted, does half of
+ * its work, or meets a file that changes under it. The status, the message, and what is left: no
+ * descriptor, no mapping, no temporary file, and the file of before or the new one. */
+#define _XOPEN_SOURCE 700
+#define _FILE_OFFSET_BITS 64
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* -- the system, with one thing that goes wrong -- */
+
+enum { SHORT = -1, NOTHING = -2, OTHER_SIZE = -3, OTHER_TIME = -4, OTHER_FILE = -5, OTHER_DEVICE = -6 };
+
+typedef struct sys_fault {
+    const char *call; /* NULL: all goes well */
+    int at;           /* its call number, from 1 */
+    int what;         /* an errno, or one of the above */
+    int times;        /* how often; 0: once */
+} sys_fault;
+
+static sys_fault sys_plan;
+static int sys_seen;      /* calls of it */
+static int sys_maps;  /* alive */
+static int sys_renamed;
+
+/* What is to go wrong in this call, or 0. An errno is set. */
+static int sys_wrong(const char *call)
+{
+    int what = sys_plan.what;
+    if (sys_plan.call == NULL || strcmp(sys_plan.call, call) != 0) return 0;
+    sys_seen++;
+    if (sys_seen < sys_plan.at || sys_seen >= sys_plan.at + (sys_plan.times > 0 ? sys_plan.times : 1)) return 0;
+    if (what > 0) errno = what;
+    return what;
+}
+
+static void distort(int what, struct stat *info)
+{
+    if (what == OTHER_SIZE) info->st_size++;
+    if (what == OTHER_TIME) info->st_mtim.tv_nsec ^= 1;
+    if (what == OTHER_FILE) info->st_ino++;
+    if (what == OTHER_DEVICE) info->st_dev++;
+}
+
+static int sys_fstat(int fd, struct stat *info)
+{
+    int what = sys_wrong("fstat"), result = what > 0 ? -1 : fstat(fd, info);
+    distort(what, info);
+    return result;
+}
+
+static int sys_stat(const char *path, struct stat *info)
+{
+    int what = sys_wrong("stat"), result = what > 0 ? -1 : stat(path, info);
+    distort(what, info);
+    return result;
+}
+
+static int sys_open(const char *path, int flags, ...)
+{
+    va_list args;
+    int mode = 0;
+    va_start(args, flags);
+    if ((flags & O_CREAT) != 0) mode = va_arg(args, int);
+    va_end(args);
+    return sys_wrong("open") != 0 ? -1 : open(path, flags, mode);
+}
+
+static int sys_openat(int fd, const char *path, int flags)
+{
+    return sys_wrong("openat") != 0 ? -1 : openat(fd, path, flags);
+}
+
+static ssize_t sys_pread(int fd, void *out, size_t size, off_t at)
+{
+    int what = sys_wrong("pread");
+    if (what == NOTHING) return 0;
+    return what > 0 ? -1 : pread(fd, out, what == SHORT && size > 1 ? size / 2 : size, at);
+}
+
+static ssize_t sys_write(int fd, const void *data, size_t size)
+{
+    int what = sys_wrong("write");
+    if (what == NOTHING) return 0;
+    return what > 0 ? -1 : write(fd, data, what == SHORT && size > 1 ? size / 2 : size);
+}
+
+static void *sys_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    void *data = sys_wrong("mmap") != 0 ? MAP_FAILED : mmap(at, size, protection, flags, fd, offset);
+    sys_maps += data != MAP_FAILED;
+    return data;
+}
+
+static int sys_munmap(void *data, size_t size)
+{
+    sys_maps--;
+    return munmap(data, size);
+}
+
+static char *sys_realpath(const char *path, char *out)
+{
+    return sys_wrong("realpath") != 0 ? NULL : realpath(path, out);
+}
+
+static int sys_rename(const char *from, const char *to)
+{
+    int result = sys_wrong("rename") != 0 ? -1 : rename(from, to);
+    sys_renamed += result == 0;
+    return result;
+}
+
+static int sys_fchmod(int fd, mode_t mode)
+{
+    return sys_wrong("fchmod") != 0 ? -1 : fchmod(fd, mode);
+}
+
+static int sys_fsync(int fd)
+{
+    return sys_wrong("fsync") != 0 ? -1 : fsync(fd);
+}
+
+static int sys_unlink(const char *path)
+{
+    return sys_wrong("unlink") != 0 ? -1 : unlink(path);
+}
+
+static int sys_link(const char *from, const char *to)
+{
+    return sys_wrong("link") != 0 ? -1 : link(from, to);
+}
+
+static int sys_flock(int fd, int how)
+{
+    return sys_wrong("flock") != 0 ? -1 : flock(fd, how);
+}
+
+static DIR *sys_opendir(const char *path)
+{
+    return sys_wrong("opendir") != 0 ? NULL : opendir(path);
+}
+
+#define fstat(fd, info)             sys_fstat(fd, info)
+#define stat(path, info)            sys_stat(path, info)
+#define open(...)                   sys_open(__VA_ARGS__)
+#define openat(fd, path, flags)     sys_openat(fd, path, flags)
+#define pread(fd, out, size, at)    sys_pread(fd, out, size, at)
+#define write(fd, data, size)       sys_write(fd, data, size)
+#define mmap(a, size, p, f, fd, at) sys_mmap(a, size, p, f, fd, at)
+#define munmap(data, size)          sys_munmap(data, size)
+#define realpath(path, out)         sys_realpath(path, out)
+#define rename(from, to)            sys_rename(from, to)
+#define fchmod(fd, mode)            sys_fchmod(fd, mode)
+#define fsync(fd)                   sys_fsync(fd)
+#define unlink(path)                sys_unlink(path)
+#define link(from, to)              sys_link(from, to)
+#define flock(fd, how)              sys_flock(fd, how)
+#define opendir(path)               sys_opendir(path)
+
+#define EPCTX_IMPLEMENTATION
+#include "epctx.h"
+
+#undef fstat
+#undef stat
+#undef open
+#undef openat
+#undef pread
+#undef write
+#undef mmap
+#undef munmap
+#undef realpath
+#undef rename
+#undef fchmod
+#undef fsync
+#undef unlink
+#undef link
+#undef flock
+#undef opendir
+
+#include "files.h"
+
+/* -- what is done with it -- */
+
+static epctx_error error;
+
+static epctx_status taken(epctx_status status, const epctx_io *io, epctx_mapping *m)
+{
+    if (status != EPCTX_OK) return m->handle == NULL ? status : EPCTX_ERR_CONFIG;
+    if (m->size != 4 || memcmp(m->data, "text", 4) != 0) status = EPCTX_ERR_CONFIG;
+    io->unmap_fn(io->user, m);
+    return status;
+}
+
+static epctx_status map(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping m;
+    epctx_status status = io->map_fn(io->user, at("file"), &m, &error);
+    return taken(status, io, &m);
+}
+
+static epctx_status read_all(void)
+{
+    const epctx_io *io = epctx_io_private();
+    epctx_mapping m;
+    epctx_status status = io->map_fn(io->user, at("file"), &m, &error);
+    return taken(status, io, &m);
+}
+
+static epctx_status map_inside(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping m;
+    epctx_status status = io->map_inside_fn(io->user, root, "file", &m, &error);
+    return taken(status, io, &m);
+}
+
+static epctx_status examine(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status = io->stat_fn(io->user, at("file"), &kind, &size, &error);
+    return status == EPCTX_OK && size != 4 ? EPCTX_ERR_CONFIG : status;
+}
+
+static epctx_status replace_file(const char *path)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->create_fn(io->user, path, &file, &error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, "new text", 8, &error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
+    if (status == EPCTX_OK) return io->commit_fn(io->user, &file, &error);
+    io->abort_fn(io->user, &file);
+    return status;
+}
+
+static epctx_status replace(void)
+{
+    return replace_file(at("file"));
+}
+
+static epctx_status create(void)
+{
+    return replace_file(at("made"));
+}
+
+static epctx_status second_name(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->link_fn(io->user, at("file"), at("made"), &error);
+}
+
+static epctx_status sync_folder(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->sync_folder_fn(io->user, at("file"), &error);
+}
+
+static epctx_status resolve(void)
+{
+    char out[EPCTX_PATH_MAX];
+    const epctx_io *io = epctx_io_files();
+    return io->canonical_fn(io->user, at("file"), out, sizeof out, &error);
+}
+
+static epctx_status take_away(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->remove_fn(io->user, at("file"), &error);
+}
+
+static epctx_status times(void)
+{
+    const epctx_io *io = epctx_io_files();
+    uint64_t written, changed;
+    return io->times_fn(io->user, at("file"), &written, &changed, &error);
+}
+
+static bool no_name(void *state, const char *name)
+{
+    (void)state;
+    (void)name;
+    return true;
+}
+
+static epctx_status list(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->list_fn(io->user, root, no_name, NULL, &error);
+}
+
+/* Holds the lock, which a lock of another descriptor shows. */
+static epctx_status lock(void)
+{
+    static epctx_io_file held;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->lock_fn(io->user, at("lock"), &held, &error);
+    int fd;
+    if (status != EPCTX_OK) {
+        remove(at("lock"));
+        return status;
+    }
+    fd = open(at("lock"), O_RDWR);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0) status = EPCTX_ERR_CONFIG;
+    if (fd >= 0) close(fd);
+    io->unlock_fn(io->user, &held);
+    return status;
+}
+
+/* -- the cases -- */
+
+static const struct io_case {
+    epctx_status (*run)(void);
+    sys_fault fault;
+    epctx_status status;
+    const char *message;
+} cases[] = {
+    {map, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {map, {"fstat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot examine"},
+    {map, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot map"},
+    {read_all, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot find memory for"},
+    {read_all, {"pread", 1, EIO, 0}, EPCTX_ERR_IO, "cannot read"},
+    {read_all, {"pread", 1, EINTR, 2}, EPCTX_OK, ""},
+    {read_all, {"pread", 1, SHORT, 2}, EPCTX_OK, ""},
+    {read_all, {"pread", 1, NOTHING, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {read_all, {"fstat", 2, EIO, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {read_all, {"fstat", 2, OTHER_SIZE, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {read_all, {"fstat", 2, OTHER_TIME, 0}, EPCTX_ERR_IO, "was changed while it was read"},
+    {map_inside, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {map_inside, {"openat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {map_inside, {"openat", 1, ELOOP, 0}, EPCTX_ERR_PATH, "'file' became a link"},
+    {map_inside, {"openat", 1, ENOTDIR, 0}, EPCTX_ERR_PATH, "'file' became a link"},
+    {map_inside, {"mmap", 1, ENOMEM, 0}, EPCTX_ERR_IO, "cannot map"},
+    {examine, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
+    {resolve, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
+    {replace, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
+    {replace, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
+    {replace, {"open", 1, ENOSPC, 0}, EPCTX_ERR_IO, "cannot create a temporary file beside it"},
+    {replace, {"open", 1, EEXIST, 999}, EPCTX_OK, ""},
+    {replace, {"open", 1, EEXIST, 1000}, EPCTX_ERR_IO, "cannot create a temporary file beside it"},
+    {replace, {"write", 1, EINTR, 3}, EPCTX_OK, ""},
+    {replace, {"write", 1, SHORT, 3}, EPCTX_OK, ""},
+    {replace, {"write", 1, NOTHING, 0}, EPCTX_ERR_IO, "cannot write"},
+    {replace, {"write", 1, ENOSPC, 0}, EPCTX_ERR_IO, "cannot write"},
+    {replace, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {replace, {"rename", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {create, {"rename", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {create, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
+    {create, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot create a temporary file beside it"},
+    {take_away, {"unlink", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
+    {second_name, {"link", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"link", 1, EMLINK, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"link", 1, EXDEV, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"link", 1, ENOSYS, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"link", 1, EOPNOTSUPP, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {second_name, {"link", 1, EIO, 0}, EPCTX_ERR_IO, "cannot link"},
+    {sync_folder, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open"},
+    {sync_folder, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {sync_folder, {"fsync", 1, EINVAL, 0}, EPCTX_OK, ""}, /* nothing more can be done there */
+    {times, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
+    {times, {"stat", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "cannot examine"},
+    {list, {"opendir", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot list"},
+    {lock, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the lock"},
+    {lock, {"flock", 1, EIO, 0}, EPCTX_ERR_IO, "cannot lock"},
+    {lock, {"flock", 1, EINTR, 2}, EPCTX_OK, ""},
+    /* Who waited may hold the lock of a file that is gone, or of another one: again. */
+    {lock, {"fstat", 1, EIO, 0}, EPCTX_OK, ""},
+    {lock, {"stat", 1, ENOENT, 2}, EPCTX_OK, ""},
+    {lock, {"stat", 1, OTHER_FILE, 0}, EPCTX_OK, ""},
+    {lock, {"stat", 1, OTHER_DEVICE, 0}, EPCTX_OK, ""},
+};
+
+/* Something that a case left behind, or NULL. */
+static const char *left_behind(bool failed, int first_free)
+{
+    static char text[2100];
+    bytes now = read_file(at("file"));
+    bool replaced = bytes_equal(&now, "new text", 8), old = bytes_equal(&now, "text", 4);
+    int fd = dup(0);
+    close(fd);
+    bytes_free(&now);
+    if (fd != first_free) return "a descriptor is open";
+    if (sys_maps != 0) return "a mapping is left";
+    if (failed && (!old || strcmp(listing(), "file ") != 0)) {
+        snprintf(text, sizeof text, "after a failure there is: %s(%s)", listing(),
+                 old ? "file as before" : "file changed");
+        return text;
+    }
+    return old || replaced ? NULL : "the file is neither the old one nor the new one";
+}
+
+TEST(system_calls)
+{
+    struct stat info;
+    int first_free = dup(0);
+    close(first_free);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct io_case *c = &cases[i];
+        const char *left;
+        epctx_status status;
+        clear_root();
+        make_file(at("file"), "text", 4);
+        CHECK_INT(chmod(at("file"), 0640), 0);
+        epctx_error_clear(&error);
+        sys_plan = c->fault;
+        sys_seen = sys_renamed = 0;
+        status = c->run();
+        sys_plan.call = NULL;
+        CHECK(sys_seen >= c->fault.at, "case %zu: %s is called %d times only", i, c->fault.call, sys_seen);
+        CHECK(status == c->status, "case %zu, %s: %s (%s), expected %s", i, c->fault.call,
+              epctx_status_name(status), error.message, epctx_status_name(c->status));
+        CHECK(strstr(error.message, c->message) != NULL && (status == EPCTX_OK) ==
+              (error.message[0] == '\0'), "case %zu, %s: the message is \"%s\", expected \"%s\"", i,
+              c->fault.call, error.message, c->message);
+        if (status != EPCTX_OK && status != EPCTX_ERR_PATH && c->run != map_inside)
+            CHECK_HAS(error.message, root); /* which file */
+        left = left_behind(status != EPCTX_OK, first_free);
+        CHECK(left == NULL, "case %zu, %s: %s", i, c->fault.call, left);
+        if (c->run == replace && status == EPCTX_OK) {
+            CHECK_INT(sys_renamed, 1);
+            CHECK_INT(stat(at("file"), &info), 0);
+            CHECK_INT(info.st_mode & 0777, 0640); /* the mode is kept */
+            CHECK_INT(info.st_size, 8);
+        }
+    }
+}
+
+/* A name without a folder is in the current one, also when there is no such file yet. */
+TEST(current_folder)
+{
+    const epctx_io *io = epctx_io_files();
+    clear_root();
+    CHECK_INT(chdir(root), 0);
+    CHECK_INT(io->sync_folder_fn(io->user, "gone", &error), EPCTX_OK);
+    sys_plan = (sys_fault){"fsync", 1, EIO, 0};
+    sys_seen = 0;
+    epctx_error_clear(&error);
+    CHECK_INT(io->sync_folder_fn(io->user, "gone", &error), EPCTX_ERR_IO);
+    sys_plan.call = NULL;
+    CHECK_HAS(error.message, "cannot flush");
+    CHECK_INT(chdir("/"), 0);
+}
+
+TEST(long_lock)
+{
+    static char path[EPCTX_PATH_MAX + 1];
+    static epctx_io_file held;
+    const epctx_io *io = epctx_io_files();
+    memset(path, 'x', sizeof path - 1);
+    epctx_error_clear(&error);
+    CHECK_INT(io->lock_fn(io->user, path, &held, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "the path of a lock is too long");
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_root()) {
+        printf("FAIL test_io_faults: no folder to work in\n");
+        return 1;
+    }
+    RUN(system_calls);
+    RUN(current_folder);
+    RUN(long_lock);
+    remove_root();
+    return test_end();
+}
