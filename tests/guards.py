@@ -3,17 +3,20 @@
 
     tests/guards.py [--jobs N] [--only TEXT] [--plain] [HEADER [SECTION...]]
 
-A check is an `if` whose block ends with return, break or continue, or reports an error. Taken out,
-its condition is still evaluated, but its block is never entered. SECTION is a banner of the
-implementation ("wire", "exec: loading"); --only takes the checks with TEXT in their function or
-condition, --plain does without sanitizers.
+A check is an `if` whose block reports an error or returns a failure, or that leaves because of a
+size or of NULL. Taken out, its condition is still evaluated, but its block is never entered.
+SECTION is a banner of the implementation ("wire", "exec: loading"); --only takes the checks with
+TEXT in their function or condition, --plain does without sanitizers.
 
 Each check has a switch, so everything is compiled once. A first run of every test case and fuzz
 seed writes down which checks strike in it; a check is then only tried with the cases where it
 strikes, the quickest first, until one of them fails. When none does they run once more under ASan
 and UBSan. What nobody misses is a "survivor": a test is missing, or the check is not needed. Why
 a check may stay although no test can miss it stands in tests/guards_known.txt; such a one is
-"explained". The exit code is 1 when there are survivors, or reasons that are no longer needed.
+"explained". One that only hands on what a call below has found ("!call()", "pointer == NULL") is
+"handed on" when it strikes in a test, sanitized too, and nothing goes wrong without it: the call
+has kept its error, and what follows finds it again. The exit code is 1 when there are survivors, or
+explanations of what is not there.
 """
 import argparse
 import os
@@ -93,9 +96,55 @@ def guards(text, section):
         if text[at:at + 2] != " {" or elsewhere(text, start):
             continue
         block = text[at + 2:closing(text, at + 2, "{}") - 1]
-        if "{" not in block and (re.search(r"\b(return|break|continue)\b[^;]*;\s*$", block)
-                                 or re.search(r"fail\w*\(", block)):
-            yield start, at - 1
+        kind = kind_of(" ".join(text[start:at - 1].split()), " ".join(block.split()))
+        if "{" not in block and kind:
+            yield start, at - 1, kind
+
+
+def split(text, marks):
+    """Parts between marks outside of brackets."""
+    parts, depth = [""], 0
+    for word in re.findall(r"\|\||&&|.", text):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(word, 0)
+        if depth == 0 and word in marks:
+            parts.append("")
+        else:
+            parts[-1] += word
+    return [p.strip() for p in parts]
+
+
+def findings(condition):
+    """What makes a condition true in the end: of each alternative the last part."""
+    condition = condition.strip()
+    if condition[0] == "(" and closing(condition, 1, "()") == len(condition):
+        return findings(condition[1:-1])
+    ways = split(condition, ("||",))
+    if len(ways) > 1:
+        return [f for way in ways for f in findings(way)]
+    last = split(condition, ("&&",))[-1]
+    cases = split(last, ("?", ":"))
+    if len(cases) == 3:
+        return findings(cases[1]) + findings(cases[2])
+    return [last] if last == condition else findings(last)
+
+
+PREDICATE = r"\w*_(is|has|eq|starts|ends)\w*\("
+FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|\w+\(.*\) != EPCTX_OK|status != EPCTX_OK"
+          r"|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
+REPORT = r"(fail\w*|\w*refuse\w*|\w*_error|\w*_deep|\w*_cut)\("
+FAILURE = r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$|short_of_memory"
+
+
+def kind_of(condition, block):
+    """"own": it finds something itself. "handed": what a call has found. None: it is no check."""
+    if re.search(REPORT, block):
+        return "own"
+    leaves = re.search(r"\b(return|break|continue)\b[^;]*;$", block)
+    if all(re.fullmatch(FAILED, f) for f in findings(condition)):
+        return "handed" if re.search(FAILURE, block) else "own" if leaves and (
+            "NULL" in condition) else None
+    return "own" if re.search(FAILURE, block) or leaves and re.search(
+        r"(?<![->])[<>]=? ", condition) else None
 
 
 def elsewhere(text, at):
@@ -124,8 +173,9 @@ def function_at(text, at):
 class Check:
     """One check of a header, with its number in all of them."""
 
-    def __init__(self, number, header, section, text, start, end):
+    def __init__(self, number, header, section, text, found):
         self.number, self.header, self.section = number, header, section
+        start, end, self.kind = found
         self.start, self.end = start, end
         self.line = text.count("\n", 0, start) + 1
         self.condition = " ".join(text[start:end].split())
@@ -142,8 +192,8 @@ def all_checks():
     for header, sections in SECTIONS.items():
         text = read(header)
         for section in sections:
-            for start, end in guards(text, section):
-                found.append(Check(len(found), header, section, text, start, end))
+            for place in guards(text, section):
+                found.append(Check(len(found), header, section, text, place))
     return found
 
 
@@ -289,7 +339,8 @@ def noticed_by(check, folders):
 
 def judge(check, reasons, folders):
     who = noticed_by(check, folders)
-    verdict = "noticed" if who else "explained" if check.key in reasons else "survivor"
+    verdict = "noticed" if who else "explained" if check.key in reasons else "handed on" if (
+        check.kind == "handed" and check.cases) else "survivor"
     remark = who or reasons.get(check.key) or f"strikes in {len(check.cases)} cases" + (
         ", " + check.cases[0].name if check.cases else "")
     print(f"{verdict} {check} ({remark})", flush=True)
@@ -298,8 +349,8 @@ def judge(check, reasons, folders):
 
 def summary(section, verdicts):
     print(f"{section}: {len(verdicts)} checks taken out, {verdicts.count('noticed')} noticed, "
-          f"{verdicts.count('explained')} explained, {verdicts.count('survivor')} survivors",
-          flush=True)
+          f"{verdicts.count('handed on')} handed on, {verdicts.count('explained')} explained, "
+          f"{verdicts.count('survivor')} survivors", flush=True)
 
 
 def build_all(programs, pool, folder, sanitize):
