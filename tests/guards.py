@@ -129,7 +129,7 @@ def findings(condition):
 
 
 PREDICATE = r"\w*_(is|has|eq|starts|ends)\w*\("
-FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|\w+\(.*\) != EPCTX_OK|status != EPCTX_OK"
+FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|.*\) != EPCTX_OK|status != EPCTX_OK"
           r"|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
 REPORT = r"(fail\w*|\w*refuse\w*|\w*_error|\w*_deep|\w*_cut)\("
 FAILURE = r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$|short_of_memory"
@@ -142,7 +142,7 @@ def kind_of(condition, block):
     leaves = re.search(r"\b(return|break|continue)\b[^;]*;$", block)
     if all(re.fullmatch(FAILED, f) for f in findings(condition)):
         return "handed" if re.search(FAILURE, block) else "own" if leaves and (
-            "NULL" in condition) else None
+            "== NULL" in condition) else None
     return "own" if re.search(FAILURE, block) or leaves and re.search(
         r"(?<![->])[<>]=? ", condition) else None
 
