@@ -436,6 +436,17 @@ static void bytes_with_hash(uint64_t h, uint8_t out[8])
         out[i] = (uint8_t)(h >> 8 * i);
 }
 
+/* The product of count and size wraps round to what there is room for. */
+TEST(arena_array_wraps)
+{
+    epctx_arena arena;
+    epctx_arena_init(&arena, NULL);
+    CHECK_TRUE(epctx_arena_array(&arena, SIZE_MAX / 4 + 1, 4) == NULL);
+    CHECK_TRUE(epctx_arena_array(&arena, SIZE_MAX / 8 + 2, 8) == NULL);
+    CHECK_TRUE(arena.missing == SIZE_MAX);
+    epctx_arena_free(&arena);
+}
+
 /* Names made so that they all fall on one place of a table whose hash is known. */
 TEST(map_crafted_keys)
 {
@@ -484,6 +495,7 @@ int main(int argc, char **argv)
     RUN(fail_formats);
     RUN(first_error_wins);
     RUN(long_names);
+    RUN(arena_array_wraps);
     RUN(map_crafted_keys);
     return test_end();
 }

@@ -1914,6 +1914,47 @@ TEST(nothing_is_opened_through_a_link)
     CHECK_TRUE(system(path) == 0);
 }
 
+/* A model from memory has no folder to look in, and what cannot be read names no file. */
+TEST(files_without_a_folder)
+{
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    size_t count;
+    add_epnode(&graph, "odd", "x", "z", 1, 7, "QNN", "p", "odd.bin", 7);
+    add_epnode(&graph, "n", "x", "y", 1, 0, "QNN", "p", "n.bin", 5);
+    b = new_model(&graph);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_model_files(&model, NULL, &arena, &files, &count, NULL), EPCTX_OK);
+    CHECK_UINT(count, 1);
+    CHECK_TRUE(epctx_str_is(files[0].name, "n.bin"));
+    CHECK_INT(files[0].status, EPCTX_ERR_PATH);
+    CHECK_HAS(files[0].problem, "came from memory");
+    CHECK_TRUE(files[0].path == NULL);
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    bytes_free(&b);
+}
+
+/* Payloads that end like the name of a file, of 260 bytes and of one more. */
+TEST(a_long_payload_is_no_path)
+{
+    char text[262];
+    findings f;
+    for (size_t size = 260; size <= 261; size++) {
+        bytes graph = {0}, b;
+        memset(text, 'a', sizeof text);
+        memcpy(text + size - 4, ".bin", 4);
+        add_epnode(&graph, "n", "x", "y", 1, 1, "QNN", "p", text, size);
+        b = new_model(&graph);
+        CHECK_INT(lint_bytes(&b, NULL, false, &f), EPCTX_OK);
+        CHECK((f.count[EPCTX_RULE_LIKE_PATH] > 0) == (size == 260), "%zu bytes: %s", size, f.text);
+        bytes_free(&b);
+    }
+}
+
 TEST(hugging_face_cache)
 {
     char root[64], path[256], folder[128], found[EPCTX_PATH_MAX];
@@ -1990,6 +2031,8 @@ int main(int argc, char **argv)
     RUN(many_sidecars);
     RUN(walk_goes_everywhere);
     RUN(nothing_is_opened_through_a_link);
+    RUN(files_without_a_folder);
+    RUN(a_long_payload_is_no_path);
     RUN(hugging_face_cache);
     return test_end();
 }

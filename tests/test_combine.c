@@ -1767,6 +1767,46 @@ static const char *starve(int which, const bytes *a, const bytes *b, bool second
     return "it never ends";
 }
 
+/* A file that nobody needs may be missing. */
+TEST(merge_without_what_nobody_needs)
+{
+    bytes model[2];
+    epctx_model models[2];
+    epctx_merge_opts opts = {0};
+    epctx_part parts[2] = {{NULL, NULL}, {NULL, NULL}};
+    epctx_combined out;
+    epctx_error error;
+    char path[400];
+    CHECK_TRUE(make_root());
+    for (int i = 0; i < 2; i++) {
+        bytes graph = {0}, node = new_node("EPContext", "com.microsoft", i > 0 ? "b" : "a",
+                                           i > 0 ? "p" : "x", i > 0 ? "q" : "y");
+        add_attr_int(&node, "main_context", 1);
+        add_attr_int(&node, "embed_mode", 1);
+        add_attr_str(&node, "ep_cache_context", "payload", 7);
+        add_attr_str(&node, "source", "QNN", 3);
+        add_attr_str(&node, "onnx_model_filename", "gone.onnx", 9);
+        put_child(&graph, 1, &node);
+        add_value(&graph, GRAPH_INPUT, i > 0 ? "p" : "x", EPCTX_ONNX_FLOAT, NULL);
+        add_value(&graph, GRAPH_OUTPUT, i > 0 ? "q" : "y", EPCTX_ONNX_FLOAT, NULL);
+        model[i] = new_model(&graph);
+        add_opset(&model[i], "com.microsoft", 1);
+        make_file(at(i > 0 ? "b.onnx" : "a.onnx"), model[i].data, model[i].size);
+        CHECK_INT(epctx_model_open_file(&models[i], at(i > 0 ? "b.onnx" : "a.onnx"), NULL, &error),
+                  EPCTX_OK);
+        parts[i].model = &models[i];
+    }
+    snprintf(path, sizeof path, "%s", at("out.onnx"));
+    opts.output_path = path;
+    CHECK(epctx_merge(parts, 2, &opts, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(out.file_count, 0);
+    for (int i = 0; i < 2; i++) {
+        epctx_model_close(&models[i]);
+        bytes_free(&model[i]);
+    }
+    remove_root();
+}
+
 /* With more and more names, so that tables grow at every place. */
 TEST(every_allocation_fails)
 {
@@ -1859,6 +1899,7 @@ int main(int argc, char **argv)
     RUN(repair_order);
     RUN(repair_of_many_names);
     RUN(allocator_fails);
+    RUN(merge_without_what_nobody_needs);
     RUN(every_allocation_fails);
     RUN(damaged_models);
     return test_end();

@@ -1809,6 +1809,112 @@ static void make_huge(const char *name, uint64_t size)
     bytes_free(&head);
 }
 
+/* What a tensor gets stands among its fields by number, not behind them all. */
+TEST(external_data_in_field_order)
+{
+    bytes graph = {0}, model, tensor = {0}, pair = {0};
+    epctx_error error;
+    epctx_model out;
+    epctx_cursor it;
+    epctx_tensor_view view;
+    epctx_field field;
+    uint32_t last = 0, fields = 0;
+    clear_root();
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, 13);
+    put_str(&tensor, 8, "wide");
+    put_int(&tensor, 11, 7);
+    put_str(&tensor, 12, "doc");
+    put_str(&pair, 1, "key");
+    put_child(&tensor, 16, &pair);
+    put_child(&graph, 5, &tensor);
+    model = new_model(&graph);
+    make_file("m.onnx", model.data, model.size);
+    CHECK(convert(epctx_init_external, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(epctx_model_open_file(&out, at("o.onnx"), NULL, &error), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&out));
+    CHECK_TRUE(epctx_next_tensor(&it, &view) && view.external);
+    for (it = epctx_fields(view.view, 0); epctx_next_field(&it, &field); fields++) {
+        CHECK(field.number >= last, "field %u stands behind field %u", (unsigned)field.number,
+              (unsigned)last);
+        last = field.number;
+    }
+    CHECK_UINT(fields, 9);
+    CHECK_UINT(last, 16);
+    epctx_model_close(&out);
+    bytes_free(&model);
+}
+
+/* Mappings of their exact size, for sanitizers. */
+static epctx_status exact_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+{
+    bytes b = {0};
+    FILE *file = fopen(path, "rb");
+    char block[64];
+    size_t size;
+    (void)user;
+    if (file == NULL) return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "is not there");
+    while ((size = fread(block, 1, sizeof block, file)) > 0)
+        bytes_add(&b, block, size);
+    fclose(file);
+    out->handle = malloc(b.size);
+    if (out->handle == NULL || b.size == 0) abort();
+    memcpy(out->handle, b.data, b.size);
+    out->data = (const uint8_t *)out->handle;
+    out->size = b.size;
+    bytes_free(&b);
+    return EPCTX_OK;
+}
+
+static void exact_unmap(void *user, epctx_mapping *mapping)
+{
+    (void)user;
+    free(mapping->handle);
+}
+
+/* A file in parts that are more than its size says: not the one that is there, and nothing behind
+ * that one is read. */
+TEST(parts_beyond_a_file)
+{
+    static const uint8_t data[64] = {1};
+    static const size_t sizes[][2] = {{16, 48}, {64, 0}, {0, 64}, {17, 0}, {15, 0}};
+    bytes graph = {0}, model = new_model(&graph);
+    epctx_io io = *epctx_io_files();
+    epctx_open_opts open = {0};
+    epctx_error error;
+    epctx_model m;
+    char path[400], out[400];
+    clear_root();
+    io.map_fn = exact_map;
+    io.unmap_fn = exact_unmap;
+    open.io = &io;
+    make_file("f.bin", data, 16);
+    snprintf(path, sizeof path, "%s", at("f.bin"));
+    snprintf(out, sizeof out, "%s", at("out.onnx"));
+    CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, &open, &error), EPCTX_OK);
+    for (int zeros = 0; zeros < 2; zeros++) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            epctx_span parts[2];
+            epctx_output_file file;
+            memset(&file, 0, sizeof file);
+            for (int k = 0; k < 2; k++) {
+                parts[k].data = zeros ? NULL : data;
+                parts[k].size = sizes[i][k];
+            }
+            file.path = path;
+            file.parts = parts;
+            file.part_count = 2;
+            file.size = 16;
+            CHECK_INT(epctx_check_group(&m, out, NULL, &file, 1, EPCTX_OVERWRITE_FAIL, &error),
+                      EPCTX_ERR_EXISTS);
+            CHECK_TRUE(!file.kept);
+        }
+    }
+    epctx_model_close(&m);
+    bytes_free(&model);
+}
+
 /* A context of 1 GB goes into a model and out of one with less than 4 MB of memory of its own. */
 TEST(gigabyte_in_constant_memory)
 {
@@ -1978,6 +2084,8 @@ int main(int argc, char **argv)
     RUN(mv_in_this_folder);
     RUN(out_of_memory);
     RUN(genuine_models);
+    RUN(external_data_in_field_order);
+    RUN(parts_beyond_a_file);
     RUN(gigabyte_in_constant_memory);
     clear_root();
     rmdir(root);

@@ -1914,6 +1914,113 @@ TEST(huge_models)
     bytes_free(&b);
 }
 
+/* Equal bytes under another type, and payloads that were built: both are other values. */
+TEST(values_that_look_alike)
+{
+    static const int64_t five[] = {5}, two[] = {2};
+    static const float data[2][2] = {{1, 2}, {3, 4}};
+    epctx_str text = {"text", 4};
+    epctx_model model;
+    epctx_attr attr = {0};
+    epctx_tensor tensor = {0};
+    epctx_error error;
+    epctx_view node;
+    epctx_attr_view view;
+    epctx_cursor it;
+    bytes b;
+    CHECK_TRUE(open_sample(&model, &b));
+    node = node_at(&model, 1).view;
+    attr.name = epctx_str_of("alike");
+    attr.i = 5;
+    attr.s = text;
+    attr.t = &tensor;
+    attr.count = 1;
+    attr.ints = five;
+    attr.strings = &text;
+    tensor.elem_type = EPCTX_ONNX_FLOAT;
+    tensor.dims = two;
+    tensor.rank = 1;
+    tensor.size = sizeof data[0];
+    for (int i = 0; i < 6; i++) {
+        static const epctx_attr_type types[] = {EPCTX_ATTR_INT,     EPCTX_ATTR_INTS,
+                                                EPCTX_ATTR_STRING,  EPCTX_ATTR_STRINGS,
+                                                EPCTX_ATTR_TENSOR, EPCTX_ATTR_TENSOR};
+        static const uint32_t fields[] = {3, 8, 4, 9, 5, 5};
+        epctx_field field;
+        attr.type = types[i];
+        tensor.data = (const uint8_t *)data[i % 2];
+        CHECK(epctx_set_attr(&model, node, &attr, &error) == EPCTX_OK, "%s", error.message);
+        it = epctx_node_attrs(&(epctx_node_view){.view = node});
+        while (epctx_next_attr(&it, &view) && !epctx_str_is(view.name, "alike")) {
+        }
+        CHECK_TRUE(epctx_str_is(view.name, "alike"));
+        CHECK_INT(view.type, types[i]);
+        it = epctx_fields(view.view, fields[i]);
+        CHECK(epctx_next_field(&it, &field), "value %d is not there", i);
+        if (fields[i] == 5) {
+            bytes now = written(&model);
+            CHECK(bytes_contain(&now, data[i % 2], sizeof data[0]), "the tensor is the old one");
+            bytes_free(&now);
+        }
+    }
+    epctx_undo(&model, 0);
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* A string is no message, whatever its bytes say. */
+TEST(strings_are_no_messages)
+{
+    epctx_model model;
+    epctx_error error;
+    epctx_cursor it;
+    epctx_field name;
+    bytes b;
+    CHECK_TRUE(open_sample(&model, &b));
+    it = epctx_fields(node_at(&model, 1).view, 4);
+    CHECK_TRUE(epctx_next_field(&it, &name));
+    CHECK_INT(epctx_set_int(&model, name.body, 1, 5, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "a string or a number");
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* What an output may be: a file that is not there, or one that may be replaced, in a folder. */
+TEST(places_of_outputs)
+{
+    static const struct {
+        const char *name;
+        epctx_overwrite overwrite;
+        epctx_status want;
+        const char *text;
+    } cases[] = {
+        {"new", EPCTX_OVERWRITE_FAIL, EPCTX_OK, ""},
+        {"file", EPCTX_OVERWRITE_FAIL, EPCTX_ERR_EXISTS, "exists already"},
+        {"file", EPCTX_OVERWRITE_REPLACE, EPCTX_OK, ""},
+        {"none/new", EPCTX_OVERWRITE_FAIL, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
+        {"file/new", EPCTX_OVERWRITE_REPLACE, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
+        {"sub", EPCTX_OVERWRITE_REPLACE, EPCTX_ERR_PATH, "is a folder or a device"},
+        {"sub", EPCTX_OVERWRITE_FAIL, EPCTX_ERR_PATH, "is a folder or a device"},
+    };
+    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[200];
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(command, sizeof command, "mkdir %s/sub && touch %s/file", folder, folder);
+    CHECK_INT(system(command), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_error error;
+        epctx_status status;
+        snprintf(path, sizeof path, "%s/%s", folder, cases[i].name);
+        status = epctx_output_check(epctx_io_files(), path, cases[i].overwrite, &error);
+        CHECK(status == cases[i].want, "%s: %s %s", cases[i].name, epctx_status_name(status),
+              error.message);
+        CHECK_HAS(error.message, cases[i].text);
+    }
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
+}
+
 /* A pipe or a device is not replaced by a file. */
 TEST(write_over_pipe)
 {
@@ -1971,6 +2078,9 @@ int main(int argc, char **argv)
     RUN(failing_writes);
     RUN(killed_while_writing);
     RUN(huge_models);
+    RUN(values_that_look_alike);
+    RUN(strings_are_no_messages);
+    RUN(places_of_outputs);
     RUN(write_over_pipe);
     return test_end();
 }

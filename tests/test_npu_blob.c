@@ -456,6 +456,174 @@ TEST(arguments)
     epctx_buffer_free(&blob);
 }
 
+/* Dimensions whose product wraps round to the size that the tensor had: 2^62 + 1 squared, times
+ * three floats. */
+TEST(forged_products)
+{
+    static const uint32_t dims[] = {0x80000001, 0x7fffffff, 0x80000001, 0x7fffffff, 3};
+    static const int64_t x[2] = {1, 3};
+    graph_builder b;
+    epctx_buffer blob;
+    epctx_error error;
+    epctx_span span;
+    uint8_t *words;
+    uint32_t value;
+    size_t need;
+    epctx_npu_context context;
+    void *memory;
+    gb_init(&b);
+    gb_input(&b, "unused", 1, 2, x);
+    gb_input(&b, "x", 1, 2, x);
+    gb_node(&b, "Softmax", 13, "x", "y");
+    gb_output(&b, "y");
+    CHECK_INT(gb_compile(&b, NULL, &blob, &error), EPCTX_OK);
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    value = (uint32_t)u64(words + 6 * 4) & UINT32_MAX;
+    set32(words, value + 3, 5);
+    for (uint32_t i = 0; i < 5; i++)
+        set32(words, value + 4 + i, dims[i]);
+    correct_sum(blob.data, blob.size);
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_INT(epctx_npu_load_size(span, &need, &error), EPCTX_OK);
+    memory = calloc(1, need);
+    CHECK_INT(epctx_npu_load(&context, span, memory, need, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "no usable type and shape");
+    free(memory);
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
+/* Two graphs in a context; the names are not terminated. */
+static bool compile_two(epctx_buffer *blob, epctx_str first, epctx_str second)
+{
+    static const int64_t x[2] = {1, 3};
+    graph_builder b;
+    epctx_npu npu;
+    epctx_backend backend;
+    void *build;
+    bool good;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, x);
+    gb_node(&b, "Softmax", 13, "x", "y");
+    gb_output(&b, "y");
+    epctx_buffer_init(blob, NULL);
+    good = epctx_npu_init(&npu, NULL, &backend, NULL) == EPCTX_OK &&
+           backend.begin_fn(backend.self, &build, NULL) == EPCTX_OK &&
+           backend.compile_fn(backend.self, build, &b.graph, first, 1, NULL) == EPCTX_OK &&
+           backend.compile_fn(backend.self, build, &b.graph, second, 2, NULL) == EPCTX_OK &&
+           backend.finish_fn(backend.self, build, blob, NULL) == EPCTX_OK;
+    gb_free(&b);
+    return good;
+}
+
+static epctx_status load_forged(epctx_buffer *blob, epctx_npu_context *context, void **memory,
+                                epctx_error *error)
+{
+    epctx_span span;
+    size_t need;
+    epctx_status status;
+    correct_sum(blob->data, blob->size);
+    span.data = blob->data;
+    span.size = blob->size;
+    *memory = NULL;
+    status = epctx_npu_load_size(span, &need, error);
+    if (status != EPCTX_OK) return status;
+    *memory = calloc(1, need);
+    return epctx_npu_load(context, span, *memory, need, error);
+}
+
+/* Words 12 and 13 of a graph: which graph makes its weights, counted from 1, and whether it makes
+ * those of others, which stand behind the ordinary ones. */
+TEST(forged_makers)
+{
+    static const struct {
+        uint32_t maker[2], makes[2];
+        const char *text; /* NULL: good */
+    } cases[] = {
+        {{0, 0}, {0, 0}, NULL},
+        {{2, 0}, {0, 1}, NULL},
+        {{0, 0}, {1, 0}, "out of order"},
+        {{1, 0}, {0, 1}, "none that makes weights"},          /* by itself */
+        {{2, 0}, {0, 0}, "none that makes weights"},          /* by an ordinary one */
+        {{3, 0}, {0, 1}, "none that makes weights"},          /* by one that is not there */
+        {{UINT32_MAX, 0}, {0, 1}, "none that makes weights"},
+        {{0, 2}, {0, 1}, "none that makes weights"},          /* a maker has no maker */
+    };
+    epctx_buffer blob;
+    uint8_t *words;
+    CHECK_TRUE(compile_two(&blob, epctx_str_of("a"), epctx_str_of("b")));
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_npu_context context;
+        epctx_error error;
+        void *memory;
+        epctx_status status;
+        for (uint32_t g = 0; g < 2; g++) {
+            set32(words, g * 20 + 12, cases[i].maker[g]);
+            set32(words, g * 20 + 13, cases[i].makes[g]);
+        }
+        status = load_forged(&blob, &context, &memory, &error);
+        free(memory);
+        CHECK(status == (cases[i].text == NULL ? EPCTX_OK : EPCTX_ERR_CONTEXT), "case %zu: %s %s",
+              i, epctx_status_name(status), error.message);
+        if (cases[i].text != NULL) CHECK_HAS(error.message, cases[i].text);
+    }
+    epctx_buffer_free(&blob);
+}
+
+/* Scratch of the graph that makes the weights: half of all there is, and more than that together
+ * with its inputs. */
+TEST(forged_scratch_of_a_maker)
+{
+    epctx_buffer blob;
+    epctx_npu_context context;
+    epctx_error error;
+    void *memory;
+    size_t kept, temporary;
+    uint8_t *words;
+    uint64_t scratch = SIZE_MAX / 2;
+    CHECK_TRUE(compile_two(&blob, epctx_str_of("a"), epctx_str_of("b")));
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    set32(words, 12, 2);
+    set32(words, 20 + 13, 1);
+    set32(words, 20 + 4, (uint32_t)(scratch & UINT32_MAX));
+    set32(words, 20 + 5, (uint32_t)(scratch >> 32));
+    CHECK(load_forged(&blob, &context, &memory, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_npu_weights_size(&context.graphs[0], &kept, &temporary, &error),
+              EPCTX_ERR_NOMEM);
+    CHECK_HAS(error.message, "too large for this machine");
+    CHECK_TRUE(kept == 0 && temporary == 0);
+    free(memory);
+    epctx_buffer_free(&blob);
+}
+
+/* The message that lists the graphs has room for some names only. */
+TEST(long_names_of_graphs)
+{
+    static char first[400], second[400];
+    memset(first, 'a', sizeof first);
+    memset(second, 'b', sizeof second);
+    for (size_t size = 80; size <= 400; size++) {
+        epctx_buffer blob;
+        epctx_npu_context context;
+        const epctx_npu_graph *graph;
+        epctx_error error;
+        void *memory;
+        epctx_str a = {first, size}, b = {second, size};
+        CHECK_TRUE(compile_two(&blob, a, b));
+        CHECK(load_forged(&blob, &context, &memory, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_INT(epctx_npu_find(&context, epctx_str_of("c"), 0, &graph, &error),
+                  EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, size <= 190 ? "there is: 'a" : "there is: ...");
+        CHECK_HAS(error.message, size <= 93 ? "bb'" : "...");
+        free(memory);
+        epctx_buffer_free(&blob);
+        if (size == 100) size = 180;
+        if (size == 200) size = 390;
+    }
+}
+
 /* Two graphs in one context share equal weights; names must differ. */
 TEST(two_graphs)
 {
@@ -530,6 +698,10 @@ int main(int argc, char **argv)
     RUN(any_address);
     RUN(memory);
     RUN(arguments);
+    RUN(forged_products);
+    RUN(forged_makers);
+    RUN(forged_scratch_of_a_maker);
+    RUN(long_names_of_graphs);
     RUN(two_graphs);
     return test_end();
 }

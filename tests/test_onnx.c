@@ -396,6 +396,7 @@ TEST(typed_fields)
         {11, 1, 0, 10, "123456781", 9, "holds bytes: 8, its shape needs 0"},
         {7, 0, 7, 0, NULL, 0, NULL},
         {7, -1, 7, 0, NULL, 0, "a dimension is negative"},
+        {7, -1, 0, 0, NULL, 0, "a dimension is negative"}, /* of no elements, all the same */
         {7, INT64_MAX, 7, 0, NULL, 0, "the shape too large"},
         {7, INT64_MAX, 1, 0, NULL, 0, "the shape too large"},
         {7, 1000, 1000, 0, NULL, 0, "its shape has elements: 1000000"},

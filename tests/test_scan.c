@@ -520,6 +520,57 @@ TEST(name_source_and_partition_come_first)
     bytes_free(&model);
 }
 
+/* A node with a graph inside is read twice, and a stream does not go back. */
+TEST(streams_do_not_go_back)
+{
+    bytes graph = {0}, body = {0}, attr = {0}, node, model;
+    pb_istream_t stream;
+    epctx_scan scan;
+    epctx_scan_event event;
+    epctx_error error;
+    char at[40];
+    node = new_node("EPContext", "com.microsoft", "outer", "x", "y");
+    put_str(&attr, 1, "body");
+    add_node(&body, "Relu", "inner", "x", "z");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    model = new_model(&graph);
+    stream = pb_istream_from_buffer(model.data, model.size);
+    epctx_scan_begin_stream(&scan, &stream);
+    do
+        event = epctx_scan_next(&scan, &error);
+    while (event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
+    CHECK_INT(event, EPCTX_SCAN_FAILED);
+    CHECK_INT(error.status, EPCTX_ERR_UNSUPPORTED);
+    CHECK_HAS(error.message, "that can go back");
+    /* Its size is not known: the message has a place in it, and no end. */
+    snprintf(at, sizeof at, "byte %u: ", (unsigned)error.offset);
+    CHECK_HAS(error.message, at);
+    bytes_free(&model);
+}
+
+/* The message says where in how many bytes. */
+TEST(a_source_has_an_end)
+{
+    bytes graph = {0}, model = new_model(&graph);
+    memory_source m;
+    epctx_scan scan;
+    epctx_scan_event event;
+    epctx_error error;
+    char of[40];
+    model.size--;
+    begin_memory(&scan, &m, &model);
+    do
+        event = epctx_scan_next(&scan, &error);
+    while (event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
+    CHECK_INT(event, EPCTX_SCAN_FAILED);
+    snprintf(of, sizeof of, " of %u: ", (unsigned)model.size);
+    CHECK_HAS(error.message, of);
+    bytes_free(&model);
+}
+
 TEST(read_failure_is_an_io_error)
 {
     bytes model = odd_model();
@@ -557,6 +608,8 @@ int main(int argc, char **argv)
     RUN(external_data_at_any_depth);
     RUN(a_long_location_has_its_place);
     RUN(name_source_and_partition_come_first);
+    RUN(streams_do_not_go_back);
+    RUN(a_source_has_an_end);
     RUN(read_failure_is_an_io_error);
     RUN(state_is_small);
     return test_end();
