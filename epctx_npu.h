@@ -6670,6 +6670,9 @@ static epctx_status epctx_npu__lower_exact(epctx_npu__compiler *c, epctx_npu__ex
     uint32_t a, b, y;
     EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 1 : 0, &a));
     EPCTX_NPU__TRY(epctx_npu__input(c, swap ? 0 : 1, &b));
+    if (kind < EPCTX_NPU__EXACT_EQUAL && c->tensors[a].elem == EPCTX_ONNX_FLOAT) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "input 0: expected no floats, found float32");
+    }
     if (!swap) {
         EPCTX_NPU__TRY(epctx_npu__old_broadcast(c, a, &b));
     }
