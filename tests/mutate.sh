@@ -160,7 +160,7 @@ change() {
         result=$?
         if [ $result -eq 3 ]; then
             say "FAIL mutation $1: '$4' in $2 does not compile:" \
-                "$(grep -m 1 -E 'error|undefined' "$mine/log")"
+                "$(grep -m 1 -E 'error: |undefined reference' "$mine/log")"
         else
             report "$1" "$2" "$3" "$4" "$wanted" "$mine/log" $result
         fi
