@@ -87,13 +87,16 @@ red() {
         ;;
     *)
         # shellcheck disable=SC2086 # names of cases
-        timeout 60 "${4:-build/tests/$1}" $3 >"$2" 2>&1 </dev/null
+        timeout 120 "${4:-build/tests/$1}" $3 >"$2" 2>&1 </dev/null
         code=$?
         [ $code -ne 124 ] || return 2
         [ $code -ge 128 ] || grep -q '^FAIL ' "$2"
         ;;
     esac
 }
+
+# As it is: echo would take the backslashes of an expression for its own.
+say() { printf '%s\n' "$*"; }
 
 # report RULE FILE TEST EXPRESSION CASES LOG RESULT: of red
 report() {
@@ -105,10 +108,10 @@ report() {
         ;;
     1)
         said=$(grep -m 1 -o '^FAIL [^:]*' "$6")
-        echo "FAIL mutation $1: $3 ($(echo "$5" | paste -s -d ';')) does not notice '$4' in" \
+        say "FAIL mutation $1: $3 ($(echo "$5" | paste -s -d ';')) does not notice '$4' in" \
             "$2${said:+, but there is $said}"
         ;;
-    *) echo "FAIL mutation $1: $3 hangs with '$4' in $2" ;;
+    *) say "FAIL mutation $1: $3 hangs with '$4' in $2" ;;
     esac
 }
 
@@ -148,7 +151,7 @@ change() {
     wanted=$(cases "$1" "$3")
     lines=$(diff "$2" "$mine/$2" | grep -c '^<')
     if [ "$lines" -ne 1 ]; then
-        echo "FAIL mutation $1: '$4' changes $lines lines of $2, expected one"
+        say "FAIL mutation $1: '$4' changes $lines lines of $2, expected one"
     elif [ -z "$wanted" ] && [ "$1" != PLUGIN ]; then
         echo "FAIL mutation $1: its row in tests/README.md does not name $3"
     else
@@ -156,8 +159,8 @@ change() {
         $how "$1" "$2" "$3" "$4" "$wanted" "$mine"
         result=$?
         if [ $result -eq 3 ]; then
-            echo "FAIL mutation $1: '$4' in $2 does not compile:" \
-                "$(grep -m 1 -E 'error|undefined' "$mine/log")"
+            say "FAIL mutation $1: '$4' in $2 does not compile:" \
+                "$(grep -m 1 -E 'error: |undefined reference' "$mine/log")"
         else
             report "$1" "$2" "$3" "$4" "$wanted" "$mine/log" $result
         fi

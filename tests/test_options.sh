@@ -19,18 +19,18 @@ if [ -e "$header" ]; then
     cut -f 1,5 "$work/list" | while IFS="$(printf '\t')" read -r key constant; do
         case $key in epctx.*) continue ;; esac
         grep -qxF "$constant	$key" "$work/ort" ||
-            echo "FAIL key $key: ORT's header has no $constant with this value"
+            echo "FAIL keys as in ONNX Runtime's header: $key: has no $constant with this value"
     done >"$work/wrong"
     grep -E '	ep\.(context_|share_|stop_share_|enable_weightless)' "$work/ort" |
         while IFS="$(printf '\t')" read -r constant key; do
             cut -f 1 "$work/list" | grep -qxF "$key" ||
-                echo "FAIL key $key: $constant of ORT's header is not in the table"
+                echo "FAIL keys as in ONNX Runtime's header: $key: $constant is not in the table"
         done >>"$work/wrong"
     if [ -s "$work/wrong" ]; then
         cat "$work/wrong"
         status=1
     elif [ "$(wc -l <"$work/list")" -lt 19 ]; then
-        echo "FAIL keys: only $(wc -l <"$work/list") are listed"
+        echo "FAIL keys as in ONNX Runtime's header: only $(wc -l <"$work/list") are listed"
         status=1
     else
         echo "ok keys as in ONNX Runtime's header"

@@ -486,6 +486,7 @@ TEST(binary_opened_once)
 TEST(any_order_of_release)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    OrtSession *first = NULL;
     size_t o, i, k;
     CHECK_ORT(make_group(3));
     for (o = 0; o < 6; o++) {
@@ -502,6 +503,13 @@ TEST(any_order_of_release)
         }
         CHECK(ok, "order %zu: %s", o, ort_text);
     }
+    /* What waits for other sessions is gone with the last one, too: its file is needed again. */
+    CHECK_ORT(open_session(contexts[0], &first));
+    ort->ReleaseSession(first);
+    CHECK_TRUE(rename(in_folder(binary_name("a")), in_folder("away.bin")) == 0);
+    first = NULL;
+    CHECK(!open_session(contexts[1], &first), "the workspace kept a graph that nobody had taken");
+    CHECK_INT(ort_code, ORT_INVALID_GRAPH);
 }
 
 /* Two sessions on one model: the second finds its graph taken and loads the binary for itself. */

@@ -7,6 +7,7 @@ rule with a test a change in tests/mutations.txt that one of its tests is to not
 Prints the lines of the test protocol.
 """
 import glob
+import os
 import re
 import sys
 
@@ -78,7 +79,7 @@ def check_mutation(rule, file, test, expression, tests):
         return "rule, file, test and a sed expression are expected, with tabs between"
     if rule != "PLUGIN" and rule not in tests:
         return "there is no such rule"
-    if read(file) is None:
+    if not os.path.isfile(file):
         return "there is no file %s" % file
     if rule != "PLUGIN" and test not in [name.partition(":")[0] for name in tests[rule]]:
         return "%s is none of the rule's tests in README.md" % test

@@ -593,17 +593,30 @@ static void nap(void)
     nanosleep(&t, NULL);
 }
 
-static void wait_while_held(toy *self)
+/* Seconds; naps take much longer than they should on a busy machine. */
+static double now(void)
 {
-    int i;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* False: nobody let the run go, so whoever should have waits for it instead. */
+static bool wait_while_held(toy *self)
+{
     const int hold = atomic_load(&self->hold);
+    const double end = now() + 10;
+    bool released = true;
     if (!hold || (atomic_fetch_add(&self->held, 1) > 0 && hold == 2)) {
         if (hold) atomic_fetch_sub(&self->held, 1);
-        return;
+        return true;
     }
-    for (i = 0; i < 10000 && atomic_load(&self->hold); i++)
+    while (atomic_load(&self->hold) && released) {
         nap();
+        released = now() < end;
+    }
     atomic_fetch_sub(&self->held, 1);
+    return released;
 }
 
 static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
@@ -615,7 +628,9 @@ static epctx_status toy_run(void *self, void *graph, const epctx_span *inputs,
     uint8_t *next = (uint8_t *)scratch + g->slot_count * sizeof *data;
     uint32_t i;
     uint64_t k;
-    wait_while_held((toy *)self);
+    if (!wait_while_held((toy *)self)) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "a held run was not let go");
+    }
     if (((const toy *)self)->fail_run || atomic_load(&((toy *)self)->fail)) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told to fail");
     }
