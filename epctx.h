@@ -9742,21 +9742,27 @@ static void epctx__note_type(epctx__lint *l, epctx__frame *scope, const epctx_va
     epctx__remember(l, &scope->types, value->name, (uint32_t)scope->note_count++);
 }
 
+/* Types from a list of ValueInfoProtos. */
+static void epctx__note_list(epctx__lint *l, epctx__frame *scope, epctx_view owner, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(owner, number);
+    epctx_value_view value;
+    if (!scope->typed) {
+        epctx_map_init(&scope->types, &l->arena);
+        scope->typed = true;
+    }
+    while (epctx_next_value(&it, &value)) {
+        epctx__note_type(l, scope, &value);
+    }
+}
+
+/* Of a function the types are known already. */
 static void epctx__note_types(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     static const uint8_t lists[3] = {13, 11, 12}; /* value_info, input, output */
     int i;
-    if (scope->typed) {
-        return;
-    }
-    scope->typed = true;
-    epctx_map_init(&scope->types, &l->arena);
-    for (i = 0; i < 3; i++) {
-        epctx_cursor it = epctx_fields(graph, lists[i]);
-        epctx_value_view value;
-        while (epctx_next_value(&it, &value)) {
-            epctx__note_type(l, scope, &value);
-        }
+    for (i = scope->typed ? 3 : 0; i < 3; i++) {
+        epctx__note_list(l, scope, graph, lists[i]);
     }
 }
 
@@ -10501,6 +10507,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         epctx__remember(l, &scope.names, name, 0);
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
+    epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
     epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
     it = epctx_fields(function, 5);
     while (epctx_next_str(&it, &name)) {

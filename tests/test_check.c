@@ -527,6 +527,30 @@ static void function_with_reference(bytes *model)
     put_child(model, 25, &f);
 }
 
+/* An EPContext in a function, which has types of its values in a list of its own (IR version 10). */
+static void function_with_type(bytes *model, const char *typed)
+{
+    static const int64_t dims[] = {2, -1};
+    bytes f = {0}, node = new_node("EPContext", "com.microsoft", "c", "a", "t");
+    put_str(&f, 1, "F");
+    put_str(&f, 4, "a");
+    put_str(&f, 5, "t");
+    add_attr_str(&node, "source", "MyEP", 4);
+    put_child(&f, 7, &node);
+    add_value(&f, 12, typed, EPCTX_ONNX_FLOAT, dims);
+    put_child(model, 25, &f);
+}
+
+static void function_that_types_its_output(bytes *model)
+{
+    function_with_type(model, "t");
+}
+
+static void function_that_types_its_input(bytes *model)
+{
+    function_with_type(model, "a");
+}
+
 static void function_without_its_output(bytes *model)
 {
     bytes f = {0};
@@ -934,6 +958,8 @@ static const rule_case cases[] = {
      NULL,
      {.first = {.outputs = "y,untold"}},
      {.first = {.outputs = "y,"}}},
+    {EPCTX_RULE_NO_VALUE_TYPE, NULL, {.model_fn = function_that_types_its_input},
+     {.model_fn = function_that_types_its_output}},
     {EPCTX_RULE_REFERENCE, NULL, {.node_fn = reference}, {.model_fn = function_with_reference}},
     {EPCTX_RULE_OUTPUT_UNDEFINED, NULL, {.model_fn = function_without_its_output},
      {.model_fn = function_with_import}},
