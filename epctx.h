@@ -22597,63 +22597,63 @@ typedef struct epctx__piece {
     const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
 } epctx__piece;
 
+/* One graph of a shared context. */
+typedef struct epctx__known_graph {
+    epctx_str name;
+    uint64_t hash;
+} epctx__known_graph;
+
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
-    epctx_buffer names;   /* each with a size_t in front */
-    epctx_buffer hashes;
+    epctx_buffer graphs; /* epctx__known_graph each, in order */
+    epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
+
+static epctx__known_graph *epctx__known_at(const epctx__known *known, size_t i)
+{
+    size_t count = known->graphs.size / sizeof(epctx__known_graph);
+    return i < count ? (epctx__known_graph *)(void *)known->graphs.data + i : NULL;
+}
 
 /* Whether the shared context has this very graph; another one of that name is an error. */
 static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
                                       bool *found, epctx_error *error)
 {
-    size_t at = 0;
-    size_t i = 0;
+    const epctx__known_graph *graph = epctx__known_at(known, epctx_map_get(&known->index, name));
     *found = false;
-    while (at < known->names.size) {
-        epctx_str other;
-        uint64_t has;
-        memcpy(&other.size, known->names.data + at, sizeof other.size);
-        other.data = (const char *)known->names.data + at + sizeof other.size;
-        memcpy(&has, known->hashes.data + i++ * sizeof has, sizeof has);
-        at += sizeof other.size + other.size;
-        if (!epctx_str_eq(name, other)) {
-            continue;
-        }
-        *found = has == hash;
-        return *found ? EPCTX_OK
-                      : epctx_fail(error, EPCTX_ERR_ARG,
-                                   "the shared context has another graph '%S': generate with "
-                                   "ep.context_node_name_prefix",
-                                   &name);
+    /* The index does not forget what was taken back. */
+    if (graph == NULL || !epctx_str_eq(graph->name, name)) {
+        return EPCTX_OK;
     }
-    return EPCTX_OK;
+    *found = graph->hash == hash;
+    return *found ? EPCTX_OK
+                  : epctx_fail(error, EPCTX_ERR_ARG,
+                               "the shared context has another graph '%S': generate with "
+                               "ep.context_node_name_prefix",
+                               &name);
 }
 
 static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
                                      epctx_error *error)
 {
-    size_t names = known->names.size;
-    epctx_status status = epctx_buffer_append(&known->names, &name.size, sizeof name.size);
-    if (status == EPCTX_OK) {
-        status = epctx_buffer_append(&known->names, name.data, name.size);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_buffer_append(&known->hashes, &hash, sizeof hash);
-    }
-    if (status != EPCTX_OK) {
-        known->names.size = names;
+    size_t count = known->graphs.size / sizeof(epctx__known_graph);
+    epctx__known_graph graph;
+    graph.name.data = epctx_arena_copy(known->index.arena, name);
+    graph.name.size = name.size;
+    graph.hash = hash;
+    if (graph.name.data == NULL || count >= EPCTX_MAP_NONE ||
+        epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
+        epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
         return epctx__nomem(error, name.size);
     }
     return EPCTX_OK;
 }
 
 /* Takes back the last graph added. */
-static void epctx__known_drop(epctx__known *known, epctx_str name)
+static void epctx__known_drop(epctx__known *known)
 {
-    known->names.size -= sizeof name.size + name.size;
-    known->hashes.size -= sizeof(uint64_t);
+    known->graphs.size -= sizeof(epctx__known_graph);
 }
 
 static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
@@ -22866,7 +22866,7 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     if (status == EPCTX_OK && !known) {
         status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
         if (status != EPCTX_OK && ep->shared != NULL) {
-            epctx__known_drop(ep->shared, p->name);
+            epctx__known_drop(ep->shared);
         }
     }
     if (status == EPCTX_OK) {
@@ -25130,10 +25130,10 @@ typedef struct epctx__wanted {
     uint64_t hash;
 } epctx__wanted;
 
-/* How graphs come from a workspace and go back. */
+/* How graphs come from a workspace and go back. Without `load` only those that wait there. */
 typedef struct epctx__sharing {
-    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, epctx_bound *bound,
-                            epctx_error *error);
+    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, bool load,
+                            epctx_bound *bound, epctx_error *error);
     void (*give_fn)(epctx_loaded *loaded, epctx_bound *bound);
     void (*leave_fn)(struct epctx_workspace *workspace);
 } epctx__sharing;
@@ -25315,8 +25315,8 @@ static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *
 }
 
 /* A graph from the workspace: from the node's own binary, else from those of the model's others. */
-static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
-                                       bool *tried, epctx_error *error)
+static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                     bool load, bool *tried, epctx_error *error)
 {
     epctx_bound *bound = &loaded->bound[index];
     bool own = epctx__load_has_own(loaded, &bound->node);
@@ -25345,10 +25345,23 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
-            status = loaded->sharing->take_fn(loaded, &wanted, bound, error);
+            status = loaded->sharing->take_fn(loaded, &wanted, load, bound, error);
         }
     }
     return status;
+}
+
+/* A secondary node may belong to any binary: none is loaded before all that are there were asked. */
+static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                       bool *tried, epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    if (!epctx__load_has_own(loaded, &loaded->bound[index].node)) {
+        status = epctx__bind_from(loaded, index, folder, false, tried, error);
+    }
+    return status == EPCTX_ERR_CONTEXT
+               ? epctx__bind_from(loaded, index, folder, true, tried, error)
+               : status;
 }
 
 /* The graph of a node: in its own context, or for a secondary node in any primary of the model. */
@@ -25685,63 +25698,86 @@ static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *no
     return epctx__load_primary(loaded, node, folder, own, error);
 }
 
+/* Checks node `i` and loads the context that it brings. */
+static epctx_status epctx__load_context(epctx_loaded *loaded, size_t i, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str *folder,
+                                        const epctx__context **own, epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    const epctx_epnode *node = &loaded->bound[i].node;
+    epctx_status status = epctx_cancelled(opts->hooks, error);
+    if (status == EPCTX_OK && b->check_fn != NULL) {
+        status = b->check_fn(b->self, node, error);
+    }
+    if (status != EPCTX_OK) {
+        return epctx__load_failed(status, error, model->path, &node->name, NULL);
+    }
+    if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
+        loaded->reader.read_fn == NULL) {
+        status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                                 folder, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__load_own(loaded, node, *folder, own, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__load_judge(loaded, *folder, status, error);
+        return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
+    }
+    return EPCTX_OK;
+}
+
+/* Binds node `i` to its graph, in its own context or in another node's. */
+static epctx_status epctx__load_bind(epctx_loaded *loaded, size_t i, const epctx_model *model,
+                                     const epctx_load_opts *opts, epctx_str folder,
+                                     const epctx__context *own, epctx_error *error)
+{
+    epctx_bound *bound = &loaded->bound[i];
+    bool shared = loaded->sharing != NULL && own == NULL &&
+                  (bound->node.main_context == 0 || bound->node.embed_mode == 0);
+    bool tried = false;
+    epctx_status status = EPCTX_OK;
+    if (shared) {
+        status = epctx__bind_shared(loaded, i, folder, &tried, error);
+    }
+    /* A secondary node of a model that has embedded contexts, too, may belong to those. */
+    if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
+        epctx_error_clear(error);
+        status = epctx__bind(loaded, bound, own, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__load_judge(loaded, folder, status, error);
+        return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                  own == NULL && bound->node.main_context == 0 ? "main_context"
+                                                                               : NULL);
+    }
+    status = epctx__bind_weights(loaded, model, opts, bound, error);
+    return status == EPCTX_OK ? EPCTX_OK
+                              : epctx__load_failed(status, error, model->path, &bound->node.name,
+                                                   EPCTX_WEIGHTS_ATTR);
+}
+
 static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
                                     const epctx_load_opts *opts, epctx_error *error)
 {
-    const epctx_backend *b = loaded->backend;
     epctx_str folder = epctx_str_of(NULL);
     const epctx__context **own = (const epctx__context **)epctx_arena_array(
         &loaded->arena, loaded->bound_count, sizeof *own);
+    size_t done = 0;
     size_t i;
+    int step;
     epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        const epctx_epnode *node = &loaded->bound[i].node;
-        status = epctx_cancelled(opts->hooks, error);
-        if (status == EPCTX_OK && b->check_fn != NULL) {
-            status = b->check_fn(b->self, node, error);
-        }
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &node->name, NULL);
-        }
-        if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
-            loaded->reader.read_fn == NULL) {
-            status = epctx_path_base(epctx_str_of(model->path),
-                                     epctx_str_of(opts->context_file_path), &folder, error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__load_own(loaded, node, folder, &own[i], error);
-        }
-        if (status != EPCTX_OK) {
-            epctx__load_judge(loaded, folder, status, error);
-            return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
-        }
+        status = epctx__load_context(loaded, i, model, opts, &folder, &own[i], error);
     }
-    for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        epctx_bound *bound = &loaded->bound[i];
-        bool shared = loaded->sharing != NULL && own[i] == NULL &&
-                      (bound->node.main_context == 0 || bound->node.embed_mode == 0);
-        bool tried = false;
-        if (shared) {
-            status = epctx__bind_shared(loaded, i, folder, &tried, error);
+    /* Who brings a binary comes first: the others find it loaded. */
+    for (step = 0; step < 2; step++) {
+        for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
+            if (epctx__load_has_own(loaded, &loaded->bound[i].node) == (step == 0)) {
+                status = epctx__load_bind(loaded, i, model, opts, folder, own[i], error);
+                epctx__progress(opts->hooks, "load", ++done, loaded->bound_count);
+            }
         }
-        /* A secondary node of a model that has embedded contexts, too, may belong to those. */
-        if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
-            epctx_error_clear(error);
-            status = epctx__bind(loaded, bound, own[i], error);
-        }
-        if (status != EPCTX_OK) {
-            epctx__load_judge(loaded, folder, status, error);
-            return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                      own[i] == NULL && bound->node.main_context == 0
-                                          ? "main_context"
-                                          : NULL);
-        }
-        status = epctx__bind_weights(loaded, model, opts, bound, error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                      EPCTX_WEIGHTS_ATTR);
-        }
-        epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
     return status;
 }
@@ -26137,7 +26173,8 @@ typedef struct epctx__entry {
     const char *alias; /* canonical folder and the name in the model: known when the file is gone */
     epctx_mapping mapping;
     void *context;
-    epctx_buffer taken; /* void *: graphs in use */
+    epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
+    size_t taken;     /* graphs in use */
     bool closed;        /* not to be found any more */
 } epctx__entry;
 
@@ -26234,17 +26271,35 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
 
 /* -- loading -- */
 
-static bool epctx__is_taken(const epctx__entry *entry, const void *graph)
+/* A handle as the key of a map; borrowed from `graph`. */
+static epctx_str epctx__handle_key(void *const *graph)
 {
-    size_t at;
-    for (at = 0; at < entry->taken.size; at += sizeof graph) {
-        void *other;
-        memcpy(&other, entry->taken.data + at, sizeof other);
-        if (other == graph) {
-            return true;
+    epctx_str key;
+    key.data = (const char *)(const void *)graph;
+    key.size = sizeof *graph;
+    return key;
+}
+
+static bool epctx__is_taken(const epctx__entry *entry, void *graph)
+{
+    return epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1;
+}
+
+static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_error *error)
+{
+    void **key = &graph;
+    if (epctx_map_get(&entry->graphs, epctx__handle_key(key)) == EPCTX_MAP_NONE) {
+        key = (void **)epctx_arena_alloc(&entry->arena, sizeof *key);
+        if (key == NULL) {
+            return epctx__nomem(error, entry->arena.missing);
         }
+        *key = graph;
     }
-    return false;
+    if (epctx_map_put(&entry->graphs, epctx__handle_key(key), 1) != EPCTX_OK) {
+        return epctx__nomem(error, entry->arena.missing);
+    }
+    entry->taken++;
+    return EPCTX_OK;
 }
 
 static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
@@ -26262,7 +26317,6 @@ static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
     if (entry->mapping.handle != NULL) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
-    epctx_buffer_free(&entry->taken);
     epctx_arena_free(&entry->arena);
     w->allocator.free_fn(w->allocator.user, entry);
 }
@@ -26272,9 +26326,8 @@ static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_sh
 {
     const epctx_backend *b = &entry->backend;
     epctx_status status = b->info_fn(b->self, graph, &out->info, error);
-    if (status == EPCTX_OK &&
-        epctx_buffer_append(&entry->taken, &graph, sizeof graph) != EPCTX_OK) {
-        status = epctx__nomem(error, sizeof graph);
+    if (status == EPCTX_OK) {
+        status = epctx__mark_taken(entry, graph, error);
     }
     if (status == EPCTX_OK) {
         out->graph = graph;
@@ -26347,7 +26400,7 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     entry->backend = *backend;
     entry->io = binary->io;
     epctx_arena_init(&entry->arena, &w->allocator);
-    epctx_buffer_init(&entry->taken, &w->allocator);
+    epctx_map_init(&entry->graphs, &entry->arena);
     entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
     entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
     status = entry->path != NULL && entry->alias != NULL
@@ -26402,8 +26455,9 @@ static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend 
 }
 
 static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, uint64_t made, epctx_str key,
-                                uint64_t hash, epctx_shared *out, epctx_error *error)
+                                const epctx_binary_file *binary, uint64_t made, bool load,
+                                epctx_str key, uint64_t hash, epctx_shared *out,
+                                epctx_error *error)
 {
     epctx__names place;
     epctx__entry *entry = NULL;
@@ -26421,6 +26475,9 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
                           "graph '%S' of '%S' is in use by another session of this workspace", &key,
                           &binary->name);
     }
+    if (!load) {
+        return EPCTX_ERR_CONTEXT;
+    }
     status = epctx__entry_load(w, backend, binary, &place, &entry, error);
     if (status == EPCTX_OK) {
         status = backend->find_fn(backend->self, entry->context, key, hash, &graph, error);
@@ -26437,25 +26494,20 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
 {
     epctx__entry *entry = shared->entry;
-    size_t at;
-    for (at = 0; entry != NULL && at < entry->taken.size; at += sizeof shared->graph) {
-        void *graph;
-        memcpy(&graph, entry->taken.data + at, sizeof graph);
-        if (graph == shared->graph) {
-            entry->taken.size -= sizeof graph;
-            memmove(entry->taken.data + at, entry->taken.data + entry->taken.size, sizeof graph);
-            break;
-        }
+    if (epctx__is_taken(entry, shared->graph)) {
+        epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        entry->taken--;
     }
-    if (entry != NULL && entry->taken.size == 0) {
+    if (entry->taken == 0) {
         epctx__entry_free(w, entry);
     }
     memset(shared, 0, sizeof *shared);
 }
 
-/* `made`: bytes of the binary that is wanted; 0: any. */
+/* `made`: bytes of the binary that is wanted; 0: any. Without `load` CONTEXT when the graph does not
+ * wait in the workspace. */
 static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                      const epctx_binary_file *binary, uint64_t made,
+                                      const epctx_binary_file *binary, uint64_t made, bool load,
                                       epctx_str key, uint64_t hash, epctx_shared *out,
                                       epctx_error *error)
 {
@@ -26469,7 +26521,7 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, made, key, hash, out, error);
+    status = epctx__take(workspace, backend, binary, made, load, key, hash, out, error);
     workspace->holds += status == EPCTX_OK;
     epctx__workspace_unlock(workspace);
     return status;
@@ -26479,7 +26531,7 @@ EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error)
 {
-    return epctx__share_take(workspace, backend, binary, 0, key, hash, out, error);
+    return epctx__share_take(workspace, backend, binary, 0, true, key, hash, out, error);
 }
 
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
@@ -26496,7 +26548,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
 #ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
-                                        epctx_bound *bound, epctx_error *error)
+                                        bool load, epctx_bound *bound, epctx_error *error)
 {
     epctx_binary_file binary;
     epctx_shared shared;
@@ -26505,7 +26557,7 @@ static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wante
     binary.folder = wanted->folder;
     binary.name = wanted->name;
     binary.path_flags = loaded->path_flags;
-    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size,
+    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size, load,
                                wanted->key, wanted->hash, &shared, error);
     if (status == EPCTX_OK) {
         bound->graph = shared.graph;
@@ -26613,8 +26665,7 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
-    epctx_buffer_free(&group->known.names);
-    epctx_buffer_free(&group->known.hashes);
+    epctx_buffer_free(&group->known.graphs);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -26657,8 +26708,8 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.names, &w->allocator);
-    epctx_buffer_init(&group->known.hashes, &w->allocator);
+    epctx_buffer_init(&group->known.graphs, &w->allocator);
+    epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
     how.prepare_only = prepare_only;
@@ -26975,7 +27026,7 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     if (status != EPCTX_OK) {
         return status;
     }
-    if (group->known.hashes.size > 0) {
+    if (group->known.graphs.size > 0) {
         status = epctx__commit_bytes(&c, group->binary_path, binary->data, binary->size);
     }
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
@@ -27026,9 +27077,10 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
 {
     const epctx_backend *b = group->backend;
     const epctx__known *known = &group->known;
+    const epctx__known_graph *graph;
     void *context = NULL;
+    void *handle;
     epctx_span bytes;
-    size_t at = 0;
     size_t i = 0;
     epctx_status status;
     bytes.data = binary->data;
@@ -27037,15 +27089,8 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
     if (status != EPCTX_OK) {
         return status;
     }
-    while (status == EPCTX_OK && at < known->names.size) {
-        epctx_str name;
-        uint64_t hash;
-        void *graph;
-        memcpy(&name.size, known->names.data + at, sizeof name.size);
-        name.data = (const char *)known->names.data + at + sizeof name.size;
-        memcpy(&hash, known->hashes.data + i++ * sizeof hash, sizeof hash);
-        at += sizeof name.size + name.size;
-        status = b->find_fn(b->self, context, name, hash, &graph, error);
+    while (status == EPCTX_OK && (graph = epctx__known_at(known, i++)) != NULL) {
+        status = b->find_fn(b->self, context, graph->name, graph->hash, &handle, error);
     }
     b->unload_fn(b->self, context);
     return status;
@@ -27063,7 +27108,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
-    if (status == EPCTX_OK && group->verify && group->known.hashes.size > 0) {
+    if (status == EPCTX_OK && group->verify && group->known.graphs.size > 0) {
         status = epctx__group_verify(group, &binary, error);
     }
 #ifndef EPCTX_NO_EDIT
