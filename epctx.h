@@ -3141,8 +3141,12 @@ extern "C" {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define EPCTX__UNUSED __attribute__((unused))
+/* Not to become part of its caller, which is in a recursion or calls one: its variables would be on
+ * the stack all the time. */
+#define EPCTX__APART __attribute__((noinline))
 #else
 #define EPCTX__UNUSED
+#define EPCTX__APART
 #endif
 
 /* ================================================================================================
@@ -9635,7 +9639,7 @@ static bool epctx__ort_domain(epctx_str domain)
            epctx_str_is(domain, "org.pytorch.aten");
 }
 
-static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
+EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_str domain = epctx__canonical_domain(node->domain);
     if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
@@ -9985,7 +9989,7 @@ static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
     }
 }
 
-static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_node_view *view,
+EPCTX__APART static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_node_view *view,
                                epctx_view graph)
 {
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
@@ -10153,7 +10157,7 @@ static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str
 }
 
 /* Fills the names that a graph defines before its nodes run. */
-static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
     epctx_map infos;
@@ -10198,7 +10202,7 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
     }
 }
 
-static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
+EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
     epctx_node_view node;
     epctx_map names;
@@ -10273,7 +10277,7 @@ static void epctx__lint_sharding(epctx__lint *l, const epctx_node_view *node,
 
 /* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
  * the model's configurations, the tensor an input or output of the node. */
-static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
+EPCTX__APART static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_cursor it = epctx_node_configs(node);
     epctx_node_config_view config;
@@ -10310,7 +10314,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
     }
 }
 
-static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 12);
     epctx_value_view value;
@@ -10330,7 +10334,7 @@ static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view 
 }
 
 /* Quantization annotations name the value and the values of its parameters. */
-static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 14);
     epctx_annotation_view annotation;
@@ -10433,7 +10437,7 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
     l->in_training = false;
 }
 
-static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
+EPCTX__APART static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
 {
     epctx_cursor it = epctx_model_trainings(l->model);
     epctx_training_view training;
@@ -10447,7 +10451,7 @@ static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
     }
 }
 
-static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
@@ -20324,18 +20328,18 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
     return epctx__remove_slot(model, second, error) == EPCTX_OK;
 }
 
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
-                               epctx_str node, uint32_t depth)
+/* Of fields that may stand once one stays in an open message. `node` becomes its name if it is one. */
+EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                                              epctx_str *node)
 {
     const epctx__singles *single = &epctx__singular[type];
     epctx_model *model = r->m.c.model;
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (epctx__open_message(model, slot, r->m.c.error) != EPCTX_OK) {
-        return false;
+    if (type == EPCTX__T_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
-    node = type == EPCTX__T_NODE ? epctx_node_of(epctx__slot_view(slot)).name : node;
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
@@ -20363,12 +20367,23 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
         } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
             return false;
         }
-        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, node,
+        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
                                message ? "field %u of a %s: the two are one now"
                                        : "field %u of a %s: the last one stays",
                                (uint64_t)child->number, epctx__type_name(type))) {
             return false;
         }
+    }
+    return true;
+}
+
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                               epctx_str node, uint32_t depth)
+{
+    epctx_slot *child;
+    if (epctx__open_message(r->m.c.model, slot, r->m.c.error) != EPCTX_OK ||
+        !epctx__repair_fields(r, slot, type, &node)) {
+        return false;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
@@ -25946,9 +25961,10 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     return false;
 }
 
-static epctx_status epctx__cache_compile(const char *model_path, const char *path,
-                                         const epctx_backend *backend, const epctx_cache_opts *o,
-                                         epctx_error *error)
+EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path, const char *path,
+                                                      const epctx_backend *backend,
+                                                      const epctx_cache_opts *o,
+                                                      epctx_error *error)
 {
     epctx_gen_opts gen;
     epctx_model source;
