@@ -2783,10 +2783,10 @@ typedef struct epctx_loaded {
  * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
  * onnx_model_filename beside the model: the first that is there counts, and every weight is
  * compared with what was compiled.
- * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is not
- * compared, which would read every byte of a binary that the backend may only map: the graph's hash
- * in `notes` tells generations apart, and a backend checks its bytes as it likes. When that fails
- * the hash is, so that the message says whether the binary belongs to another compilation.
+ * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
+ * not compared, which would read every byte of a binary that the backend may only map: the graph's
+ * hash in `notes` tells generations apart, and a backend checks its bytes as it likes. When that
+ * fails the hash is, so that the message says whether the binary is of another compilation.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -9989,8 +9989,8 @@ static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
     }
 }
 
-EPCTX__APART static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_node_view *view,
-                               epctx_view graph)
+EPCTX__APART static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope,
+                                            const epctx_node_view *view, epctx_view graph)
 {
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
     epctx__judged judged;
@@ -10334,7 +10334,8 @@ EPCTX__APART static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope
 }
 
 /* Quantization annotations name the value and the values of its parameters. */
-EPCTX__APART static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope,
+                                                 epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 14);
     epctx_annotation_view annotation;
@@ -20328,7 +20329,7 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
     return epctx__remove_slot(model, second, error) == EPCTX_OK;
 }
 
-/* Of fields that may stand once one stays in an open message. `node` becomes its name if it is one. */
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
 EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
                                               epctx_str *node)
 {
@@ -25366,7 +25367,7 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
     return status;
 }
 
-/* A secondary node may belong to any binary: none is loaded before all that are there were asked. */
+/* A secondary node may belong to any binary: those that are loaded are asked first. */
 static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
                                        bool *tried, epctx_error *error)
 {
@@ -26520,8 +26521,8 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     memset(shared, 0, sizeof *shared);
 }
 
-/* `made`: bytes of the binary that is wanted; 0: any. Without `load` CONTEXT when the graph does not
- * wait in the workspace. */
+/* `made`: bytes of the binary that is wanted; 0: any. Without `load` CONTEXT when the graph does
+ * not wait in the workspace. */
 static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
                                       const epctx_binary_file *binary, uint64_t made, bool load,
                                       epctx_str key, uint64_t hash, epctx_shared *out,
