@@ -2783,10 +2783,10 @@ typedef struct epctx_loaded {
  * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
  * onnx_model_filename beside the model: the first that is there counts, and every weight is
  * compared with what was compiled.
- * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is not
- * compared, which would read every byte of a binary that the backend may only map: the graph's hash
- * in `notes` tells generations apart, and a backend checks its bytes as it likes. When that fails
- * the hash is, so that the message says whether the binary belongs to another compilation.
+ * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
+ * not compared, which would read every byte of a binary that the backend may only map: the graph's
+ * hash in `notes` tells generations apart, and a backend checks its bytes as it likes. When that
+ * fails the hash is, so that the message says whether the binary is of another compilation.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -2828,9 +2828,11 @@ typedef struct epctx_opened {
 /* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
  * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
  * compared (embed, binary, initializers_file_name): epctx_embed and epctx_extract leave a model
- * fresh. A source that is gone needs no comparing. Safe when several processes start at once: one
- * compiles, the others wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the
- * result; nobody sees half of it.
+ * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
+ * group one by one: compiling that one after which the binary is named makes the others stale, and
+ * they compile for themselves. Safe when several processes start at once: one compiles, the others
+ * wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the result; nobody sees half
+ * of it.
  * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
 EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,
@@ -3141,8 +3143,12 @@ extern "C" {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define EPCTX__UNUSED __attribute__((unused))
+/* Not to become part of its caller, which is in a recursion or calls one: its variables would be on
+ * the stack all the time. */
+#define EPCTX__APART __attribute__((noinline))
 #else
 #define EPCTX__UNUSED
+#define EPCTX__APART
 #endif
 
 /* ================================================================================================
@@ -9641,7 +9647,7 @@ static bool epctx__ort_domain(epctx_str domain)
            epctx_str_is(domain, "org.pytorch.aten");
 }
 
-static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
+EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_str domain = epctx__canonical_domain(node->domain);
     if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
@@ -9748,21 +9754,27 @@ static void epctx__note_type(epctx__lint *l, epctx__frame *scope, const epctx_va
     epctx__remember(l, &scope->types, value->name, (uint32_t)scope->note_count++);
 }
 
+/* Types from a list of ValueInfoProtos. */
+static void epctx__note_list(epctx__lint *l, epctx__frame *scope, epctx_view owner, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(owner, number);
+    epctx_value_view value;
+    if (!scope->typed) {
+        epctx_map_init(&scope->types, &l->arena);
+        scope->typed = true;
+    }
+    while (epctx_next_value(&it, &value)) {
+        epctx__note_type(l, scope, &value);
+    }
+}
+
+/* Of a function the types are known already. */
 static void epctx__note_types(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     static const uint8_t lists[3] = {13, 11, 12}; /* value_info, input, output */
     int i;
-    if (scope->typed) {
-        return;
-    }
-    scope->typed = true;
-    epctx_map_init(&scope->types, &l->arena);
-    for (i = 0; i < 3; i++) {
-        epctx_cursor it = epctx_fields(graph, lists[i]);
-        epctx_value_view value;
-        while (epctx_next_value(&it, &value)) {
-            epctx__note_type(l, scope, &value);
-        }
+    for (i = scope->typed ? 3 : 0; i < 3; i++) {
+        epctx__note_list(l, scope, graph, lists[i]);
     }
 }
 
@@ -9985,8 +9997,8 @@ static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
     }
 }
 
-static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_node_view *view,
-                               epctx_view graph)
+EPCTX__APART static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope,
+                                            const epctx_node_view *view, epctx_view graph)
 {
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
     epctx__judged judged;
@@ -10153,7 +10165,7 @@ static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str
 }
 
 /* Fills the names that a graph defines before its nodes run. */
-static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
     epctx_map infos;
@@ -10198,7 +10210,7 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
     }
 }
 
-static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
+EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
     epctx_node_view node;
     epctx_map names;
@@ -10273,7 +10285,7 @@ static void epctx__lint_sharding(epctx__lint *l, const epctx_node_view *node,
 
 /* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
  * the model's configurations, the tensor an input or output of the node. */
-static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
+EPCTX__APART static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_cursor it = epctx_node_configs(node);
     epctx_node_config_view config;
@@ -10310,7 +10322,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
     }
 }
 
-static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 12);
     epctx_value_view value;
@@ -10330,7 +10342,8 @@ static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view 
 }
 
 /* Quantization annotations name the value and the values of its parameters. */
-static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope,
+                                                 epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 14);
     epctx_annotation_view annotation;
@@ -10433,7 +10446,7 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
     l->in_training = false;
 }
 
-static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
+EPCTX__APART static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
 {
     epctx_cursor it = epctx_model_trainings(l->model);
     epctx_training_view training;
@@ -10447,7 +10460,7 @@ static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
     }
 }
 
-static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
@@ -10507,6 +10520,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         epctx__remember(l, &scope.names, name, 0);
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
+    epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
     epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
     it = epctx_fields(function, 5);
     while (epctx_next_str(&it, &name)) {
@@ -20325,18 +20339,18 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
     return epctx__remove_slot(model, second, error) == EPCTX_OK;
 }
 
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
-                               epctx_str node, uint32_t depth)
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                                              epctx_str *node)
 {
     const epctx__singles *single = &epctx__singular[type];
     epctx_model *model = r->m.c.model;
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (epctx__open_message(model, slot, r->m.c.error) != EPCTX_OK) {
-        return false;
+    if (type == EPCTX__T_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
-    node = type == EPCTX__T_NODE ? epctx_node_of(epctx__slot_view(slot)).name : node;
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
@@ -20364,12 +20378,23 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
         } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
             return false;
         }
-        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, node,
+        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
                                message ? "field %u of a %s: the two are one now"
                                        : "field %u of a %s: the last one stays",
                                (uint64_t)child->number, epctx__type_name(type))) {
             return false;
         }
+    }
+    return true;
+}
+
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                               epctx_str node, uint32_t depth)
+{
+    epctx_slot *child;
+    if (epctx__open_message(r->m.c.model, slot, r->m.c.error) != EPCTX_OK ||
+        !epctx__repair_fields(r, slot, type, &node)) {
+        return false;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
@@ -22598,63 +22623,63 @@ typedef struct epctx__piece {
     const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
 } epctx__piece;
 
+/* One graph of a shared context. */
+typedef struct epctx__known_graph {
+    epctx_str name;
+    uint64_t hash;
+} epctx__known_graph;
+
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
-    epctx_buffer names;   /* each with a size_t in front */
-    epctx_buffer hashes;
+    epctx_buffer graphs; /* epctx__known_graph each, in order */
+    epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
+
+static epctx__known_graph *epctx__known_at(const epctx__known *known, size_t i)
+{
+    size_t count = known->graphs.size / sizeof(epctx__known_graph);
+    return i < count ? (epctx__known_graph *)(void *)known->graphs.data + i : NULL;
+}
 
 /* Whether the shared context has this very graph; another one of that name is an error. */
 static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
                                       bool *found, epctx_error *error)
 {
-    size_t at = 0;
-    size_t i = 0;
+    const epctx__known_graph *graph = epctx__known_at(known, epctx_map_get(&known->index, name));
     *found = false;
-    while (at < known->names.size) {
-        epctx_str other;
-        uint64_t has;
-        memcpy(&other.size, known->names.data + at, sizeof other.size);
-        other.data = (const char *)known->names.data + at + sizeof other.size;
-        memcpy(&has, known->hashes.data + i++ * sizeof has, sizeof has);
-        at += sizeof other.size + other.size;
-        if (!epctx_str_eq(name, other)) {
-            continue;
-        }
-        *found = has == hash;
-        return *found ? EPCTX_OK
-                      : epctx_fail(error, EPCTX_ERR_ARG,
-                                   "the shared context has another graph '%S': generate with "
-                                   "ep.context_node_name_prefix",
-                                   &name);
+    /* The index does not forget what was taken back. */
+    if (graph == NULL || !epctx_str_eq(graph->name, name)) {
+        return EPCTX_OK;
     }
-    return EPCTX_OK;
+    *found = graph->hash == hash;
+    return *found ? EPCTX_OK
+                  : epctx_fail(error, EPCTX_ERR_ARG,
+                               "the shared context has another graph '%S': generate with "
+                               "ep.context_node_name_prefix",
+                               &name);
 }
 
 static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
                                      epctx_error *error)
 {
-    size_t names = known->names.size;
-    epctx_status status = epctx_buffer_append(&known->names, &name.size, sizeof name.size);
-    if (status == EPCTX_OK) {
-        status = epctx_buffer_append(&known->names, name.data, name.size);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_buffer_append(&known->hashes, &hash, sizeof hash);
-    }
-    if (status != EPCTX_OK) {
-        known->names.size = names;
+    size_t count = known->graphs.size / sizeof(epctx__known_graph);
+    epctx__known_graph graph;
+    graph.name.data = epctx_arena_copy(known->index.arena, name);
+    graph.name.size = name.size;
+    graph.hash = hash;
+    if (graph.name.data == NULL || count >= EPCTX_MAP_NONE ||
+        epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
+        epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
         return epctx__nomem(error, name.size);
     }
     return EPCTX_OK;
 }
 
 /* Takes back the last graph added. */
-static void epctx__known_drop(epctx__known *known, epctx_str name)
+static void epctx__known_drop(epctx__known *known)
 {
-    known->names.size -= sizeof name.size + name.size;
-    known->hashes.size -= sizeof(uint64_t);
+    known->graphs.size -= sizeof(epctx__known_graph);
 }
 
 static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
@@ -22867,7 +22892,7 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     if (status == EPCTX_OK && !known) {
         status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
         if (status != EPCTX_OK && ep->shared != NULL) {
-            epctx__known_drop(ep->shared, p->name);
+            epctx__known_drop(ep->shared);
         }
     }
     if (status == EPCTX_OK) {
@@ -25123,10 +25148,10 @@ typedef struct epctx__wanted {
     uint64_t hash;
 } epctx__wanted;
 
-/* How graphs come from a workspace and go back. */
+/* How graphs come from a workspace and go back. Without `load` only those that wait there. */
 typedef struct epctx__sharing {
-    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, epctx_bound *bound,
-                            epctx_error *error);
+    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, bool load,
+                            epctx_bound *bound, epctx_error *error);
     void (*give_fn)(epctx_loaded *loaded, epctx_bound *bound);
     void (*leave_fn)(struct epctx_workspace *workspace);
 } epctx__sharing;
@@ -25308,8 +25333,8 @@ static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *
 }
 
 /* A graph from the workspace: from the node's own binary, else from those of the model's others. */
-static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
-                                       bool *tried, epctx_error *error)
+static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                     bool load, bool *tried, epctx_error *error)
 {
     epctx_bound *bound = &loaded->bound[index];
     bool own = epctx__load_has_own(loaded, &bound->node);
@@ -25338,10 +25363,23 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
-            status = loaded->sharing->take_fn(loaded, &wanted, bound, error);
+            status = loaded->sharing->take_fn(loaded, &wanted, load, bound, error);
         }
     }
     return status;
+}
+
+/* A secondary node may belong to any binary: those that are loaded are asked first. */
+static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                       bool *tried, epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    if (!epctx__load_has_own(loaded, &loaded->bound[index].node)) {
+        status = epctx__bind_from(loaded, index, folder, false, tried, error);
+    }
+    return status == EPCTX_ERR_CONTEXT
+               ? epctx__bind_from(loaded, index, folder, true, tried, error)
+               : status;
 }
 
 /* The graph of a node: in its own context, or for a secondary node in any primary of the model. */
@@ -25678,62 +25716,85 @@ static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *no
     return epctx__load_primary(loaded, node, folder, own, error);
 }
 
+/* Checks node `i` and loads the context that it brings. */
+static epctx_status epctx__load_context(epctx_loaded *loaded, size_t i, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str *folder,
+                                        const epctx__context **own, epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    const epctx_epnode *node = &loaded->bound[i].node;
+    epctx_status status = epctx_cancelled(opts->hooks, error);
+    if (status == EPCTX_OK && b->check_fn != NULL) {
+        status = b->check_fn(b->self, node, error);
+    }
+    if (status != EPCTX_OK) {
+        return epctx__load_failed(status, error, model->path, &node->name, NULL);
+    }
+    if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
+        loaded->reader.read_fn == NULL) {
+        status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                                 folder, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__load_own(loaded, node, *folder, own, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__load_judge(loaded, *folder, status, error);
+        return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
+    }
+    return EPCTX_OK;
+}
+
+/* Binds node `i` to its graph, in its own context or in another node's. */
+static epctx_status epctx__load_bind(epctx_loaded *loaded, size_t i, const epctx_model *model,
+                                     const epctx_load_opts *opts, epctx_str folder,
+                                     const epctx__context *own, epctx_error *error)
+{
+    epctx_bound *bound = &loaded->bound[i];
+    bool shared = loaded->sharing != NULL && own == NULL;
+    bool tried = false;
+    epctx_status status = EPCTX_OK;
+    if (shared) {
+        status = epctx__bind_shared(loaded, i, folder, &tried, error);
+    }
+    /* A secondary node of a model that has embedded contexts, too, may belong to those. */
+    if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
+        epctx_error_clear(error);
+        status = epctx__bind(loaded, bound, own, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__load_judge(loaded, folder, status, error);
+        return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                  own == NULL && bound->node.main_context == 0 ? "main_context"
+                                                                               : NULL);
+    }
+    status = epctx__bind_weights(loaded, model, opts, bound, error);
+    return status == EPCTX_OK ? EPCTX_OK
+                              : epctx__load_failed(status, error, model->path, &bound->node.name,
+                                                   EPCTX_WEIGHTS_ATTR);
+}
+
 static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
                                     const epctx_load_opts *opts, epctx_error *error)
 {
-    const epctx_backend *b = loaded->backend;
     epctx_str folder = epctx_str_of(NULL);
     const epctx__context **own = (const epctx__context **)epctx_arena_array(
         &loaded->arena, loaded->bound_count, sizeof *own);
+    size_t done = 0;
     size_t i;
+    int step;
     epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        const epctx_epnode *node = &loaded->bound[i].node;
-        status = epctx_cancelled(opts->hooks, error);
-        if (status == EPCTX_OK && b->check_fn != NULL) {
-            status = b->check_fn(b->self, node, error);
-        }
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &node->name, NULL);
-        }
-        if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
-            loaded->reader.read_fn == NULL) {
-            status = epctx_path_base(epctx_str_of(model->path),
-                                     epctx_str_of(opts->context_file_path), &folder, error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__load_own(loaded, node, folder, &own[i], error);
-        }
-        if (status != EPCTX_OK) {
-            epctx__load_judge(loaded, folder, status, error);
-            return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
-        }
+        status = epctx__load_context(loaded, i, model, opts, &folder, &own[i], error);
     }
-    for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        epctx_bound *bound = &loaded->bound[i];
-        bool shared = loaded->sharing != NULL && own[i] == NULL;
-        bool tried = false;
-        if (shared) {
-            status = epctx__bind_shared(loaded, i, folder, &tried, error);
+    /* Who brings a binary comes first: the others find it loaded. */
+    for (step = 0; step < 2; step++) {
+        for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
+            if (epctx__load_has_own(loaded, &loaded->bound[i].node) == (step == 0)) {
+                status = epctx__load_bind(loaded, i, model, opts, folder, own[i], error);
+                epctx__progress(opts->hooks, "load", ++done, loaded->bound_count);
+            }
         }
-        /* A secondary node of a model that has embedded contexts, too, may belong to those. */
-        if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
-            epctx_error_clear(error);
-            status = epctx__bind(loaded, bound, own[i], error);
-        }
-        if (status != EPCTX_OK) {
-            epctx__load_judge(loaded, folder, status, error);
-            return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                      own[i] == NULL && bound->node.main_context == 0
-                                          ? "main_context"
-                                          : NULL);
-        }
-        status = epctx__bind_weights(loaded, model, opts, bound, error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                      EPCTX_WEIGHTS_ATTR);
-        }
-        epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
     return status;
 }
@@ -25902,9 +25963,10 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     return false;
 }
 
-static epctx_status epctx__cache_compile(const char *model_path, const char *path,
-                                         const epctx_backend *backend, const epctx_cache_opts *o,
-                                         epctx_error *error)
+EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path, const char *path,
+                                                      const epctx_backend *backend,
+                                                      const epctx_cache_opts *o,
+                                                      epctx_error *error)
 {
     epctx_gen_opts gen;
     epctx_model source;
@@ -26129,7 +26191,8 @@ typedef struct epctx__entry {
     const char *alias; /* canonical folder and the name in the model: known when the file is gone */
     epctx_mapping mapping;
     void *context;
-    epctx_buffer taken; /* void *: graphs in use */
+    epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
+    size_t taken;     /* graphs in use */
     bool closed;        /* not to be found any more */
 } epctx__entry;
 
@@ -26226,17 +26289,35 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
 
 /* -- loading -- */
 
-static bool epctx__is_taken(const epctx__entry *entry, const void *graph)
+/* A handle as the key of a map; borrowed from `graph`. */
+static epctx_str epctx__handle_key(void *const *graph)
 {
-    size_t at;
-    for (at = 0; at < entry->taken.size; at += sizeof graph) {
-        void *other;
-        memcpy(&other, entry->taken.data + at, sizeof other);
-        if (other == graph) {
-            return true;
+    epctx_str key;
+    key.data = (const char *)(const void *)graph;
+    key.size = sizeof *graph;
+    return key;
+}
+
+static bool epctx__is_taken(const epctx__entry *entry, void *graph)
+{
+    return epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1;
+}
+
+static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_error *error)
+{
+    void **key = &graph;
+    if (epctx_map_get(&entry->graphs, epctx__handle_key(key)) == EPCTX_MAP_NONE) {
+        key = (void **)epctx_arena_alloc(&entry->arena, sizeof *key);
+        if (key == NULL) {
+            return epctx__nomem(error, entry->arena.missing);
         }
+        *key = graph;
     }
-    return false;
+    if (epctx_map_put(&entry->graphs, epctx__handle_key(key), 1) != EPCTX_OK) {
+        return epctx__nomem(error, entry->arena.missing);
+    }
+    entry->taken++;
+    return EPCTX_OK;
 }
 
 static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
@@ -26254,7 +26335,6 @@ static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
     if (entry->mapping.handle != NULL) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
-    epctx_buffer_free(&entry->taken);
     epctx_arena_free(&entry->arena);
     w->allocator.free_fn(w->allocator.user, entry);
 }
@@ -26264,9 +26344,8 @@ static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_sh
 {
     const epctx_backend *b = &entry->backend;
     epctx_status status = b->info_fn(b->self, graph, &out->info, error);
-    if (status == EPCTX_OK &&
-        epctx_buffer_append(&entry->taken, &graph, sizeof graph) != EPCTX_OK) {
-        status = epctx__nomem(error, sizeof graph);
+    if (status == EPCTX_OK) {
+        status = epctx__mark_taken(entry, graph, error);
     }
     if (status == EPCTX_OK) {
         out->graph = graph;
@@ -26339,7 +26418,7 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     entry->backend = *backend;
     entry->io = binary->io;
     epctx_arena_init(&entry->arena, &w->allocator);
-    epctx_buffer_init(&entry->taken, &w->allocator);
+    epctx_map_init(&entry->graphs, &entry->arena);
     entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
     entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
     status = entry->path != NULL && entry->alias != NULL
@@ -26394,8 +26473,9 @@ static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend 
 }
 
 static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, uint64_t made, epctx_str key,
-                                uint64_t hash, epctx_shared *out, epctx_error *error)
+                                const epctx_binary_file *binary, uint64_t made, bool load,
+                                epctx_str key, uint64_t hash, epctx_shared *out,
+                                epctx_error *error)
 {
     epctx__names place;
     epctx__entry *entry = NULL;
@@ -26413,6 +26493,9 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
                           "graph '%S' of '%S' is in use by another session of this workspace", &key,
                           &binary->name);
     }
+    if (!load) {
+        return EPCTX_ERR_CONTEXT;
+    }
     status = epctx__entry_load(w, backend, binary, &place, &entry, error);
     if (status == EPCTX_OK) {
         status = backend->find_fn(backend->self, entry->context, key, hash, &graph, error);
@@ -26429,25 +26512,20 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
 {
     epctx__entry *entry = shared->entry;
-    size_t at;
-    for (at = 0; entry != NULL && at < entry->taken.size; at += sizeof shared->graph) {
-        void *graph;
-        memcpy(&graph, entry->taken.data + at, sizeof graph);
-        if (graph == shared->graph) {
-            entry->taken.size -= sizeof graph;
-            memmove(entry->taken.data + at, entry->taken.data + entry->taken.size, sizeof graph);
-            break;
-        }
+    if (epctx__is_taken(entry, shared->graph)) {
+        epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        entry->taken--;
     }
-    if (entry != NULL && entry->taken.size == 0) {
+    if (entry->taken == 0) {
         epctx__entry_free(w, entry);
     }
     memset(shared, 0, sizeof *shared);
 }
 
-/* `made`: bytes of the binary that is wanted; 0: any. */
+/* `made`: bytes of the binary that is wanted; 0: any. Without `load` CONTEXT when the graph does
+ * not wait in the workspace. */
 static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                      const epctx_binary_file *binary, uint64_t made,
+                                      const epctx_binary_file *binary, uint64_t made, bool load,
                                       epctx_str key, uint64_t hash, epctx_shared *out,
                                       epctx_error *error)
 {
@@ -26461,7 +26539,7 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, made, key, hash, out, error);
+    status = epctx__take(workspace, backend, binary, made, load, key, hash, out, error);
     workspace->holds += status == EPCTX_OK;
     epctx__workspace_unlock(workspace);
     return status;
@@ -26471,7 +26549,7 @@ EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error)
 {
-    return epctx__share_take(workspace, backend, binary, 0, key, hash, out, error);
+    return epctx__share_take(workspace, backend, binary, 0, true, key, hash, out, error);
 }
 
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
@@ -26488,7 +26566,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
 #ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
-                                        epctx_bound *bound, epctx_error *error)
+                                        bool load, epctx_bound *bound, epctx_error *error)
 {
     epctx_binary_file binary;
     epctx_shared shared;
@@ -26497,7 +26575,7 @@ static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wante
     binary.folder = wanted->folder;
     binary.name = wanted->name;
     binary.path_flags = loaded->path_flags;
-    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size,
+    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size, load,
                                wanted->key, wanted->hash, &shared, error);
     if (status == EPCTX_OK) {
         bound->graph = shared.graph;
@@ -26605,8 +26683,7 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
-    epctx_buffer_free(&group->known.names);
-    epctx_buffer_free(&group->known.hashes);
+    epctx_buffer_free(&group->known.graphs);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -26649,8 +26726,8 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.names, &w->allocator);
-    epctx_buffer_init(&group->known.hashes, &w->allocator);
+    epctx_buffer_init(&group->known.graphs, &w->allocator);
+    epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
     how.prepare_only = prepare_only;
@@ -26967,7 +27044,7 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     if (status != EPCTX_OK) {
         return status;
     }
-    if (group->known.hashes.size > 0) {
+    if (group->known.graphs.size > 0) {
         status = epctx__commit_bytes(&c, group->binary_path, binary->data, binary->size);
     }
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
@@ -27018,9 +27095,10 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
 {
     const epctx_backend *b = group->backend;
     const epctx__known *known = &group->known;
+    const epctx__known_graph *graph;
     void *context = NULL;
+    void *handle;
     epctx_span bytes;
-    size_t at = 0;
     size_t i = 0;
     epctx_status status;
     bytes.data = binary->data;
@@ -27029,15 +27107,8 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
     if (status != EPCTX_OK) {
         return status;
     }
-    while (status == EPCTX_OK && at < known->names.size) {
-        epctx_str name;
-        uint64_t hash;
-        void *graph;
-        memcpy(&name.size, known->names.data + at, sizeof name.size);
-        name.data = (const char *)known->names.data + at + sizeof name.size;
-        memcpy(&hash, known->hashes.data + i++ * sizeof hash, sizeof hash);
-        at += sizeof name.size + name.size;
-        status = b->find_fn(b->self, context, name, hash, &graph, error);
+    while (status == EPCTX_OK && (graph = epctx__known_at(known, i++)) != NULL) {
+        status = b->find_fn(b->self, context, graph->name, graph->hash, &handle, error);
     }
     b->unload_fn(b->self, context);
     return status;
@@ -27055,7 +27126,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
-    if (status == EPCTX_OK && group->verify && group->known.hashes.size > 0) {
+    if (status == EPCTX_OK && group->verify && group->known.graphs.size > 0) {
         status = epctx__group_verify(group, &binary, error);
     }
 #ifndef EPCTX_NO_EDIT

@@ -52,8 +52,8 @@ fi
 # -- the manuals --
 status=0
 
-# manual NAME HEADER TITLE EXPECTED [DECLARATION]: the code below "QUICK START: TITLE" compiles, as
-# C99 and C++17, and what it prints has EXPECTED in it. DECLARATION: what the text takes for granted.
+# manual NAME HEADER TITLE EXPECTED [DECLARATION]: the code below "QUICK START: TITLE" compiles,
+# as C99 and C++17, and what it prints has EXPECTED in it. DECLARATION: what it takes for granted.
 manual() {
     {
         printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n'
@@ -72,7 +72,8 @@ manual() {
         if $compiler -Wall -Wextra -Wno-missing-field-initializers -Werror -O1 ${NANOPB_CFLAGS-} \
             -c -o manual.o manual.c >log 2>&1 &&
             ${CXX:-g++} -o manual manual.o ${NANOPB_LIBS:--lprotobuf-nanopb} -lm >>log 2>&1 &&
-            rm -f prefill_* decode_* && ./manual >out 2>>log && [ ! -s log ] && grep -q "$4" out; then
+            rm -f prefill_* decode_* && ./manual >out 2>>log && [ ! -s log ] &&
+            grep -q "$4" out; then
             echo "ok quick start of $1 (${compiler##*-std=})"
         else
             echo "FAIL quick start of $1 (${compiler##*-std=}): expected '$4'"

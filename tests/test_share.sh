@@ -69,7 +69,8 @@ expect "the other model loads" 0 "b_ctx.onnx" lint b_ctx.onnx
 rm -rf d_* alone* *_ctx.onnx *_npu.bin
 
 # -- a real pair: prefill and decode of a language model over one file of weights --
-"$python" "$top/tests/judge/transformer.py" pair --layers 2 --width 128 || fail "the pair" "no model"
+"$python" "$top/tests/judge/transformer.py" pair --layers 2 --width 128 ||
+    fail "the pair" "no model"
 expect "the pair" 0 "files          3" compile --require-all pair/prefill.onnx pair/decode.onnx
 weights=$(wc -c <pair/weights.bin) binary=$(wc -c <pair/prefill_npu.bin)
 if [ $((binary * 100)) -le $((weights * 105)) ]; then
@@ -118,8 +119,10 @@ expect "under a name of its own it may" 0 "binary         b_npu.bin" compile -f 
 cp a_npu.bin old.bin
 rm a_npu.bin
 expect "who removes the binary may" 0 "binary         a_npu.bin" compile -f a.onnx
-expect "fresh tells of another binary" 1 "context binary 'a_npu.bin' has " check --fresh b_ctx.onnx
-expect "loading tells of another binary" 1 "bytes, the model was compiled with one of" run b_ctx.onnx
+expect "fresh tells of another binary" 1 "context binary 'a_npu.bin' has " \
+    check --fresh b_ctx.onnx
+expect "loading tells of another binary" 1 "bytes, the model was compiled with one of" \
+    run b_ctx.onnx
 expect "the one that was compiled is fresh" 0 ": fresh" check --fresh a_ctx.onnx
 mv old.bin a_npu.bin
 expect "fresh with its binary" 0 ": fresh" check --fresh c_ctx.onnx
@@ -162,7 +165,8 @@ expect "EP by its source" 0 "partitions" compile -e EpctxNpuExecutionProvider a.
 expect "EP option" 2 "arch|NAME" compile -i "soc_model|60" a.onnx b.onnx
 expect "session option" 2 "0" compile -C "ep.context_embed_mode|2" a.onnx b.onnx
 expect "embedded and shared" 2 "--embed" compile --embed a.onnx b.onnx
-expect "embedded and shared by option" 2 "--embed" compile -C "ep.context_embed_mode|1" a.onnx b.onnx
+expect "embedded and shared by option" 2 "--embed" \
+    compile -C "ep.context_embed_mode|1" a.onnx b.onnx
 expect "-o and several models" 2 "-o" compile -o x_ctx.onnx a.onnx b.onnx
 expect "not generating" 2 "ep.context_enable" compile -C "ep.context_enable|0" a.onnx
 expect "empty name" 2 "empty name" compile a.onnx,,b.onnx

@@ -113,7 +113,8 @@ static epctx_status value_size(const epctx_value *type, size_t *size, epctx_erro
     size_t bytes = epctx_elem_size(type->elem_type);
     int32_t i;
     if (bytes == 0)
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S': element type %s (%d) cannot be run", &type->name,
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "value '%S': element type %s (%d) cannot be run", &type->name,
                           epctx_elem_name(type->elem_type), (int64_t)type->elem_type);
     if (type->rank < 0)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S' has no shape", &type->name);
