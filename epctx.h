@@ -26174,7 +26174,8 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
 {
     epctx__entry *entry = shared->entry;
     size_t at;
-    for (at = 0; entry != NULL && at < entry->taken.size; at += sizeof shared->graph) {
+    /* not taken: what is given back was taken */
+    for (at = 0; at < entry->taken.size; at += sizeof shared->graph) {
         void *graph;
         memcpy(&graph, entry->taken.data + at, sizeof graph);
         if (graph == shared->graph) {
@@ -26183,7 +26184,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
             break;
         }
     }
-    if (entry != NULL && entry->taken.size == 0) {
+    if (entry->taken.size == 0) {
         epctx__entry_free(w, entry);
     }
     memset(shared, 0, sizeof *shared);
@@ -26789,9 +26790,11 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
     if (status == EPCTX_OK) {
         status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
     }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, error);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, opts->context_path, NULL, NULL);
+        return status;
     }
+    status = io->stat_fn(io->user, path, &kind, &size, error);
     if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
         status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
     } else if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !opts->overwrite) {
@@ -26908,6 +26911,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const cha
     error = error != NULL ? error : &local;
     *nodes = NULL;
     io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
+    /* not taken: only under EPCTX_NO_STDIO */
     if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
         io == NULL || count == 0 || opts == NULL || opts->context_path == NULL ||
         opts->context_path[0] == '\0') {
