@@ -24244,16 +24244,13 @@ static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
 
 static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
 {
-    char memory[32];
-    epctx__text text = epctx__text_of(memory, sizeof memory);
-    size_t i;
+    char memory[16 + 32];
+    epctx__text text = epctx__text_of(memory + 16, 32);
+    size_t zeros;
+    memset(memory, '0', 16);
     epctx__text_number(&text, value, base);
-    for (i = text.size; base == 16 && i < 16; i++) {
-        if (!epctx__stamp_text(out, "0")) {
-            return false;
-        }
-    }
-    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
+    zeros = base == 16 ? 16 - text.size : 0; /* a hash has all of its digits */
+    return epctx_buffer_append(out, memory + 16 - zeros, zeros + text.size) == EPCTX_OK;
 }
 
 /* "<word> <bytes> <hash> <name>" */
@@ -24637,6 +24634,7 @@ static epctx_status epctx__gen_make(epctx__generation *g)
                             "the EPContext model would have %u bytes, protobuf readers take less "
                             "than 2 GiB: %s",
                             epctx_model_size(g->model),
+                            /* not taken: as above */
                             g->opts->embed ? "do not embed the context binary"
                                            : "give initializers a file of their own");
     }
@@ -26630,6 +26628,7 @@ static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx
     while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
         epctx_epnode ep;
         if (!epctx_is_epnode(&view) ||
+            /* not taken: nodes of this EP were made here, and can be read */
             !epctx_str_is(epctx__source_of(&view), group->backend->source) ||
             epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
             ep.max_size == group->known.max_size) {

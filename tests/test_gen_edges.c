@@ -840,6 +840,68 @@ TEST(strings_stay)
     epctx_model_close(&model);
 }
 
+/* Names of every length and of characters that are escaped: wherever the text of the build stamp
+ * grows, the memory for it is missing once. */
+TEST(stamp_without_memory)
+{
+    static const char *const fillers[] = {"%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%", /* 40 times */
+                                          "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+                                          "1.2.3"};
+    size_t refused = 0;
+    clear_root();
+    make_file(at("w.bin"), numbers, sizeof numbers);
+    for (int length = 100; length < 240; length++) {
+        bytes graph = plain_graph(), b;
+        char name[300], context[400];
+        size_t total = 0;
+        add_node(&graph, "Keep", "n1", "y,k", "z");
+        add_external(&graph, "k", 2, "w.bin", "0", "8");
+        b = new_model(&graph);
+        memset(name, 'n', (size_t)length);
+        snprintf(name + length, sizeof name - (size_t)length, ".onnx");
+        make_bytes(name, &b);
+        snprintf(context, sizeof context, "%s", at("c.onnx"));
+        for (size_t back = 0; back < 25; back++) {
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            epctx_open_opts open = {0};
+            epctx_gen_opts opts = {0};
+            epctx_model model;
+            epctx_error error;
+            epctx_status status;
+            size_t first, calls;
+            f.takes = "Take";
+            backend.sdk_version = fillers[length % 3];
+            backend.hardware_architecture = fillers[(length + 1) % 3];
+            open.allocator = &allocator;
+            opts.context_file_path = context;
+            opts.embed = true;
+            CHECK_INT(epctx_model_open_file(&model, at(name), &open, &error), EPCTX_OK);
+            first = c.calls;
+            if (back > 0) c.fail_at = first + total - back;
+            status = epctx_generate(&model, &backend, &opts, NULL, &error);
+            calls = c.calls - first;
+            epctx_model_close(&model);
+            CHECK_UINT(c.alive, 0);
+            CHECK_INT(f.alive, 0);
+            if (back == 0) {
+                CHECK(status == EPCTX_OK, "%s", error.message);
+                CHECK_INT(remove(context), 0);
+                total = calls;
+                continue;
+            }
+            CHECK_INT(status, EPCTX_ERR_NOMEM);
+            CHECK_HAS(error.message, "out of memory");
+            CHECK_INT(access(context, F_OK), -1);
+            refused++;
+        }
+        remove(at(name));
+    }
+    CHECK_UINT(refused, 140 * 24);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -864,6 +926,7 @@ int main(int argc, char **argv)
     RUN(source_changes);
     RUN(tensor_changes);
     RUN(strings_stay);
+    RUN(stamp_without_memory);
     remove_root();
     return test_end();
 }
