@@ -868,7 +868,8 @@ TEST(strings_stay)
 TEST(stamp_without_memory)
 {
     static const char *const fillers[] = {"%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%", /* 40 times */
-                                          "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+                                          "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+                                          "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
                                           "1.2.3"};
     epctx_io io = quick_io();
     size_t refused = 0;
