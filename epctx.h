@@ -24468,16 +24468,13 @@ static bool epctx__stamp_name(epctx_buffer *out, epctx_str name)
 
 static bool epctx__stamp_number(epctx_buffer *out, uint64_t value, unsigned base)
 {
-    char memory[32];
-    epctx__text text = epctx__text_of(memory, sizeof memory);
-    size_t i;
+    char memory[16 + 32];
+    epctx__text text = epctx__text_of(memory + 16, 32);
+    size_t zeros;
+    memset(memory, '0', 16);
     epctx__text_number(&text, value, base);
-    for (i = text.size; base == 16 && i < 16; i++) {
-        if (!epctx__stamp_text(out, "0")) {
-            return false;
-        }
-    }
-    return epctx_buffer_append(out, text.data, text.size) == EPCTX_OK;
+    zeros = base == 16 ? 16 - text.size : 0; /* a hash has all of its digits */
+    return epctx_buffer_append(out, memory + 16 - zeros, zeros + text.size) == EPCTX_OK;
 }
 
 /* "<word> <bytes> <hash> <name>" */
@@ -24873,6 +24870,7 @@ static epctx_status epctx__gen_make(epctx__generation *g)
                             "the EPContext model would have %u bytes, protobuf readers take less "
                             "than 2 GiB: %s",
                             epctx_model_size(g->model),
+                            /* not taken: as above */
                             g->opts->embed ? "do not embed the context binary"
                                            : "give initializers a file of their own");
     }
@@ -26512,6 +26510,7 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
 {
     epctx__entry *entry = shared->entry;
+    /* not taken: what is given back was taken */
     if (epctx__is_taken(entry, shared->graph)) {
         epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
         entry->taken--;
@@ -26960,6 +26959,7 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
     while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
         epctx_epnode ep;
         if (epctx_is_epnode(&view) &&
+            /* not taken: nodes of this EP were made here, and can be read */
             epctx_str_is(epctx__source_of(&view), group->backend->source) &&
             epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK &&
             ep.max_size != group->known.max_size) {
@@ -27168,9 +27168,11 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
     if (status == EPCTX_OK) {
         status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
     }
-    if (status == EPCTX_OK) {
-        status = io->stat_fn(io->user, path, &kind, &size, error);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, opts->context_path, NULL, NULL);
+        return status;
     }
+    status = io->stat_fn(io->user, path, &kind, &size, error);
     if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
         status = epctx_fail(error, EPCTX_ERR_PATH, "is a folder or a device, a file is expected");
     } else if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR && !opts->overwrite) {
@@ -27287,6 +27289,7 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const cha
     error = error != NULL ? error : &local;
     *nodes = NULL;
     io = opts != NULL && opts->io != NULL ? opts->io : epctx_io_files();
+    /* not taken: only under EPCTX_NO_STDIO */
     if (workspace == NULL || backend == NULL || backend->version != EPCTX_BACKEND_VERSION ||
         io == NULL || count == 0 || opts == NULL || opts->context_path == NULL ||
         opts->context_path[0] == '\0') {

@@ -6,6 +6,27 @@
 #include "flaky.h"
 #include "test.h"
 
+/* Files that are not flushed: what is written a thousand times need not survive a power cut. */
+static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    (void)user, (void)path, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_io quick_io(void)
+{
+    epctx_io io = *epctx_io_files();
+    io.sync_fn = no_sync;
+    io.sync_folder_fn = no_sync_folder;
+    return io;
+}
+
 static const int64_t two[] = {2, -1};
 static const float numbers[2] = {1, 2};
 
@@ -142,7 +163,7 @@ TEST(noisy_and_edited)
     epctx_gen_opts opts = {0};
     epctx_model model, again;
     epctx_error error;
-    bytes b = noisy_model(), edited, first, second;
+    bytes b = noisy_model(), edited, first, second, bare_first, bare_second;
     f.takes = "Take";
     clear_root();
     make_bytes("m.onnx", &b);
@@ -167,16 +188,16 @@ TEST(noisy_and_edited)
     CHECK_INT(epctx_model_open_memory(&again, second.data, second.size, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_unset_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &error), EPCTX_OK);
     CHECK_INT(epctx_unset_metadata(&again, epctx_str_of("epctx.build.FakeEP"), &error), EPCTX_OK);
-    bytes_free(&first);
-    bytes_free(&second);
-    first = written(&model);
-    second = written(&again);
-    CHECK_MEM(first.data, first.size, second.data, second.size);
+    bare_first = written(&model);
+    bare_second = written(&again);
+    CHECK_MEM(bare_first.data, bare_first.size, bare_second.data, bare_second.size);
     epctx_model_close(&model);
     epctx_model_close(&again);
     bytes_free(&edited);
     bytes_free(&first);
     bytes_free(&second);
+    bytes_free(&bare_first);
+    bytes_free(&bare_second);
 }
 
 /* A graph without nodes, copied: only what says that it is a copy is new. */
@@ -672,6 +693,7 @@ static epctx_status tamper_compile(void *self, void *build, const epctx_graph *g
 TEST(source_changes)
 {
     static const uint8_t values[] = {0xff, 0x00, 0x7a};
+    epctx_io io = quick_io();
     bytes graph = plain_graph(), whole, sparse = {0}, tensor = {0};
     size_t written_count = 0, refused = 0;
     add_node(&graph, "Keep", "n1", "y,k,e", "z");
@@ -712,6 +734,7 @@ TEST(source_changes)
             f.takes = "Take";
             backend.compile_fn = tamper_compile;
             open.external_folder = root;
+            open.io = &io;
             opts.context_file_path = at("m_ctx.onnx");
             opts.initializers_file_name = "m.data";
             opts.overwrite = true;
@@ -750,7 +773,7 @@ static epctx_status tamper_map(void *user, const char *path, epctx_mapping *out,
 TEST(tensor_changes)
 {
     static const uint8_t values[] = {0xff, 0x00, 0x08, 0x7a};
-    epctx_io io = *epctx_io_files();
+    epctx_io io = quick_io();
     bytes graph = plain_graph(), whole, body = {0}, attr = {0};
     bytes node = new_node("Keep", "", "with a body", "y", "z");
     size_t written_count = 0;
@@ -840,6 +863,72 @@ TEST(strings_stay)
     epctx_model_close(&model);
 }
 
+/* Names of every length and of characters that are escaped: wherever the text of the build stamp
+ * grows, the memory for it is missing once. */
+TEST(stamp_without_memory)
+{
+    static const char *const fillers[] = {"%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%", /* 40 times */
+                                          "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+                                          "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",
+                                          "1.2.3"};
+    epctx_io io = quick_io();
+    size_t refused = 0;
+    clear_root();
+    make_file(at("w.bin"), numbers, sizeof numbers);
+    for (int turn = 0; turn < 3 * 140; turn++) {
+        const int length = 100 + turn / 3;
+        bytes graph = plain_graph(), b;
+        char name[300], context[400];
+        size_t total = 0;
+        add_node(&graph, "Keep", "n1", "y,k", "z");
+        add_external(&graph, "k", 2, "w.bin", "0", "8");
+        b = new_model(&graph);
+        memset(name, 'n', (size_t)length);
+        snprintf(name + length, sizeof name - (size_t)length, ".onnx");
+        make_bytes(name, &b);
+        snprintf(context, sizeof context, "%s", at("c.onnx"));
+        for (size_t back = 0; back < 25 && (back == 0 || back <= total); back++) {
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            epctx_open_opts open = {0};
+            epctx_gen_opts opts = {0};
+            epctx_model model;
+            epctx_error error;
+            epctx_status status;
+            size_t first, calls;
+            f.takes = "Take";
+            backend.sdk_version = fillers[turn % 3];
+            backend.hardware_architecture = fillers[(turn + 1) % 3];
+            open.allocator = &allocator;
+            open.io = &io;
+            opts.context_file_path = context;
+            opts.embed = true;
+            CHECK_INT(epctx_model_open_file(&model, at(name), &open, &error), EPCTX_OK);
+            first = c.calls;
+            if (back > 0) c.fail_at = first + total - back;
+            status = epctx_generate(&model, &backend, &opts, NULL, &error);
+            calls = c.calls - first;
+            epctx_model_close(&model);
+            CHECK_UINT(c.alive, 0);
+            CHECK_INT(f.alive, 0);
+            if (back == 0) {
+                CHECK(status == EPCTX_OK, "%s", error.message);
+                CHECK_INT(remove(context), 0);
+                total = calls;
+                continue;
+            }
+            CHECK_INT(status, EPCTX_ERR_NOMEM);
+            CHECK_HAS(error.message, "out of memory");
+            CHECK_INT(access(context, F_OK), -1);
+            refused++;
+        }
+        remove(at(name));
+    }
+    CHECK_TRUE(refused >= 3 * 140); /* more where every piece is an allocation of its own */
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -864,6 +953,7 @@ int main(int argc, char **argv)
     RUN(source_changes);
     RUN(tensor_changes);
     RUN(strings_stay);
+    RUN(stamp_without_memory);
     remove_root();
     return test_end();
 }

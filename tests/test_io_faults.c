@@ -18,7 +18,14 @@
 
 /* -- the system, with one thing that goes wrong -- */
 
-enum { SHORT = -1, NOTHING = -2, OTHER_SIZE = -3, OTHER_TIME = -4, OTHER_FILE = -5, OTHER_DEVICE = -6 };
+enum {
+    SHORT = -1, /* half of what was asked for */
+    NOTHING = -2,
+    OTHER_SIZE = -3, /* of the file that is examined */
+    OTHER_TIME = -4,
+    OTHER_FILE = -5,
+    OTHER_DEVICE = -6
+};
 
 typedef struct sys_fault {
     const char *call; /* NULL: all goes well */
@@ -38,7 +45,8 @@ static int sys_wrong(const char *call)
     int what = sys_plan.what;
     if (sys_plan.call == NULL || strcmp(sys_plan.call, call) != 0) return 0;
     sys_seen++;
-    if (sys_seen < sys_plan.at || sys_seen >= sys_plan.at + (sys_plan.times > 0 ? sys_plan.times : 1)) return 0;
+    if (sys_seen < sys_plan.at) return 0;
+    if (sys_seen >= sys_plan.at + (sys_plan.times > 0 ? sys_plan.times : 1)) return 0;
     if (what > 0) errno = what;
     return what;
 }
@@ -96,7 +104,8 @@ static ssize_t sys_write(int fd, const void *data, size_t size)
 
 static void *sys_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    void *data = sys_wrong("mmap") != 0 ? MAP_FAILED : mmap(at, size, protection, flags, fd, offset);
+    void *data = MAP_FAILED;
+    if (sys_wrong("mmap") == 0) data = mmap(at, size, protection, flags, fd, offset);
     sys_maps += data != MAP_FAILED;
     return data;
 }
@@ -418,7 +427,8 @@ TEST(system_calls)
         sys_seen = sys_renamed = 0;
         status = c->run();
         sys_plan.call = NULL;
-        CHECK(sys_seen >= c->fault.at, "case %zu: %s is called %d times only", i, c->fault.call, sys_seen);
+        CHECK(sys_seen >= c->fault.at, "case %zu: %s is called %d times only", i, c->fault.call,
+              sys_seen);
         CHECK(status == c->status, "case %zu, %s: %s (%s), expected %s", i, c->fault.call,
               epctx_status_name(status), error.message, epctx_status_name(c->status));
         CHECK(strstr(error.message, c->message) != NULL && (status == EPCTX_OK) ==

@@ -1,0 +1,913 @@
+/* >>load and >>share at their edges: backends and readers that say half of what they should,
+ * weights whose source has no folder, profiles, sessions without models and groups without a
+ * binary, paths that are too long. */
+#define _XOPEN_SOURCE 700
+#include "fake.h"
+#include "files.h"
+#include "test.h"
+
+static const int64_t two[] = {2, -1};
+static const float numbers[2] = {1, 2};
+static const char part_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
+static const char other_binary[] = "FAKE1\n1\nother\n0\n1\nx\n1\ny\n";
+
+static void make_bytes(const char *name, bytes *b)
+{
+    make_file(at(name), b->data, b->size);
+    bytes_free(b);
+}
+
+/* A model around one EPContext node; `cache` as in add_epnode. */
+static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cache)
+{
+    bytes graph = {0}, model;
+    add_epnode(&graph, "node", "x", "y", main_context, embed_mode, "FakeEP", "part", cache,
+               strlen(cache));
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* Loads a model from memory, or from the file of that name. */
+static epctx_status load_one(const bytes *b, const char *name, const epctx_backend *backend,
+                             const epctx_open_opts *open, const epctx_load_opts *opts,
+                             size_t *bound, epctx_error *error)
+{
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_status status = name != NULL
+                              ? epctx_model_open_file(&model, name, open, error)
+                              : epctx_model_open_memory(&model, b->data, b->size, open, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_load(&loaded, &model, backend, opts, error);
+    if (bound != NULL) *bound = status == EPCTX_OK ? loaded.bound_count : 0;
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* -- what a backend and a reader say -- */
+
+static epctx_status check_argument(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    (void)self;
+    return epctx_fail(error, EPCTX_ERR_ARG, "no such device for '%S'", &node->name);
+}
+
+static epctx_status load_silently(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    (void)self, (void)binary, (void)context, (void)error;
+    return EPCTX_ERR_BACKEND;
+}
+
+/* The caller's mistake stays one; a failure without a word becomes one with a message. */
+TEST(failures_of_a_backend)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    bytes b = one_node(1, 1, part_binary);
+    backend.check_fn = check_argument;
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_INT(error.status, EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "no such device for 'node'");
+    backend.check_fn = NULL;
+    backend.load_fn = load_silently;
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_INT(error.status, EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "the context cannot be loaded");
+    CHECK_HAS(error.message, "node");
+    CHECK_INT(f.alive, 0);
+    bytes_free(&b);
+}
+
+static int released;
+
+static epctx_status size_only(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+{
+    (void)user, (void)name, (void)error;
+    out->data = NULL;
+    out->size = 8;
+    return EPCTX_OK;
+}
+
+static void count_release(void *user, epctx_mapping *mapping)
+{
+    (void)user, (void)mapping;
+    released++;
+}
+
+TEST(reader_without_data)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_reader reader;
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    bytes b = one_node(1, 0, "p.bin");
+    memset(&reader, 0, sizeof reader);
+    reader.read_fn = size_only;
+    reader.release_fn = count_release;
+    opts.reader = &reader;
+    released = 0;
+    CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "'p.bin' is empty");
+    CHECK_INT(f.loads, 0);
+    CHECK_INT(released, 1);
+    bytes_free(&b);
+}
+
+/* Which nodes bring a context of their own is the profile's rule. */
+TEST(secondary_contexts)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_profile profile = *epctx_profile_find(epctx_str_of("npu"));
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    size_t bound;
+    char model[400];
+    bytes graph = {0}, b;
+    clear_root();
+    snprintf(model, sizeof model, "%s", at("m_ctx.onnx"));
+    make_file(at("p.bin"), part_binary, strlen(part_binary));
+    make_file(at("o.bin"), other_binary, strlen(other_binary));
+    profile.sources[0] = "FakeEP";
+    opts.profile = &profile;
+    add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "p.bin", 5);
+    add_epnode(&graph, "two", "y", "z", 0, 0, "FakeEP", "part", "o.bin", 5);
+    add_epnode(&graph, "three", "z", "u", 0, 0, "FakeEP", "part", NULL, 0);
+    b = new_model(&graph);
+    make_bytes("m_ctx.onnx", &b);
+    /* Without the trait o.bin is nobody's: all graphs are in the first node's. */
+    CHECK(load_one(NULL, model, &backend, NULL, &opts, &bound, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(bound, 3);
+    CHECK_INT(f.loads, 1);
+    /* With it node two looks into o.bin, which has no graph of that name. */
+    profile.traits |= EPCTX_SECONDARY_CONTEXT;
+    CHECK_INT(load_one(NULL, model, &backend, NULL, &opts, &bound, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "there is no graph 'part'");
+    CHECK_HAS(error.message, "two");
+    make_file(at("o.bin"), part_binary, strlen(part_binary));
+    f.loads = 0;
+    CHECK(load_one(NULL, model, &backend, NULL, &opts, &bound, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(bound, 3);
+    CHECK_INT(f.loads, 2);
+    CHECK_INT(f.alive, 0);
+}
+
+static const uint8_t *loaded_from;
+
+static epctx_status note_place(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    loaded_from = binary.data;
+    return fake_load(self, binary, context, error);
+}
+
+/* An embedded payload is copied out of a mapped file, unless the caller says it does not change. */
+TEST(in_place)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts open = {0};
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes b = one_node(1, 1, part_binary);
+    clear_root();
+    make_bytes("m_ctx.onnx", &b);
+    backend.load_fn = note_place;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        uintptr_t start, place;
+        open.path_flags = in_place ? EPCTX_PATH_IN_PLACE : 0;
+        CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error), EPCTX_OK);
+        CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_OK);
+        start = (uintptr_t)model.source.data;
+        place = (uintptr_t)loaded_from;
+        CHECK_INT(place >= start && place < start + model.source.size, in_place);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+    }
+}
+
+/* -- weights -- */
+
+static const float *given_weights; /* what the backend got last */
+static size_t given_count;
+
+static epctx_status note_weights(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                                 epctx_error *error)
+{
+    (void)self, (void)graph, (void)error;
+    if (weights == NULL) return EPCTX_OK;
+    given_count = count;
+    given_weights = (const float *)(const void *)weights[0].data;
+    return EPCTX_OK;
+}
+
+/* One line of EPCTX_WEIGHTS_ATTR. */
+static const char *weight_line(const char *name, const void *data, size_t size)
+{
+    static char text[4][200];
+    static int turn;
+    char *out = text[turn = (turn + 1) % 4];
+    snprintf(out, sizeof text[0], "%zu %016" PRIx64 " 0 %zu %s 0 \n", size,
+             epctx_hash(data, size, 0), strlen(name), name);
+    return out;
+}
+
+static void add_weightless(bytes *graph, const char *name, const char *in, const char *out,
+                           const char *file, const char *weights)
+{
+    bytes node = new_node("EPContext", "com.microsoft", name, in, out);
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "ep_cache_context", part_binary, strlen(part_binary));
+    add_attr_str(&node, "source", "FakeEP", 6);
+    add_attr_str(&node, "partition_name", "part", 4);
+    if (file != NULL) add_attr_str(&node, "onnx_model_filename", file, strlen(file));
+    add_attr_str(&node, EPCTX_WEIGHTS_ATTR, weights, strlen(weights));
+    put_child(graph, 1, &node);
+}
+
+/* A source model whose weight "w" is in it, or in `file`. */
+static bytes weight_model(const float *data, const char *file)
+{
+    bytes graph = {0};
+    add_node(&graph, "Take", "n", "x,w", "y");
+    if (file != NULL)
+        add_external(&graph, "w", 2, file, "0", "8");
+    else
+        add_floats(&graph, "w", data, 2);
+    return new_model(&graph);
+}
+
+/* Sources from memory: their external data is where the model says, else in its folder, which a
+ * relative path may leave empty. */
+TEST(source_in_memory)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts open = {0};
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    bytes graph = {0}, b;
+    bytes outside = weight_model(NULL, "w.bin"), inside = weight_model(numbers, NULL);
+    char here[400];
+    backend.weights_fn = note_weights;
+    clear_root();
+    CHECK_TRUE(getcwd(here, sizeof here) != NULL);
+    make_file(at("w.bin"), numbers, sizeof numbers);
+    add_weightless(&graph, "node", "x", "y", "gone.onnx",
+                   weight_line("w", numbers, sizeof numbers));
+    b = new_model(&graph);
+    make_file(at("m_ctx.onnx"), b.data, b.size);
+    opts.source_model.data = outside.data;
+    opts.source_model.size = outside.size;
+    /* beside the model, by a relative path */
+    CHECK_INT(chdir(root), 0);
+    given_count = 0;
+    CHECK(load_one(NULL, "m_ctx.onnx", &backend, NULL, &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(given_count, 1);
+    CHECK_INT(chdir(here), 0);
+    /* where the opener said, for a model without a folder */
+    open.external_folder = root;
+    given_count = 0;
+    CHECK(load_one(&b, NULL, &backend, &open, &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(given_count, 1);
+    /* nowhere: only a source that needs no file will do */
+    CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
+    CHECK_HAS(error.message, "w.bin");
+    opts.source_model.data = inside.data;
+    opts.source_model.size = inside.size;
+    given_count = 0;
+    CHECK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(given_count, 1);
+    /* A name is no help without a folder; an empty path is no path. */
+    memset(&opts, 0, sizeof opts);
+    opts.source_model_path = "";
+    CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
+    CHECK_HAS(error.message, "the weights are in the source model 'gone.onnx'");
+    CHECK_HAS(error.message, "which is not beside");
+    CHECK_HAS(error.message, "ep.context_source_model_path");
+    bytes_free(&b);
+    bytes_free(&outside);
+    bytes_free(&inside);
+}
+
+/* Nodes of several sources: each gets the weights of its own. */
+TEST(two_sources)
+{
+    static const float others[2] = {3, 4};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes graph = {0}, b, one = weight_model(numbers, NULL), two_model = weight_model(others, NULL);
+    backend.weights_fn = note_weights;
+    clear_root();
+    make_bytes("one.onnx", &one);
+    make_bytes("two.onnx", &two_model);
+    add_weightless(&graph, "n1", "x", "a", "one.onnx", weight_line("w", numbers, 8));
+    add_weightless(&graph, "n2", "a", "b", "two.onnx", weight_line("w", others, 8));
+    b = new_model(&graph);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_MEM(given_weights, 8, others, 8); /* n2's, while the source is open */
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    /* With n2 first the other one is the last. */
+    add_weightless(&graph, "n2", "x", "a", "two.onnx", weight_line("w", others, 8));
+    add_weightless(&graph, "n1", "a", "b", "one.onnx", weight_line("w", numbers, 8));
+    add_weightless(&graph, "n3", "b", "c", "two.onnx", weight_line("w", numbers, 8));
+    b = new_model(&graph);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "n3"); /* its source has another w */
+    epctx_model_close(&model);
+    CHECK_INT(f.alive, 0);
+}
+
+/* A weight that was found right once is not taken for one of another size or hash. */
+TEST(one_weight_named_differently)
+{
+    static const float others[2] = {1, 3};
+    const char *const second[] = {weight_line("w", numbers, 4), weight_line("w", others, 8),
+                                  weight_line("w", numbers, 8)};
+    for (size_t i = 0; i < 3; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_load_opts opts = {0};
+        epctx_error error;
+        bytes graph = {0}, b, source = weight_model(numbers, NULL);
+        char text[400];
+        backend.weights_fn = note_weights;
+        snprintf(text, sizeof text, "%s%s", weight_line("w", numbers, 8), second[i]);
+        add_weightless(&graph, "node", "x", "y", NULL, text);
+        b = new_model(&graph);
+        opts.source_model.data = source.data;
+        opts.source_model.size = source.size;
+        CHECK_INT(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error),
+                  i == 2 ? EPCTX_OK : EPCTX_ERR_CONTEXT);
+        if (i < 2) CHECK_HAS(error.message, "compile again");
+        bytes_free(&b);
+        bytes_free(&source);
+    }
+}
+
+/* -- the cache -- */
+
+static int stat_fails_from, stats; /* stat of the source */
+
+static epctx_status lost_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
+                              epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    size_t length = strlen(path);
+    (void)user;
+    if (length > 7 && strcmp(path + length - 7, "/m.onnx") == 0 && ++stats >= stat_fails_from)
+        return epctx_fail(error, EPCTX_ERR_IO, "cannot look");
+    return files->stat_fn(files->user, path, kind, size, error);
+}
+
+/* A source that cannot be looked at is not one that is gone: the EPContext model is not trusted. */
+TEST(cache_and_a_source_out_of_sight)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_io io = *epctx_io_files();
+    epctx_open_opts open = {0};
+    epctx_cache_opts opts = {0};
+    epctx_opened opened;
+    epctx_error error;
+    bytes before, after;
+    f.takes = "Take";
+    clear_root();
+    make_source(1);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), EPCTX_OK);
+    epctx_opened_close(&opened);
+    before = read_file(at("m_ctx.onnx"));
+    io.stat_fn = lost_stat;
+    open.io = &io;
+    opts.open = &open;
+    opts.no_compile = true;
+    stats = 0;
+    stat_fails_from = 1;
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_NOT_COMPILED);
+    CHECK_HAS(opened.reason.message, "cannot look");
+    epctx_opened_close(&opened);
+    after = read_file(at("m_ctx.onnx"));
+    CHECK_MEM(after.data, after.size, before.data, before.size);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&before);
+    bytes_free(&after);
+}
+
+/* Weights that the caller gives count, also for a cache. */
+TEST(cache_with_weights)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_load_opts load = {0};
+    epctx_cache_opts opts = {0};
+    epctx_opened opened;
+    epctx_error error;
+    bytes graph = {0}, b, source = weight_model(numbers, NULL);
+    static const float others[2] = {5, 6};
+    bytes wrong = weight_model(others, NULL);
+    backend.weights_fn = note_weights;
+    f.takes = "Take";
+    clear_root();
+    add_weightless(&graph, "node", "x", "y", NULL, weight_line("w", numbers, 8));
+    b = new_model(&graph);
+    make_bytes("m_ctx.onnx", &b); /* without a stamp, and without a source beside it */
+    opts.load = &load;
+    opts.no_compile = true;
+    load.source_model.data = source.data;
+    load.source_model.size = source.size;
+    given_count = 0;
+    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(given_count, 1);
+    epctx_opened_close(&opened);
+    memset(&load, 0, sizeof load);
+    make_file(at("w.onnx"), source.data, source.size);
+    load.source_model_path = at("w.onnx");
+    given_count = 0;
+    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(given_count, 1);
+    epctx_opened_close(&opened);
+    make_file(at("w.onnx"), wrong.data, wrong.size);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error),
+              EPCTX_ERR_NOT_COMPILED);
+    CHECK_HAS(opened.reason.message, "compile again");
+    epctx_opened_close(&opened);
+    bytes_free(&source);
+    bytes_free(&wrong);
+}
+
+/* -- sharing -- */
+
+static epctx_status share_one(epctx_workspace *w, const bytes *b, const char *name,
+                              const epctx_backend *backend, size_t *bound, epctx_error *error)
+{
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_status status = name != NULL
+                              ? epctx_model_open_file(&model, name, NULL, error)
+                              : epctx_model_open_memory(&model, b->data, b->size, NULL, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_share_load(w, &loaded, &model, backend, NULL, error);
+    *bound = status == EPCTX_OK ? loaded.bound_count : 0;
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* A name that leaves the folder is refused before any file; a model without files cannot share. */
+TEST(share_load_refused)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    size_t bound;
+    bytes b = one_node(1, 0, "../p.bin");
+    clear_root();
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error)),
+              10);
+    CHECK_HAS(error.message, "'../p.bin'");
+    CHECK_HAS(error.message, "node");
+    CHECK_INT(f.loads, 0);
+    b = one_node(1, 1, part_binary);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+    {
+        const epctx_io *io = model.io;
+        model.io = NULL;
+        CHECK_INT(epctx_share_load(w, &loaded, &model, &backend, NULL, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "sharing needs a workspace and files");
+        model.io = io;
+    }
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    epctx_workspace_close(w);
+}
+
+/* A secondary node whose graph is in an embedded context, beside a shared binary without it. */
+TEST(share_and_embed)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    size_t bound;
+    bytes graph = {0}, b;
+    clear_root();
+    make_file(at("o.bin"), other_binary, strlen(other_binary));
+    add_epnode(&graph, "file", "x", "a", 1, 0, "FakeEP", "other", "o.bin", 5);
+    add_epnode(&graph, "inside", "a", "b", 1, 1, "FakeEP", "part", part_binary,
+               strlen(part_binary));
+    add_epnode(&graph, "second", "b", "y", 0, 0, "FakeEP", "part", NULL, 0);
+    b = new_model(&graph);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(bound, 3);
+    CHECK_INT(f.alive, 0);
+    epctx_workspace_close(w);
+}
+
+/* Folders and names that are too long for any path. */
+TEST(share_take_long_paths)
+{
+    static char folder[EPCTX_PATH_MAX + 8], name[EPCTX_PATH_MAX];
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_binary_file file;
+    epctx_shared shared;
+    epctx_error error;
+    clear_root();
+    memset(folder, 'f', sizeof folder - 1);
+    memset(name, 'n', sizeof name - 1);
+    for (size_t i = 200; i < sizeof name - 1; i += 200)
+        name[i] = '/';
+    memset(&file, 0, sizeof file);
+    file.io = epctx_io_files();
+    file.folder = epctx_str_of(folder);
+    file.name = epctx_str_of("p.bin");
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("part"), 0, &shared, &error),
+              EPCTX_ERR_LIMIT);
+    CHECK_TRUE(shared.entry == NULL && error.message[0] != '\0');
+    file.folder = epctx_str_of(root);
+    file.name = epctx_str_of(name);
+    CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("part"), 0, &shared, &error),
+              EPCTX_ERR_LIMIT);
+    CHECK_TRUE(shared.entry == NULL && error.message[0] != '\0');
+    CHECK_INT(f.loads, 0);
+    epctx_workspace_close(w);
+}
+
+/* -- groups -- */
+
+/* A record of one node, as a host would give it. */
+typedef struct record {
+    epctx_graph graph;
+    epctx_node node;
+    epctx_value in, out;
+    epctx_str in_name, out_name;
+} record;
+
+static const epctx_graph *make_record(record *r, const char *out)
+{
+    memset(r, 0, sizeof *r);
+    r->in_name = r->in.name = epctx_str_of("x");
+    r->out_name = r->out.name = epctx_str_of(out);
+    r->in.elem_type = r->out.elem_type = EPCTX_ONNX_FLOAT;
+    r->node.op_type = epctx_str_of("Take");
+    r->node.inputs = &r->in_name;
+    r->node.outputs = &r->out_name;
+    r->node.input_count = r->node.output_count = 1;
+    r->graph.nodes = &r->node;
+    r->graph.inputs = &r->in;
+    r->graph.outputs = &r->out;
+    r->graph.node_count = r->graph.input_count = r->graph.output_count = 1;
+    return &r->graph;
+}
+
+static epctx_status host(epctx_workspace *w, const epctx_backend *backend,
+                         const epctx_share_opts *opts, const char *out, epctx_arena *arena,
+                         epctx_error *error)
+{
+    record r;
+    const epctx_graph *piece = make_record(&r, out);
+    const epctx_node *nodes;
+    return epctx_share_compile(w, NULL, backend, &piece, 1, opts, arena, &nodes, error);
+}
+
+/* What cannot become a group, before anything is compiled. */
+TEST(hosted_refused)
+{
+    static char longest[2 * EPCTX_PATH_MAX];
+    static const char *const no_path[] = {NULL, ""};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_share_opts opts;
+    epctx_arena arena;
+    epctx_error error;
+    char long_folder[EPCTX_PATH_MAX];
+    clear_root();
+    memset(&opts, 0, sizeof opts);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    for (size_t i = 0; i < 2; i++) {
+        opts.context_path = no_path[i];
+        CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_ARG);
+        CHECK_HAS(error.message, "a context_path");
+    }
+    CHECK_INT(host(w, &backend, NULL, "y", &arena, &error), EPCTX_ERR_ARG);
+    /* Its folder has no room in a path, its name none, or the binary's name none behind it. */
+    memset(longest, 'd', sizeof longest - 8);
+    memcpy(longest + sizeof longest - 8, "/m.onnx", 8);
+    opts.context_path = longest;
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_LIMIT);
+    memset(longest, 'm', EPCTX_PATH_MAX + 2);
+    memcpy(longest + EPCTX_PATH_MAX + 2, ".onnx", 6);
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "mmm"); /* the file that would be written */
+    {
+        size_t size = strlen(root), most = sizeof long_folder - 1 - strlen("/m_ctx_fake");
+        memcpy(long_folder, root, size);
+        while (size + 2 <= most) {
+            memcpy(long_folder + size, "/.", 2);
+            size += 2;
+        }
+        memcpy(long_folder + size, "/m.onnx", 8);
+    }
+    opts.context_path = long_folder;
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_LIMIT);
+    CHECK_INT(f.compiled, 0);
+    CHECK_INT(f.alive, 0);
+    CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+    CHECK_STR(listing(), "");
+    epctx_arena_free(&arena);
+    epctx_workspace_close(w);
+}
+
+/* A binary of before is replaced when that is allowed; two graphs of one name are one too many. */
+TEST(hosted_over_another)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_share_opts opts;
+    epctx_arena arena;
+    epctx_error error;
+    char model[400], second[400];
+    bytes b;
+    clear_root();
+    snprintf(model, sizeof model, "%s", at("a_ctx.onnx"));
+    snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
+    memset(&opts, 0, sizeof opts);
+    opts.context_path = model;
+    opts.model_hash = 7; /* of both: their names meet */
+    make_file(at("a_fake.bin"), "of before", 9);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "a_fake.bin: exists already");
+    opts.overwrite = true;
+    CHECK(host(w, &backend, &opts, "y", &arena, &error) == EPCTX_OK, "%s", error.message);
+    opts.context_path = second;
+    CHECK_INT(host(w, &backend, &opts, "z", &arena, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "the shared context has another graph");
+    CHECK_HAS(error.message, "ep.context_node_name_prefix");
+    opts.name_prefix = "b_";
+    CHECK(host(w, &backend, &opts, "z", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    b = read_file(at("a_fake.bin"));
+    CHECK_TRUE(bytes_contain(&b, "FAKE1\n2\n", 8));
+    bytes_free(&b);
+    CHECK_STR(listing(), "a_fake.bin ");
+    epctx_arena_free(&arena);
+    epctx_workspace_close(w);
+}
+
+/* The finished binary is looked at before it is written: that it loads, and has every graph. */
+TEST(group_verified)
+{
+    static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_FIND};
+    for (int i = 0; i < 3; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_workspace *w;
+        epctx_share_opts opts;
+        epctx_arena arena;
+        epctx_error error;
+        char model[400], second[400];
+        clear_root();
+        snprintf(model, sizeof model, "%s", at("a_ctx.onnx"));
+        snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
+        memset(&opts, 0, sizeof opts);
+        opts.context_path = model;
+        opts.verify = true;
+        epctx_arena_init(&arena, NULL);
+        CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+        CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_OK);
+        opts.context_path = second;
+        opts.verify = false; /* one session that wants it is enough */
+        CHECK_INT(host(w, &backend, &opts, "z", &arena, &error), EPCTX_OK);
+        f.fail = steps[i];
+        f.fail_after = i == 2;
+        CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_ERR_BACKEND);
+        CHECK_HAS(error.message, "the fake fails as told");
+        CHECK_STR(listing(), "");
+        CHECK_INT(f.alive, 0);
+        CHECK_INT(f.finds, i);
+        CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
+        epctx_arena_free(&arena);
+        epctx_workspace_close(w);
+    }
+}
+
+static int64_t wanted_size;
+
+static epctx_status sized(void *self, void *build, epctx_str name, int64_t *size,
+                          epctx_error *error)
+{
+    (void)self, (void)build, (void)name, (void)error;
+    *size = wanted_size;
+    return EPCTX_OK;
+}
+
+/* max_size of all reaches the models that are here, in nodes of this EP only; a host's are its
+ * own. */
+TEST(sizes_of_a_mixed_group)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_share_opts opts;
+    epctx_gen_opts gen = {0};
+    epctx_arena arena;
+    epctx_model model;
+    epctx_error error;
+    epctx_cursor it;
+    epctx_node_view node;
+    epctx_epnode ep;
+    bytes graph = {0}, b;
+    char second[400];
+    int ours = 0, others = 0;
+    clear_root();
+    f.takes = "Take";
+    backend.max_size_fn = sized;
+    add_node(&graph, "Take", "n0", "x,w", "a");
+    add_epnode(&graph, "other", "a", "y", 1, 1, "QNN", "p", "payload", 7);
+    put_str(&graph, 2, "g");
+    add_floats(&graph, "w", numbers, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    b = new_model(&graph);
+    add_opset(&b, "com.microsoft", 1);
+    make_bytes("a.onnx", &b);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
+    wanted_size = 100;
+    gen.verify = true; /* with the group's binary */
+    CHECK(epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error) == EPCTX_OK,
+          "%s", error.message);
+    epctx_model_close(&model);
+    snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
+    memset(&opts, 0, sizeof opts);
+    opts.context_path = second;
+    opts.io = epctx_io_files();
+    wanted_size = 700;
+    CHECK(host(w, &backend, &opts, "z", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    CHECK_INT(f.loads, 1); /* verified */
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin ");
+    CHECK_INT(epctx_model_open_file(&model, at("a_ctx.onnx"), NULL, &error), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    while (epctx_next_node(&it, &node)) {
+        CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
+        if (epctx_str_is(ep.source, "FakeEP")) {
+            CHECK_INT(ep.max_size, 700);
+            ours++;
+        } else {
+            CHECK_TRUE((ep.present & 1u << EPCTX_EP_MAX_SIZE) == 0);
+            others++;
+        }
+    }
+    CHECK_TRUE(ours == 1 && others == 1);
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    epctx_workspace_close(w);
+}
+
+/* Sessions of which nothing is taken are copied: a group without a graph has no binary. */
+TEST(group_of_copies)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_gen_opts gen = {0};
+    epctx_gen_report report;
+    epctx_model model;
+    epctx_error error;
+    bytes source, copy;
+    f.takes = "Nothing";
+    clear_root();
+    make_named("a.onnx", 1);
+    gen.no_nodes = EPCTX_NO_NODES_COPY;
+    gen.verify = true; /* of nothing */
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_share_generate(w, NULL, &model, &backend, &gen, true, &report, &error) == EPCTX_OK,
+          "%s", error.message);
+    CHECK_STR(report.context_path, at("a_ctx.onnx"));
+    CHECK_STR(report.binary_path, "");
+    epctx_model_close(&model);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx ");
+    source = read_file(at("a.onnx"));
+    copy = read_file(at("a_ctx.onnx"));
+    CHECK_MEM(copy.data, copy.size, source.data, source.size);
+    CHECK_INT(f.loads, 0);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&source);
+    bytes_free(&copy);
+    epctx_workspace_close(w);
+}
+
+/* The second session's file of initializers: a name that leaves the folder, and one too long for
+ * the folder that it would be in. */
+TEST(group_initializers_refused)
+{
+    static char longest[EPCTX_PATH_MAX];
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_gen_opts gen = {0};
+    epctx_model model;
+    epctx_error error;
+    const char *const names[] = {"../i.data",
+                                 "a_name_that_is_longer_than_the_name_of_the_model_it_belongs_to"};
+    size_t size = strlen(root);
+    f.takes = "Take";
+    clear_root();
+    memcpy(longest, root, size); /* root/././.../b_ctx.onnx */
+    for (; size + 2 <= sizeof longest - 40; size += 2)
+        memcpy(longest + size, "/.", 2);
+    memcpy(longest + size, "/b_ctx.onnx", 12);
+    make_named("a.onnx", 1);
+    make_named("b.onnx", 2);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error), EPCTX_OK);
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_file(&model, at("b.onnx"), NULL, &error), EPCTX_OK);
+    for (size_t i = 0; i < 2; i++) {
+        epctx_status status;
+        int compiled = f.compiled;
+        gen.initializers_file_name = names[i];
+        gen.context_file_path = i == 0 ? NULL : longest;
+        status = epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error);
+        CHECK(status == (i == 0 ? EPCTX_ERR_ARG : EPCTX_ERR_LIMIT), "%s: %s",
+              epctx_status_name(status), error.message);
+        CHECK_HAS(error.message, i == 0 ? "../i.data" : "longer than");
+        CHECK_INT(f.compiled, compiled);
+        CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 1);
+    }
+    epctx_model_close(&model);
+    CHECK_STR(listing(), "a.onnx b.onnx ");
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_root()) {
+        printf("FAIL test_load_edges: no folder to work in\n");
+        return 1;
+    }
+    RUN(failures_of_a_backend);
+    RUN(reader_without_data);
+    RUN(secondary_contexts);
+    RUN(in_place);
+    RUN(source_in_memory);
+    RUN(two_sources);
+    RUN(one_weight_named_differently);
+    RUN(cache_and_a_source_out_of_sight);
+    RUN(cache_with_weights);
+    RUN(share_load_refused);
+    RUN(share_and_embed);
+    RUN(share_take_long_paths);
+    RUN(hosted_refused);
+    RUN(hosted_over_another);
+    RUN(group_verified);
+    RUN(sizes_of_a_mixed_group);
+    RUN(group_of_copies);
+    RUN(group_initializers_refused);
+    remove_root();
+    return test_end();
+}
