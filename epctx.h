@@ -23001,9 +23001,7 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep)
 {
-    if (ep->backend == NULL) {
-        return;
-    }
+    /* One that was not opened is all zero: nothing is to be given back. */
     if (ep->build != NULL && ep->shared == NULL) {
         ep->backend->discard_fn(ep->backend->self, ep->build);
     }
@@ -26845,7 +26843,7 @@ static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *
         how.source_model = epctx_arena_copy(arena, epctx_str_of(opts->source_model));
     }
     how.hooks = opts->hooks;
-    if (how.binary == NULL || (how.source_model == NULL && opts->source_model != NULL)) {
+    if (how.binary == NULL || (opts->source_model != NULL && how.source_model == NULL)) {
         return epctx__nomem(error, arena->missing);
     }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);

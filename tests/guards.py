@@ -12,8 +12,8 @@ Each check has a switch, so everything is compiled once. A first run of every te
 seed writes down which checks strike in it; a check is then only tried with the cases where it
 strikes, the quickest first, until one of them fails. When none does they run once more under ASan
 and UBSan. What nobody misses is a "survivor": a test is missing, or the check is not needed. Why
-a check may stay although no test can miss it stands in tests/guards_known.txt; such a one is
-"explained". One that only hands on what a call below has found ("!call()", "pointer == NULL") is
+a check may stay although no test can miss it stands in tests/guards_known.txt, or behind "not
+taken:" beside a check that never strikes (see coverage.py); such a one is "explained". One that only hands on what a call below has found ("!call()", "pointer == NULL") is
 "handed on" when it strikes in a test, sanitized too, and nothing goes wrong without it: the call
 has kept its error, and what follows finds it again. The exit code is 1 when there are survivors, or
 explanations of what is not there.
@@ -38,11 +38,13 @@ SECTIONS = {
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/guards")
 SANITIZED = os.path.join(WORK, "asan")
+SANITIZED_MOST = 40
 CC = os.environ.get("GUARDS_CC", "clang").split()
 FLAGS = ["-std=c11", "-O0", "-Werror=implicit-function-declaration",
          *os.environ.get("NANOPB_CFLAGS", "").split()]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DEPCTX_ARENA_BLOCK=0"]
 LIBS = os.environ.get("NANOPB_LIBS", "-lprotobuf-nanopb").split() + ["-lm", "-pthread"]
+MARK = re.compile(r"/\* not taken: (.*?) \*/")
 # Programs that do not run a header's checks, or only the same ones again.
 LEFT_OUT = {"bench_models", "test_npu_avx2", "test_npu_portable", "test_threads"}
 SWITCH = """#include <fcntl.h>
@@ -118,13 +120,13 @@ def findings(condition):
     condition = condition.strip()
     if condition[0] == "(" and closing(condition, 1, "()") == len(condition):
         return findings(condition[1:-1])
+    cases = split(condition, ("?", ":"))
+    if len(cases) == 3:
+        return findings(cases[1]) + findings(cases[2])
     ways = split(condition, ("||",))
     if len(ways) > 1:
         return [f for way in ways for f in findings(way)]
     last = split(condition, ("&&",))[-1]
-    cases = split(last, ("?", ":"))
-    if len(cases) == 3:
-        return findings(cases[1]) + findings(cases[2])
     return [last] if last == condition else findings(last)
 
 
@@ -181,6 +183,10 @@ class Check:
         self.condition = " ".join(text[start:end].split())
         self.function = function_at(text, start)
         self.key = header, self.function, self.condition
+        before = text.rindex("\n", 0, text.rindex("\n", 0, start))
+        after = text.index("\n", text.index("\n", text.index("{", self.end)) + 1)
+        beside = MARK.search(text, before, after)
+        self.mark = beside.group(1) if beside else None
         self.cases = []
 
     def __str__(self):
@@ -332,16 +338,18 @@ def record(programs, pool, checks):
 
 
 def noticed_by(check, folders):
-    """The first case that fails without a check."""
-    asked = ((c, f) for f in folders for c in check.cases)
+    """The first case that fails without a check. A check may strike nearly everywhere: then only
+    the quick cases are sanitized."""
+    asked = ((c, f) for f in folders for c in check.cases[:None if f == WORK else SANITIZED_MOST])
     return next(filter(None, (c.notices(f, check.number) for c, f in asked)), None)
 
 
 def judge(check, reasons, folders):
-    who = noticed_by(check, folders)
-    verdict = "noticed" if who else "explained" if check.key in reasons else "handed on" if (
+    reason = reasons.get(check.key) or (None if check.cases else check.mark)
+    who = noticed_by(check, folders[:1] if reason else folders)
+    verdict = "noticed" if who else "explained" if reason else "handed on" if (
         check.kind == "handed" and check.cases) else "survivor"
-    remark = who or reasons.get(check.key) or f"strikes in {len(check.cases)} cases" + (
+    remark = who or reason or f"strikes in {len(check.cases)} cases" + (
         ", " + check.cases[0].name if check.cases else "")
     print(f"{verdict} {check} ({remark})", flush=True)
     return verdict
