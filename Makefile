@@ -61,7 +61,9 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
 PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
-PLUGIN_TESTS   := $(ORT_TESTS:tests/%.c=build/tests/%) $(ORT_TESTS:tests/%.c=build/asan/tests/%)
+# Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
+PLUGIN_KINDS   := build build/asan build/tsan
+PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
 
 # Other processors. Little- and big-endian, 32 and 64 bits are in `make test`.
 PLATFORMS      := i386 s390x
@@ -98,8 +100,9 @@ demo: deps-demo build/epctx
 	@sh examples/demo/demo.sh
 
 ## test     everything: unit tests, corpus, judges, compile matrix, fuzzers, other processors, demo
-test: deps-test programs $(FUZZERS) $(PLUGINS:%=build/%) $(PLUGINS:%=build/asan/%) $(PLUGIN_TESTS) \
-      $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted
+test: deps-test programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
+      $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted \
+      build/asan/encrypted
 	@tests/run $(TEST_SCRIPTS) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS) $(PLUGIN_TESTS) \
 	    $(call tests_of,$(PLATFORMS))
 
@@ -190,7 +193,7 @@ build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 # The toy again, with allocations that fail on demand.
 build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                             build/$(1)plugin/tests/ort/device_toy.o build/$(1)plugin/tests/ort/oom.o
-	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -lm -o $$@
+	$(2) -shared $$^ $(3) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free -lm -o $$@
 build/$(1)libbad_ep.so: build/$(1)plugin/tests/ort/bad_ep.o
 	$(2) -shared $$^ $(3) -o $$@
 

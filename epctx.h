@@ -2590,7 +2590,20 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
+ *
+ * What an EPContext model was made of stands in its build stamp, the metadata entry
+ * "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ *     binary <bytes> <XXH64>               the context binary, wherever it is
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
+
+#define EPCTX_BUILD_PREFIX "epctx.build."
 
 #ifndef EPCTX_NO_EDIT
 
@@ -2676,31 +2689,26 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* -- is an EPContext model still what its source would give? --
  *
- * The build stamp is the metadata entry "epctx.build.<source>": lines of a word and its values,
- *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
- *     data <bytes> <XXH64> <location>      once per file of external data
- *     options <XXH64 of what was asked for>
- *     sdk <ep_sdk_version>
- *     arch <hardware_architecture>
- * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
- * bytes. The fast way asks for the times of the files themselves (epctx_io.times_fn). */
-
-#define EPCTX_BUILD_PREFIX "epctx.build."
+ * The build stamp tells. The fast way asks for the times of the files themselves
+ * (epctx_io.times_fn). */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
-    EPCTX_STALE,        /* the source, the options, the SDK or the architecture changed */
+    EPCTX_STALE, /* the source, the options, the SDK or the architecture changed, or the binary
+                    beside the model is another one: compiled again, without this model */
     EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
     const char *source_path; /* default: the file the stamp names, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
-    bool fast; /* sizes, and no hash when no source file changed since the model was written */
+    bool fast; /* sizes, and no hash of the binary, nor of the source's files when none changed
+                  since the model was written */
 } epctx_fresh_opts;
 
 /* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
- * gives SDK and architecture to compare. `why` (may be NULL) says what differs. */
+ * gives SDK and architecture to compare. A binary that is embedded, or that is not there, is not
+ * judged: loading will. `why` (may be NULL) says what differs. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -2763,6 +2771,7 @@ typedef struct epctx_loaded {
     epctx_reader reader;
     const epctx_profile *profile;
     struct epctx__weight_model *sources; /* models that weights come from */
+    const struct epctx__stamp_line *made; /* the binary as the build stamp has it, or NULL */
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
 } epctx_loaded;
@@ -2774,6 +2783,10 @@ typedef struct epctx_loaded {
  * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
  * onnx_model_filename beside the model: the first that is there counts, and every weight is
  * compared with what was compiled.
+ * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is not
+ * compared, which would read every byte of a binary that the backend may only map: the graph's hash
+ * in `notes` tells generations apart, and a backend checks its bytes as it likes. When that fails
+ * the hash is, so that the message says whether the binary belongs to another compilation.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -2838,6 +2851,46 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
  * graph; the others wait in the workspace and are moved to the sessions that ask for them, which do
  * not open the binary. Everything is counted: workspace and sessions may end in any order.
+ *
+ * QUICK START: two models compiled into one binary, and both loaded from it
+ *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
+ *       const char *contexts[2] = {"prefill_ctx.onnx", "decode_ctx.onnx"};
+ *       epctx_workspace *workspace;
+ *       epctx_model models[2];
+ *       epctx_loaded loaded[2];
+ *       epctx_error err;
+ *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
+ *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           status = epctx_model_open_file(&models[i], files[i], NULL, &err);
+ *           if (status == EPCTX_OK) {
+ *               status = epctx_share_generate(workspace, NULL, &models[i], &backend, NULL, i == 1,
+ *                                             NULL, &err);
+ *           }
+ *           epctx_model_close(&models[i]);
+ *       }
+ *       memset(models, 0, sizeof models);
+ *       memset(loaded, 0, sizeof loaded);
+ *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           status = epctx_model_open_file(&models[i], contexts[i], NULL, &err);
+ *           if (status == EPCTX_OK) {
+ *               status = epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &err);
+ *           }
+ *       }
+ *       if (status == EPCTX_OK) {
+ *           printf("%u and %u nodes share one binary\n", (unsigned)loaded[0].bound_count,
+ *                  (unsigned)loaded[1].bound_count);
+ *       } else {
+ *           fprintf(stderr, "%s\n", err.message);
+ *       }
+ *       for (int i = 0; i < 2; i++) {
+ *           epctx_unload(&loaded[i]);
+ *           epctx_model_close(&models[i]);
+ *       }
+ *       epctx_workspace_close(workspace);
+ *
+ * What sharing would save tells `epctx weights` before anything is compiled. The models of a group
+ * are compiled together, always: a binary that was compiled again without one of them has not its
+ * graphs any more. The build stamps of the models tell (>>gen), and loading says so.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
@@ -2950,7 +3003,13 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
  * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). A session whose
  * model ORT could not write takes itself back with epctx_share_withdraw.
  * The models are there before their binary: until the last session is through they do not load.
- * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. */
+ * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. Such
+ * models have no build stamp.
+ * Failures: a session that fails in epctx_share_compile is not in the group, it may try again. One
+ * whose model is not written must withdraw, or its place stays taken. When the last session fails
+ * before epctx_share_finish, it withdraws like any other, and the group waits for another last one;
+ * when epctx_share_finish fails, the group is gone and nobody withdraws: what was written of it
+ * does not load, and its sessions start over. */
 
 typedef struct epctx_share_opts {
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
@@ -3032,6 +3091,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #ifdef _WIN32
 #if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0600
 #error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
+#define EPCTX__STOP /* one error is enough: nothing below is compiled */
 #endif
 #else
 #include <dirent.h>
@@ -3047,9 +3107,10 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #if !defined(O_CLOEXEC) ||                                                                         \
     (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
 #error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
-#endif
-#if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
+#define EPCTX__STOP /* one error is enough: nothing below is compiled */
+#elif !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
+#define EPCTX__STOP
 #endif
 /* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
 #if defined(MAP_ANONYMOUS)
@@ -3065,10 +3126,14 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #else
 #define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
 #endif
+#ifndef EPCTX__STOP
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
+#endif
 #endif /* _WIN32 */
 #endif /* EPCTX_NO_STDIO */
+
+#ifndef EPCTX__STOP
 
 #ifdef __cplusplus
 extern "C" {
@@ -7688,14 +7753,14 @@ EPCTX_API void epctx_options_init(epctx_options *options, epctx_arena *arena)
 
 #define EPCTX__KEY_MOST 96u /* longer than any key of the table */
 
-/* Edit distance without regard to case; `most` + 1 stands for everything above `most`. */
-static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
+/* Edit distance without regard to case. */
+static size_t epctx__key_distance(epctx_str a, epctx_str b)
 {
     size_t row[EPCTX__KEY_MOST + 1];
     size_t i, k;
     /* not taken: no key of the table is that long */
     if (a.size > EPCTX__KEY_MOST || b.size > EPCTX__KEY_MOST) {
-        return most + 1;
+        return EPCTX__KEY_MOST + 1;
     }
     for (k = 0; k <= b.size; k++) {
         row[k] = k;
@@ -7711,7 +7776,7 @@ static size_t epctx__key_distance(epctx_str a, epctx_str b, size_t most)
             row[k + 1] = best < row[k] + 1 ? best : row[k] + 1;
         }
     }
-    return row[b.size] <= most ? row[b.size] : most + 1;
+    return row[b.size];
 }
 
 /* The nearest key of the table. */
@@ -7721,7 +7786,7 @@ static const char *epctx__nearest_key(epctx_str key, size_t *distance)
     size_t i;
     *distance = EPCTX__KEY_MOST + 1;
     for (i = 0; i < EPCTX_OPTION_COUNT; i++) {
-        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key), EPCTX__KEY_MOST);
+        size_t d = epctx__key_distance(key, epctx_str_of(epctx__options[i].key));
         if (d < *distance) {
             *distance = d;
             nearest = epctx__options[i].key;
@@ -8237,6 +8302,7 @@ static epctx_status epctx__preflight_real(epctx__preflight *p, const char *path,
     parts[0] = epctx_path_folder(epctx_str_of(path));
     parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
     status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
+    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
         status = p->io->canonical_fn(p->io->user, folder, real, sizeof real, p->error);
     }
@@ -8261,6 +8327,7 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
     status = epctx__path_join(folder, sizeof folder, &part, 1, p->error);
+    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
         status = io->stat_fn(io->user, folder, &kind, &size, p->error);
     }
@@ -9399,6 +9466,9 @@ static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const ch
     epctx__text text = epctx__text_of(message, sizeof message);
     epctx_finding finding;
     va_list args;
+    if (l->short_of_memory) { /* what is not known is not missing */
+        return;
+    }
     va_start(args, format);
     epctx__text_format(&text, format, args);
     va_end(args);
@@ -12157,6 +12227,7 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
         return false;
     }
     out->attrs = attrs;
+    memset(&attr, 0, sizeof attr);
     for (; out->attr_count < view->attr_count; out->attr_count++) {
         (void)epctx_next_attr(&it, &attr);
         if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
@@ -12178,6 +12249,7 @@ static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, ep
     epctx_dim dim;
     int64_t *dims;
     size_t rank = epctx__count(it);
+    memset(&dim, 0, sizeof dim);
     memset(out, 0, sizeof *out);
     out->name = view->name;
     out->elem_type = view->is_tensor ? view->elem_type : 0;
@@ -22130,7 +22202,7 @@ static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_se
     uint32_t at;
     epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
     size_t i;
-    if (status != EPCTX_OK) {
+    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
         return status;
     }
     s->in = EPCTX__WEIGHT_BY_SAMPLE;
@@ -22485,6 +22557,20 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
                           file, &ref->name, hash, ref->hash);
     }
     return EPCTX_OK;
+}
+
+/* -- a binary that several models share, compiled again without one of them -- */
+
+#define EPCTX__OTHER_BINARY                                                                        \
+    "it was compiled again without this model; compile all models that share it together"
+
+static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
+                                      epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_VERSION,
+                      "context binary '%S' has %u bytes, the model was compiled with one of %u: "
+                      EPCTX__OTHER_BINARY,
+                      &name, found, expected);
 }
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
@@ -23009,11 +23095,126 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-#ifndef EPCTX_NO_EDIT
-
 /* ================================================================================================
  * >>gen
  * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- what a build stamp says -- */
+
+/* One line of a stamp: its word, up to two numbers, and what follows. */
+typedef struct epctx__stamp_line {
+    epctx_str word;
+    uint64_t size, hash;
+    epctx_str name; /* as stored: escaped */
+} epctx__stamp_line;
+
+static epctx_str epctx__word_until(epctx_str *rest, char at)
+{
+    epctx_str part = *rest;
+    size_t i = 0;
+    while (i < rest->size && rest->data[i] != at) {
+        i++;
+    }
+    part.size = i;
+    i += i < rest->size;
+    rest->data += i;
+    rest->size -= i;
+    return part;
+}
+
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
+{
+    epctx_str text;
+    epctx_str number;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    memset(line, 0, sizeof *line);
+    text = epctx__word_until(rest, '\n');
+    line->word = epctx__word_until(&text, ' ');
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+        epctx_str_is(line->word, "binary")) {
+        number = epctx__word_until(&text, ' ');
+        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
+            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
+        }
+        number = epctx__word_until(&text, ' ');
+        epctx__hex(number, &line->hash);
+    } else if (epctx_str_is(line->word, "options")) {
+        epctx__hex(text, &line->hash);
+    }
+    line->name = text;
+    return true;
+}
+
+static bool epctx__stamp_of(const epctx_model *model, const char *source, epctx_str *out)
+{
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_str parts[2];
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = epctx_str_of(source);
+    return epctx__join(key, sizeof key, parts, 2, "a metadata key", NULL) == EPCTX_OK &&
+           epctx_model_metadata(model, epctx_str_of(key), out);
+}
+
+/* The file that the nodes of an EP have their contexts in; false when there is none, or several. */
+static bool epctx__only_binary(const epctx_model *model, const char *source, epctx_str *name)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    *name = epctx_str_of(NULL);
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_is(node.source, source) || node.main_context == 0 || node.embed_mode != 0) {
+            continue;
+        }
+        if (name->size > 0 && !epctx_str_eq(*name, node.ep_cache_context)) {
+            return false;
+        }
+        *name = node.ep_cache_context;
+    }
+    return name->size > 0;
+}
+
+/* The line of the binary, with its name in the model. False when there is none, and for a model
+ * that somebody put together from several: the stamp is that of one of them. */
+static bool epctx__stamp_binary(const epctx_model *model, const char *source,
+                                epctx__stamp_line *line)
+{
+    epctx_str rest;
+    bool found = epctx__stamp_of(model, source, &rest);
+    while (found && epctx__stamp_next(&rest, line)) {
+        if (epctx_str_is(line->word, "binary")) {
+            return epctx__only_binary(model, source, &line->name);
+        }
+    }
+    return false;
+}
+
+/* Is a binary the one that the model was compiled with? */
+static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const epctx_mapping *binary,
+                                        epctx_error *error)
+{
+    uint64_t hash;
+    if (binary->size != line->size) {
+        return epctx__other_size(line->name, binary->size, line->size, error);
+    }
+    hash = epctx_hash(binary->data, binary->size, 0);
+    return hash == line->hash
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_VERSION,
+                            "context binary '%S' has hash %x, the model was compiled with one of "
+                            "hash %x: " EPCTX__OTHER_BINARY,
+                            &line->name, hash, line->hash);
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* An initializer that goes into the file of initializers. */
 typedef struct epctx__aside {
@@ -23058,17 +23259,6 @@ static void *epctx__gen_array(epctx__generation *g, size_t count, size_t size)
         epctx__nomem(g->error, g->arena->missing);
     }
     return memory;
-}
-
-/* A file beside the EPContext model, or in a folder below. */
-static epctx_status epctx__beside(epctx__generation *g, epctx_str name, char *out)
-{
-    epctx_str parts[2];
-    epctx_status status = epctx_path_check(name, g->error);
-    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
-    parts[1] = name;
-    return status != EPCTX_OK ? status
-                              : epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, g->error);
 }
 
 /* What epctx_preflight is to know of the options. */
@@ -23154,7 +23344,6 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     epctx_options options = epctx__gen_options(g);
     epctx_preflight_in in;
     epctx_outputs out;
-    epctx_str binary;
     epctx_status status;
     memset(&in, 0, sizeof in);
     in.io = g->model->io;
@@ -23173,16 +23362,17 @@ static epctx_status epctx__gen_paths(epctx__generation *g)
     if (status != EPCTX_OK) {
         return status;
     }
+    /* Paths of the preflight fit. */
     if (out.binary_count > 0) {
-        binary = epctx_str_of(out.binaries[0]);
-        status = epctx__path_join(r->binary_path, sizeof r->binary_path, &binary, 1, g->error);
-        g->binary = in.binary != NULL && in.binary[0] != '\0' ? in.binary
-                                                              : epctx_path_file(binary).data;
+        memcpy(r->binary_path, out.binaries[0], strlen(out.binaries[0]) + 1);
+        g->binary = in.binary != NULL && in.binary[0] != '\0'
+                        ? in.binary
+                        : epctx_path_file(epctx_str_of(out.binaries[0])).data;
     }
-    return status == EPCTX_OK && out.initializers != NULL
-               ? epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                               r->initializers_path)
-               : status;
+    if (out.initializers != NULL) {
+        memcpy(r->initializers_path, out.initializers, strlen(out.initializers) + 1);
+    }
+    return EPCTX_OK;
 }
 
 static bool epctx__is_ep_record(const epctx_node *node)
@@ -23536,15 +23726,14 @@ static epctx_status epctx__gen_source_name(epctx__generation *g)
     epctx_error_clear(&ignored);
     parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
     parts[1] = epctx_str_of(".");
+    /* not taken: a folder is shorter than its path, which fits */
     if (g->model->path[0] != '\0' &&
         epctx__path_join(folder, sizeof folder, parts, 2, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, folder, real, sizeof real, &ignored) == EPCTX_OK &&
         io->canonical_fn(io->user, g->model->path, source, sizeof source, &ignored) == EPCTX_OK) {
-        size_t size = strlen(real);
-        size += size > 0 && real[size - 1] != '/';
-        if (size > 0 && strlen(source) > size && memcmp(source, real, size - 1) == 0 &&
-            source[size - 1] == '/') {
-            name = epctx_str_of(source + size);
+        if (epctx__path_inside(real, source)) {
+            size_t size = strlen(real);
+            name = epctx_str_of(source + size + !epctx__is_separator(real[size - 1]));
         }
     }
     g->source_model = epctx_arena_copy(g->arena, name);
@@ -23914,16 +24103,15 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
     if (!epctx__load_tensor(&loader, epctx__slot_view(slot), &tensor)) {
         return false;
     }
-    outside = outside && tensor.data != NULL && tensor.size >= g->opts->initializers_min_size &&
-              tensor.size > 0;
+    outside = outside && tensor.size > 0 && tensor.size >= g->opts->initializers_min_size;
     return (!outside && !view.external) || epctx__store_tensor(w, slot, &tensor, outside);
 }
 
-/* Messages that can hold tensors. */
+/* Messages below a graph or a function that can hold tensors. */
 static bool epctx__holds_tensors(epctx__type type)
 {
     return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
-           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE || type == EPCTX__T_FUNCTION;
+           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE;
 }
 
 /* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
@@ -24142,8 +24330,12 @@ static bool epctx__has_ep(const epctx__generation *g, epctx_str ep)
             continue;
         }
         source = epctx_node_attr(&g->graph.nodes[i], "source");
-        if (source != NULL && (epctx_str_eq(source->s, ep) ||
-                               (known && epctx_profile_of(source->s) == profile))) {
+        /* not taken: nodes without a source were refused */
+        if (source == NULL) {
+            continue;
+        }
+        if (epctx_str_eq(source->s, ep) ||
+            (known && epctx_profile_of(source->s) == profile)) {
             return true;
         }
     }
@@ -24270,6 +24462,13 @@ static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t
            epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
 }
 
+static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary)
+{
+    return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
+           epctx__stamp_text(out, " ") &&
+           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16);
+}
+
 static epctx_status epctx__gen_stamp(epctx__generation *g)
 {
     const epctx_model *model = g->model;
@@ -24293,11 +24492,16 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
          epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
          epctx__stamp_text(&text, "arch ") &&
          epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
+    text.size -= ok; /* without the last line end */
+    /* The last session of a group makes its binary: epctx__pending_complete. */
+    if (ok && g->build == NULL) {
+        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep));
+    }
     if (!ok) {
         return epctx__nomem(g->error, g->arena->missing);
     }
     value.data = (const char *)text.data;
-    value.size = text.size - 1; /* without the last line end */
+    value.size = text.size;
     return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
 }
 
@@ -24582,6 +24786,7 @@ static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
     epctx_status status = epctx__commit_add(c, path, false, &out);
     for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
         status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
+        /* not taken: what is gathered begins, and so has room up to, a multiple of 64 bytes */
         if (status == EPCTX_OK) {
             status = epctx__output_write(out, moved->bytes.data, moved->bytes.size);
         }
@@ -24709,52 +24914,6 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* -- freshness -- */
 
-/* One line of a stamp: its word, up to two numbers, and what follows. */
-typedef struct epctx__stamp_line {
-    epctx_str word;
-    uint64_t size, hash;
-    epctx_str name; /* as stored: escaped */
-} epctx__stamp_line;
-
-static epctx_str epctx__word_until(epctx_str *rest, char at)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != at) {
-        i++;
-    }
-    part.size = i;
-    i += i < rest->size;
-    rest->data += i;
-    rest->size -= i;
-    return part;
-}
-
-static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
-{
-    epctx_str text;
-    epctx_str number;
-    size_t i;
-    if (rest->size == 0) {
-        return false;
-    }
-    memset(line, 0, sizeof *line);
-    text = epctx__word_until(rest, '\n');
-    line->word = epctx__word_until(&text, ' ');
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
-        number = epctx__word_until(&text, ' ');
-        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
-            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
-        }
-        number = epctx__word_until(&text, ' ');
-        epctx__hex(number, &line->hash);
-    } else if (epctx_str_is(line->word, "options")) {
-        epctx__hex(text, &line->hash);
-    }
-    line->name = text;
-    return true;
-}
-
 /* Does a name of the stamp, escaped, stand for `plain`? */
 static bool epctx__stamp_is(epctx_str escaped, const char *plain)
 {
@@ -24872,30 +25031,57 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
     return EPCTX_FRESH;
 }
 
+/* Is a binary in a file the one that the stamp means? Where it is not beside the model only the
+ * application knows where it is. */
+static epctx_freshness epctx__fresh_binary(const epctx_model *model, const char *source,
+                                           bool fast, epctx_error *why)
+{
+    const epctx_io *io = model->io;
+    epctx_str folder = epctx_path_folder(epctx_str_of(model->path));
+    char path[EPCTX_PATH_MAX];
+    epctx__stamp_line line;
+    epctx_file_kind kind;
+    epctx_mapping mapping;
+    uint64_t size;
+    epctx_status status = EPCTX_OK;
+    if (!epctx__stamp_binary(model, source, &line) ||
+        epctx_path_find(io, folder, line.name, model->path_flags, path, sizeof path, NULL) !=
+            EPCTX_OK ||
+        io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
+        return EPCTX_FRESH;
+    }
+    if (size != line.size) {
+        status = epctx__other_size(line.name, size, line.size, why);
+    } else if (!fast && io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
+        return EPCTX_FRESH_UNKNOWN;
+    } else if (!fast) {
+        status = epctx__stamp_verify(&line, &mapping, why);
+        io->unmap_fn(io->user, &mapping);
+    }
+    return status == EPCTX_OK ? EPCTX_FRESH : EPCTX_STALE;
+}
+
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why)
 {
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
-    epctx_freshness verdict = EPCTX_FRESH;
-    epctx_str parts[2];
+    epctx_freshness verdict;
     epctx_str rest;
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = epctx_str_of(source);
-    if (epctx__join(key, sizeof key, parts, 2, "a metadata key", why) != EPCTX_OK ||
-        !epctx_model_metadata(model, epctx_str_of(key), &rest)) {
+    opts = opts != NULL ? opts : &defaults;
+    if (!epctx__stamp_of(model, source, &rest)) {
         epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
         epctx_blame(why, model->path, NULL, NULL);
         return EPCTX_FRESH_UNKNOWN;
     }
+    verdict = epctx__fresh_binary(model, source, opts->fast, why);
     while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
         has_source = has_source || epctx_str_is(line.word, "source");
-        verdict = epctx__fresh_line(model, &line, backend, opts != NULL ? opts : &defaults, why);
+        verdict = epctx__fresh_line(model, &line, backend, opts, why);
     }
     if (verdict == EPCTX_FRESH && !has_source) {
         epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
@@ -24930,6 +25116,7 @@ typedef struct epctx__context {
 typedef struct epctx__wanted {
     epctx_str folder, name; /* of the binary */
     const char *path;       /* its canonical path, "" when it is not there */
+    uint64_t size;          /* the model was compiled with; 0: not known */
     epctx_str key;
     uint64_t hash;
 } epctx__wanted;
@@ -25005,6 +25192,18 @@ static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, e
     return status;
 }
 
+static epctx_status epctx__load_read(epctx_loaded *loaded, epctx_str folder, epctx_str name,
+                                     epctx__context *c, epctx_error *error)
+{
+    epctx_status status =
+        loaded->reader.read_fn != NULL
+            ? loaded->reader.read_fn(loaded->reader.user, name, &c->mapping, error)
+            : epctx__path_binary_bytes(loaded->io, folder, name, loaded->path_flags, &c->mapping,
+                                       error);
+    c->mapped = status == EPCTX_OK;
+    return status;
+}
+
 /* A binary outside of the model. */
 static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
                                         const epctx__wanted *wanted, epctx_error *error)
@@ -25014,21 +25213,20 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
     if (c->path == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
-    if (loaded->reader.read_fn != NULL) {
-        status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
-    } else {
-        status = epctx__path_binary_bytes(loaded->io, wanted->folder, wanted->name,
-                                          loaded->path_flags, &c->mapping, error);
-    }
+    status = epctx__load_read(loaded, wanted->folder, wanted->name, c, error);
     if (status != EPCTX_OK) {
         return status;
     }
-    c->mapped = true;
     c->payload.data = c->mapping.data;
     c->payload.size = c->mapping.size;
     if (c->payload.size == 0 || c->payload.data == NULL) {
         epctx__context_unmap(loaded, c);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &wanted->name);
+    }
+    if (wanted->size != 0 && wanted->size != c->payload.size) {
+        size_t size = c->payload.size;
+        epctx__context_unmap(loaded, c);
+        return epctx__other_size(wanted->name, size, wanted->size, error);
     }
     status = epctx__load_bytes(loaded, c, error);
     epctx__blame_binary(error, c->path);
@@ -25074,6 +25272,7 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
     wanted.folder = folder;
     wanted.name = node->ep_cache_context;
     wanted.path = path;
+    wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
     for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
         if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
@@ -25119,6 +25318,7 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
     wanted.path = path;
+    wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     wanted.key = epctx__load_key(loaded, &bound->node);
     wanted.hash = epctx_notes_hash(bound->node.notes);
     for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
@@ -25206,7 +25406,7 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
     loaded->contexts =
         (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (loaded->bound == NULL || loaded->contexts == NULL || others == NULL) {
+    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
@@ -25313,18 +25513,18 @@ static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *sour
     uint32_t count = 0;
     source->verified =
         (epctx__verified *)epctx_arena_array(&loaded->arena, room, sizeof *source->verified);
-    if (source->verified == NULL) {
+    if (views == NULL || source->verified == NULL) {
         return false;
     }
     epctx_map_init(&source->names, &loaded->arena);
-    while (views != NULL && epctx_next_tensor(&it, &tensor)) {
+    while (epctx_next_tensor(&it, &tensor)) {
         views[count] = tensor.view;
         if (epctx_map_put(&source->names, tensor.name, count++) != EPCTX_OK) {
             return false;
         }
     }
     source->views = views;
-    return views != NULL;
+    return true;
 }
 
 static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
@@ -25442,6 +25642,28 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
     return status;
 }
 
+/* What a backend refuses may be the binary of another compilation. Then that is what to say. */
+static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_status status,
+                              epctx_error *error)
+{
+    const epctx__stamp_line *made = loaded->made;
+    epctx__context c;
+    epctx_error why;
+    if (made == NULL || error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
+        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
+         status != EPCTX_ERR_BACKEND)) {
+        return;
+    }
+    memset(&c, 0, sizeof c);
+    epctx_error_clear(&why);
+    if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
+        if (epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK) {
+            *error = why;
+        }
+        epctx__context_unmap(loaded, &c);
+    }
+}
+
 /* Loads the context that a node brings, unless the workspace does. */
 static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
                                     epctx_str folder, const epctx__context **own,
@@ -25481,13 +25703,13 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
             status = epctx__load_own(loaded, node, folder, &own[i], error);
         }
         if (status != EPCTX_OK) {
+            epctx__load_judge(loaded, folder, status, error);
             return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
         }
     }
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
         epctx_bound *bound = &loaded->bound[i];
-        bool shared = loaded->sharing != NULL && own[i] == NULL &&
-                      (bound->node.main_context == 0 || bound->node.embed_mode == 0);
+        bool shared = loaded->sharing != NULL && own[i] == NULL;
         bool tried = false;
         if (shared) {
             status = epctx__bind_shared(loaded, i, folder, &tried, error);
@@ -25498,6 +25720,7 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
             status = epctx__bind(loaded, bound, own[i], error);
         }
         if (status != EPCTX_OK) {
+            epctx__load_judge(loaded, folder, status, error);
             return epctx__load_failed(status, error, model->path, &bound->node.name,
                                       own[i] == NULL && bound->node.main_context == 0
                                           ? "main_context"
@@ -25513,6 +25736,23 @@ static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *mod
     return status;
 }
 
+/* The binary that the model was compiled with. */
+static epctx_status epctx__load_made(epctx_loaded *loaded, const epctx_model *model,
+                                     epctx_error *error)
+{
+    epctx__stamp_line line, *made;
+    if (!epctx__stamp_binary(model, loaded->backend->source, &line)) {
+        return EPCTX_OK;
+    }
+    made = (epctx__stamp_line *)epctx_arena_alloc(&loaded->arena, sizeof *made);
+    if (made == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    *made = line;
+    loaded->made = made;
+    return EPCTX_OK;
+}
+
 /* `loaded` is zeroed but for what sharing needs. */
 static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *model,
                                       const epctx_backend *backend, const epctx_load_opts *opts,
@@ -25525,7 +25765,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     loaded->backend = backend;
     loaded->io = model->io;
     loaded->path_flags = model->path_flags;
-    loaded->embedded_changes = model->mapping.handle != NULL && model->io != NULL &&
+    loaded->embedded_changes = model->mapping.handle != NULL &&
                                model->io->read_inside_fn != NULL &&
                                (model->path_flags & EPCTX_PATH_IN_PLACE) == 0;
     loaded->profile = opts->profile;
@@ -25533,7 +25773,10 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
         loaded->reader = *opts->reader;
     }
     epctx_arena_init(&loaded->arena, opts->allocator);
-    status = epctx__load_collect(loaded, model, error);
+    status = epctx__load_made(loaded, model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__load_collect(loaded, model, error);
+    }
     if (status == EPCTX_OK) {
         status = epctx__load_all(loaded, model, opts, error);
     }
@@ -26034,15 +26277,17 @@ static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_sh
 typedef struct epctx__names {
     char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
     char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+    uint64_t size;              /* 0: any */
 } epctx__names;
 
-static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
-                                      epctx_error *error)
+static epctx_status epctx__names_find(const epctx_binary_file *binary, uint64_t made,
+                                      epctx__names *place, epctx_error *error)
 {
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
     epctx_status status = epctx_path_check(binary->name, error);
+    place->size = made;
     place->path[0] = place->alias[0] = '\0';
     if (status != EPCTX_OK) {
         return status;
@@ -26067,7 +26312,8 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *back
                             const epctx__names *place)
 {
     if (entry->closed || entry->backend.self != backend->self ||
-        strcmp(entry->backend.source, backend->source) != 0) {
+        strcmp(entry->backend.source, backend->source) != 0 ||
+        (place->size != 0 && place->size != entry->mapping.size)) {
         return false;
     }
     return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
@@ -26103,6 +26349,9 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     }
     bytes.data = entry->mapping.data;
     bytes.size = entry->mapping.size;
+    if (status == EPCTX_OK && place->size != 0 && place->size != bytes.size) {
+        status = epctx__other_size(binary->name, bytes.size, place->size, error);
+    }
     if (status == EPCTX_OK) {
         status = backend->load_fn(backend->self, bytes, &entry->context, error);
         epctx__blame_binary(error, entry->path);
@@ -26143,14 +26392,14 @@ static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend 
 }
 
 static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, epctx_str key, uint64_t hash,
-                                epctx_shared *out, epctx_error *error)
+                                const epctx_binary_file *binary, uint64_t made, epctx_str key,
+                                uint64_t hash, epctx_shared *out, epctx_error *error)
 {
     epctx__names place;
     epctx__entry *entry = NULL;
     void *graph = NULL;
     bool used = false;
-    epctx_status status = epctx__names_find(binary, &place, error);
+    epctx_status status = epctx__names_find(binary, made, &place, error);
     if (status == EPCTX_OK) {
         status = epctx__entry_search(w, backend, &place, key, hash, out, &used, error);
     }
@@ -26194,9 +26443,11 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     memset(shared, 0, sizeof *shared);
 }
 
-EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                        const epctx_binary_file *binary, epctx_str key,
-                                        uint64_t hash, epctx_shared *out, epctx_error *error)
+/* `made`: bytes of the binary that is wanted; 0: any. */
+static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                      const epctx_binary_file *binary, uint64_t made,
+                                      epctx_str key, uint64_t hash, epctx_shared *out,
+                                      epctx_error *error)
 {
     epctx_status status;
     epctx_error_clear(error);
@@ -26208,10 +26459,17 @@ EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, key, hash, out, error);
+    status = epctx__take(workspace, backend, binary, made, key, hash, out, error);
     workspace->holds += status == EPCTX_OK;
     epctx__workspace_unlock(workspace);
     return status;
+}
+
+EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                        const epctx_binary_file *binary, epctx_str key,
+                                        uint64_t hash, epctx_shared *out, epctx_error *error)
+{
+    return epctx__share_take(workspace, backend, binary, 0, key, hash, out, error);
 }
 
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
@@ -26237,8 +26495,8 @@ static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wante
     binary.folder = wanted->folder;
     binary.name = wanted->name;
     binary.path_flags = loaded->path_flags;
-    status = epctx_share_take(loaded->workspace, loaded->backend, &binary, wanted->key,
-                              wanted->hash, &shared, error);
+    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size,
+                               wanted->key, wanted->hash, &shared, error);
     if (status == EPCTX_OK) {
         bound->graph = shared.graph;
         bound->info = shared.info;
@@ -26609,19 +26867,67 @@ static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, ep
 
 /* The largest max_size of the group goes into every node: spill buffers are shared like the
  * context. */
-static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx__pending *p,
-                                  epctx_error *error)
+static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model *model,
+                                          epctx_error *error)
 {
-    epctx_open_opts open;
-    epctx_model model;
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
-    epctx_cursor it;
-    epctx_buffer fresh;
     epctx_attr max_size;
-    epctx_status status;
+    epctx_status status = EPCTX_OK;
     memset(&max_size, 0, sizeof max_size);
     max_size.name = epctx_str_of("max_size");
     max_size.type = EPCTX_ATTR_INT;
+    max_size.i = group->known.max_size;
+    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
+        epctx_epnode ep;
+        if (epctx_is_epnode(&view) &&
+            epctx_str_is(epctx__source_of(&view), group->backend->source) &&
+            epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK &&
+            ep.max_size != group->known.max_size) {
+            status = epctx_set_attr(model, view.view, &max_size, error);
+        }
+    }
+    return status;
+}
+
+/* The binary into the build stamp. A copy of a model without nodes for this EP has none. */
+static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model *model,
+                                         epctx_span binary, epctx_error *error)
+{
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    epctx_str parts[2];
+    epctx_str value;
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_status status;
+    if (!epctx__stamp_of(model, group->backend->source, &value)) {
+        return EPCTX_OK;
+    }
+    in_arena.user = &model->arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&text, &in_arena);
+    if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
+        !epctx__stamp_add_binary(&text, binary)) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = epctx_str_of(group->backend->source);
+    value.data = (const char *)text.data;
+    value.size = text.size;
+    status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
+    return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
+}
+
+/* What only the whole group knows goes into a session's model. */
+static epctx_status epctx__pending_complete(epctx_workspace *w, const epctx__group *group,
+                                            epctx__pending *p, epctx_span binary,
+                                            epctx_error *error)
+{
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_buffer fresh;
+    epctx_status status;
     memset(&open, 0, sizeof open);
     open.allocator = &w->allocator;
     open.io = group->io;
@@ -26630,17 +26936,11 @@ static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx
         return status;
     }
     epctx_buffer_init(&fresh, &w->allocator);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
-    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
-        epctx_epnode ep;
-        if (!epctx_is_epnode(&view) ||
-            !epctx_str_is(epctx__source_of(&view), group->backend->source) ||
-            epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
-            ep.max_size == group->known.max_size) {
-            continue;
-        }
-        max_size.i = group->known.max_size;
-        status = epctx_set_attr(&model, view.view, &max_size, error);
+    if (group->backend->max_size_fn != NULL) {
+        status = epctx__pending_resize(group, &model, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__pending_stamp(group, &model, binary, error);
     }
     if (status == EPCTX_OK) {
         status = epctx__buffer_model(&fresh, &model, error);
@@ -26691,18 +26991,18 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     return epctx__commit_end(&c, status);
 }
 
-/* Nodes of models that are still here get the largest max_size of the group. */
-static epctx_status epctx__group_resize(epctx_workspace *w, epctx__group *group,
-                                        epctx_error *error)
+/* Models that are still here get what was not known when they were made. */
+static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group *group,
+                                          const epctx_buffer *binary, epctx_error *error)
 {
-    epctx__pending *p;
     epctx_status status = EPCTX_OK;
-    if (group->backend->max_size_fn == NULL) {
-        return EPCTX_OK;
-    }
+    epctx__pending *p;
+    epctx_span bytes;
+    bytes.data = binary->data;
+    bytes.size = binary->size;
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
         if (!p->hosted) {
-            status = epctx__resize(w, group, p, error);
+            status = epctx__pending_complete(w, group, p, bytes, error);
         }
     }
     return status;
@@ -26758,7 +27058,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     }
 #ifndef EPCTX_NO_EDIT
     if (status == EPCTX_OK) {
-        status = epctx__group_resize(w, group, error);
+        status = epctx__group_complete(w, group, &binary, error);
     }
 #endif
     if (status == EPCTX_OK) {
@@ -26789,6 +27089,7 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
     epctx_status status =
         epctx_path_binary(epctx_str_of(opts->context_path),
                           epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
+    path[0] = '\0'; /* what fails before it is known names no file */
     parts[0] = epctx_path_folder(epctx_str_of(opts->context_path));
     parts[1] = epctx_str_of(name);
     if (status == EPCTX_OK) {
@@ -26980,13 +27281,16 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
 static epctx_status epctx__group_accepts_aside(const epctx__group *group, epctx__generation *g)
 {
     size_t folder = epctx_path_folder(epctx_str_of(g->report->context_path)).size;
+    epctx_str parts[2];
     epctx_status status;
     if (group->binary == NULL || g->opts->initializers_file_name == NULL ||
         g->opts->initializers_file_name[0] == '\0') {
         return EPCTX_OK;
     }
-    status = epctx__beside(g, epctx_str_of(g->opts->initializers_file_name),
-                           g->report->initializers_path);
+    parts[0] = epctx_path_folder(epctx_str_of(g->report->context_path));
+    parts[1] = epctx_str_of(g->opts->initializers_file_name);
+    status = epctx__path_join(g->report->initializers_path, sizeof g->report->initializers_path,
+                              parts, 2, g->error);
     return status == EPCTX_OK
                ? epctx__group_clash(group, g->report->initializers_path, folder, g->error)
                : status;
@@ -27110,5 +27414,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #ifdef __cplusplus
 }
 #endif
+
+#endif /* EPCTX__STOP */
 
 #endif /* EPCTX_IMPLEMENTATION */

@@ -21,11 +21,34 @@
  *   The functions of epctx.h are needed too: define EPCTX_IMPLEMENTATION before the same include,
  *   or in another file.
  *
- * QUICK START: compile and load through epctx.h
+ * QUICK START: compile, load and run through epctx.h (a model of one partition, x[36] -> y[2])
  *       epctx_npu npu;
  *       epctx_backend backend;
+ *       epctx_model model;
+ *       epctx_loaded loaded;
+ *       epctx_error err;
+ *       float x[36] = {0}, y[2];
+ *       epctx_span in[1] = {{(const uint8_t *)x, sizeof x}};
+ *       epctx_memory out[1] = {{y, sizeof y}};
+ *       epctx_gen_opts opts = {0}; // writes m_ctx.onnx and m_npu.bin
+ *       opts.overwrite = true;
  *       epctx_npu_init(&npu, NULL, &backend, &err);
- *       epctx_generate(&model, &backend, NULL, NULL, &err);
+ *       if (epctx_model_open_file(&model, "m.onnx", NULL, &err) != EPCTX_OK ||
+ *           epctx_generate(&model, &backend, &opts, NULL, &err) != EPCTX_OK ||
+ *           epctx_load(&loaded, &model, &backend, NULL, &err) != EPCTX_OK) {
+ *           fprintf(stderr, "%s\n", err.message);
+ *           return 1;
+ *       }
+ *       const epctx_bound *node = &loaded.bound[0];
+ *       char *memory = (char *)malloc(node->info.scratch_size + 64);
+ *       void *scratch = memory + (64 - (uintptr_t)memory % 64); // aligned to 64
+ *       if (backend.run_fn(backend.self, node->graph, in, out, scratch, node->info.scratch_size,
+ *                          &err) == EPCTX_OK) {
+ *           printf("%g %g\n", y[0], y[1]);
+ *       }
+ *       free(memory);
+ *       epctx_unload(&loaded);
+ *       epctx_model_close(&model);
  *
  * QUICK START: run a blob in flash, no heap (firmware, EPCTX_NPU_NO_COMPILER)
  *       static uint64_t memory[512], scratch[3000];
@@ -2351,7 +2374,25 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
     }
 }
 
-/* The same for a square window of `size` (at most 5) without dilation, whose stride is the same
+/* Row i of what a square window reads, at one of its columns (of the taps k): into each of four
+ * output rows, `step` rows of the input apart, that sees it. */
+EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
+epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int32_t i,
+                      int32_t step, const float *k, __m512 row)
+{
+    int32_t r;
+    EPCTX_NPU__UNROLL
+    for (r = 0; r < 4; r++) {
+        const int32_t ky = i - r * step;
+        if (ky >= 0 && ky < size) {
+            sum[r] = kind == EPCTX_NPU__SLIDE_MAX
+                         ? _mm512_max_ps(sum[r], row)
+                         : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size]), row, sum[r]);
+        }
+    }
+}
+
+/* The tile again, for a square window of `size` (at most 5) without dilation, whose stride is the same
  * both ways: a row that is read counts for every output row that sees it. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
@@ -2381,17 +2422,7 @@ epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, 
                     if (iy + i >= 0 && iy + i < in_h) {
                         const __m512 v = epctx_npu__load_wide(
                             epctx_npu__beside(from, (ptrdiff_t)i * in_w), stride, mask, rest);
-                        EPCTX_NPU__UNROLL
-                        for (r = 0; r < 4; r++) {
-                            const int32_t ky = i - r * step;
-                            if (ky < 0 || ky >= size) {
-                                continue;
-                            }
-                            sum[r] =
-                                kind == EPCTX_NPU__SLIDE_MAX
-                                    ? _mm512_max_ps(sum[r], v)
-                                    : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), v, sum[r]);
-                        }
+                        epctx_npu__slide_seen(sum, kind, size, i, step, k + kx, v);
                     }
                 }
             }

@@ -27,6 +27,8 @@ typedef struct stage {
     epctx_backend backend;
 } stage;
 
+static disk original; /* files that every operation finds */
+
 typedef epctx_status (*operation_fn)(stage *s, epctx_error *error);
 
 typedef struct operation {
@@ -108,6 +110,133 @@ static bytes npu_model(void)
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, pair_dims);
     put_str(&graph, 2, "g");
     return new_model(&graph);
+}
+
+/* -- models for generation: tables that grow and nodes that move -- */
+
+static void add_metadata(bytes *model, const char *key, const char *value)
+{
+    bytes entry = {0};
+    put_str(&entry, 1, key);
+    put_str(&entry, 2, value);
+    put_child(model, 14, &entry);
+}
+
+/* A list "<name>0,<name>1,..." of `count` names. */
+static const char *names_of(const char *name, int count)
+{
+    static char text[4][400];
+    static int turn;
+    char *out = text[turn = (turn + 1) % 4];
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; i < count; i++)
+        used += (size_t)snprintf(out + used, sizeof text[0] - used, i > 0 ? ",%s%d" : "%s%d", name,
+                                 i);
+    return out;
+}
+
+/* One node that is taken, with `outputs` outputs, and `rest` nodes that stay; annotations, types,
+ * inputs and initializers of everything, and as many of what nobody reads. */
+static bytes wide_model(int outputs, int rest)
+{
+    bytes graph = {0};
+    add_node(&graph, "Take", "n", "x0", names_of("y", outputs));
+    for (int i = 0; i < rest; i++) {
+        char in[40], out[24], kept[24];
+        snprintf(in, sizeof in, "x%d,c%d", i, i);
+        snprintf(out, sizeof out, "z%d", i);
+        snprintf(kept, sizeof kept, "k%d", i);
+        add_node(&graph, "Keep", kept, in, out);
+    }
+    put_str(&graph, 2, "wide");
+    for (int i = 0; i < 15; i++) {
+        char name[24];
+        snprintf(name, sizeof name, "x%d", i);
+        add_value(&graph, GRAPH_INPUT, name, EPCTX_ONNX_FLOAT, pair_dims);
+        snprintf(name, sizeof name, "y%d", i);
+        if (i < outputs) add_value(&graph, GRAPH_OUTPUT, name, EPCTX_ONNX_FLOAT, pair_dims);
+    }
+    for (int i = 0; i < rest; i++) {
+        char name[24], scale[24], gone[24];
+        bytes annotation = {0}, pair = {0};
+        snprintf(name, sizeof name, "z%d", i);
+        snprintf(scale, sizeof scale, "s%d", i);
+        snprintf(gone, sizeof gone, "c%d", i);
+        add_value(&graph, GRAPH_VALUE, name, EPCTX_ONNX_FLOAT, pair_dims);
+        add_floats(&graph, scale, pair_data, 2);
+        add_floats(&graph, gone, pair_data, 2);
+        put_str(&pair, 1, "SCALE_TENSOR");
+        put_str(&pair, 2, scale);
+        put_str(&annotation, 1, name);
+        put_child(&annotation, 2, &pair);
+        put_child(&graph, 14, &annotation);
+        snprintf(gone, sizeof gone, "gone%d", i);
+        add_value(&graph, GRAPH_VALUE, gone, EPCTX_ONNX_FLOAT, pair_dims);
+        add_floats(&graph, gone, pair_data, 2);
+    }
+    return new_model(&graph);
+}
+
+/* Nodes out of order, one of another EP whose binary is a file, metadata of EPs without a node,
+ * and weights in files: of the graph, of a body and of a function. */
+static bytes mixed_model(void)
+{
+    bytes graph = {0}, body = {0}, attr = {0}, function = {0}, model;
+    bytes node = new_node("Keep", "", "with a body", "a,o", "b");
+    add_node(&graph, "Take", "late", "b,w", "y");
+    add_node(&graph, "Keep", "early", "x,k", "a");
+    add_epnode(&graph, "other", "x", "o", 1, 0, "QNN", "p", "w.bin", 5);
+    add_node(&body, "Keep", "inner", "wi", "bi");
+    put_str(&body, 2, "body");
+    add_external(&body, "wi", 2, "w.bin", "0", "8");
+    {
+        bytes sparse = {0}, values = {0}, indices = {0};
+        add_external(&values, "sp", 2, "w.bin", "0", "8"); /* in field 5: taken out of it */
+        put_data(&sparse, 1, values.data + 2, values.size - 2);
+        bytes_free(&values);
+        put_int(&indices, 1, 2);
+        put_int(&indices, 2, EPCTX_ONNX_INT64);
+        put_int(&indices, 7, 1);
+        put_int(&indices, 7, 2);
+        put_child(&sparse, 2, &indices);
+        put_int(&sparse, 3, 9);
+        put_child(&body, 15, &sparse);
+    }
+    add_value(&body, GRAPH_OUTPUT, "bi", EPCTX_ONNX_FLOAT, pair_dims);
+    put_str(&attr, 1, "body");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_external(&graph, "k", 2, "w.bin", "0", "8");
+    add_floats(&graph, "w", pair_data, 2);
+    add_floats(&graph, "unread", pair_data, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_INPUT, "w", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_INPUT, "unread", EPCTX_ONNX_FLOAT, pair_dims);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, pair_dims);
+    put_str(&graph, 2, "g");
+    model = new_model(&graph);
+    put_int(&model, 1, 3); /* so old that every initializer is an input, too */
+    node = new_node("Constant", "", "", "", "c");
+    put_str(&attr, 1, "value");
+    add_external(&body, "", 2, "w.bin", "0", "8"); /* as field 5, which it is here, too */
+    bytes_add(&attr, body.data, body.size);
+    bytes_free(&body);
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_str(&function, 1, "F");
+    put_str(&function, 5, "c");
+    put_child(&function, 7, &node);
+    put_str(&function, 10, "mine");
+    put_child(&model, 25, &function);
+    add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, "mine", 1);
+    add_metadata(&model, "ep_compatibility_info.Gone", "1");
+    add_metadata(&model, "ep_compatibility_info.QNN", "1");
+    add_metadata(&model, "author", "me");
+    return model;
 }
 
 /* -- operations -- */
@@ -500,6 +629,142 @@ static epctx_status op_generate_embedded(stage *s, epctx_error *error)
     return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
 }
 
+static epctx_status any_setup(void *self, void *build, const epctx_build_opts *opts,
+                              epctx_error *error)
+{
+    (void)self, (void)build, (void)opts, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status any_weights(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                                epctx_error *error)
+{
+    (void)self, (void)graph, (void)weights, (void)count, (void)error;
+    return EPCTX_OK;
+}
+
+/* What stays moves into a file of its own, too; weights are asked to stay in the source. */
+static epctx_status op_generate_aside(stage *s, epctx_error *error)
+{
+    epctx_gen_opts opts = gen_opts(s);
+    opts.context_file_path = "/d/aside_ctx.onnx";
+    opts.initializers_file_name = "aside.data";
+    opts.weightless = s->backend.weightless = EPCTX_WEIGHTLESS_ALL;
+    s->backend.setup_fn = any_setup;
+    s->backend.weights_fn = any_weights;
+    return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+}
+
+/* Nothing is taken, and the model is written all the same. */
+static epctx_status op_generate_copy(stage *s, epctx_error *error)
+{
+    epctx_gen_opts opts = gen_opts(s);
+    opts.context_file_path = "/d/copy_ctx.onnx";
+    opts.no_nodes = EPCTX_NO_NODES_COPY;
+    s->fake.takes = "Nothing";
+    return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
+}
+
+static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *error)
+{
+    epctx_workspace_opts opts;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.allocator = &s->allocator;
+    status = epctx_lock_make(&opts.lock, &s->allocator, error);
+    if (status != EPCTX_OK) return status;
+    status = epctx_workspace_open(w, &opts, error);
+    if (status != EPCTX_OK) opts.lock.free_fn(opts.lock.user);
+    return status;
+}
+
+/* Each graph wants more than those before. */
+static epctx_status more_each(void *self, void *build, epctx_str name, int64_t *size,
+                              epctx_error *error)
+{
+    (void)build, (void)name, (void)error;
+    *size = 100 + ((const fake *)self)->compiled;
+    return EPCTX_OK;
+}
+
+/* Sessions of a group: each has initializers of its own, the last one changes max_size of all. */
+static epctx_status op_share_generate_aside(stage *s, epctx_error *error)
+{
+    epctx_gen_opts opts = gen_opts(s);
+    epctx_workspace *w = NULL;
+    epctx_status status = with_workspace(s, &w, error);
+    s->backend.max_size_fn = more_each;
+    opts.verify = true;
+    opts.initializers_file_name = "one.data";
+    if (status == EPCTX_OK)
+        status = epctx_share_generate(w, "g", &s->model, &s->backend, &opts, false, NULL, error);
+    opts.initializers_file_name = "two.data";
+    opts.name_prefix = "two_";
+    if (status == EPCTX_OK)
+        status = epctx_share_generate(w, "g", &s->second, &s->backend, &opts, true, NULL, error);
+    epctx_workspace_close(w);
+    return status;
+}
+
+/* The same, where somebody else has the models. */
+static epctx_status op_share_compile(stage *s, epctx_error *error)
+{
+    epctx_share_opts opts;
+    epctx_workspace *w = NULL;
+    epctx_arena arena;
+    epctx_graph graph;
+    const epctx_graph *pieces[1];
+    const epctx_node *nodes;
+    epctx_status status = epctx_graph_load(&s->model, &graph, error);
+    pieces[0] = &graph;
+    memset(&opts, 0, sizeof opts);
+    opts.context_path = "/d/h_ctx.onnx";
+    opts.source_model = "m.onnx";
+    opts.io = &s->io;
+    opts.verify = true;
+    epctx_arena_init(&arena, &s->allocator);
+    if (status == EPCTX_OK) status = with_workspace(s, &w, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_compile(w, NULL, &s->backend, pieces, 1, &opts, &arena, &nodes, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_finish(w, NULL, s->backend.source, NULL, NULL, error);
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+/* Weights come from the source model: that of the node, and one in memory. */
+static epctx_status op_npu_weightless(stage *s, epctx_error *error)
+{
+    epctx_npu_opts npu_opts;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_gen_opts opts = gen_opts(s);
+    epctx_load_opts load;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_status status;
+    const disk_file *source = disk_find(&original, "/d/p.onnx");
+    memset(&npu_opts, 0, sizeof npu_opts);
+    memset(&load, 0, sizeof load);
+    memset(&model, 0, sizeof model);
+    memset(&loaded, 0, sizeof loaded);
+    npu_opts.allocator = load.allocator = &s->allocator;
+    opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    status = epctx_npu_init(&npu, &npu_opts, &backend, error);
+    if (status == EPCTX_OK) status = epctx_generate(&s->model, &backend, &opts, NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_model_open_file(&model, "/d/p_ctx.onnx", &s->open, error);
+    for (int i = 0; i < 2; i++) {
+        if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &backend, &load, error);
+        epctx_unload(&loaded);
+        load.source_model.data = source->data;
+        load.source_model.size = source->size;
+    }
+    epctx_model_close(&model);
+    return status;
+}
+
 /* What cannot be told is not known: no status. */
 static epctx_status op_fresh(stage *s, epctx_error *error)
 {
@@ -553,19 +818,6 @@ static epctx_status op_cache_hit(stage *s, epctx_error *error)
 static epctx_status op_cache_miss(stage *s, epctx_error *error)
 {
     return open_or_compile(s, "/d/n.onnx", error);
-}
-
-static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *error)
-{
-    epctx_workspace_opts opts;
-    epctx_status status;
-    memset(&opts, 0, sizeof opts);
-    opts.allocator = &s->allocator;
-    status = epctx_lock_make(&opts.lock, &s->allocator, error);
-    if (status != EPCTX_OK) return status;
-    status = epctx_workspace_open(w, &opts, error);
-    if (status != EPCTX_OK) opts.lock.free_fn(opts.lock.user);
-    return status;
 }
 
 static epctx_status op_share_load(stage *s, epctx_error *error)
@@ -702,6 +954,12 @@ static const operation operations[] = {
     {"ep", op_ep, "/d/m.onnx", NULL, true},
     {"generate", op_generate, "/d/m.onnx", NULL, true},
     {"generate embedded", op_generate_embedded, "/d/m.onnx", NULL, true},
+    {"generate, many outputs", op_generate_aside, "/d/o.onnx", NULL, true},
+    {"generate, many nodes", op_generate_aside, "/d/k.onnx", NULL, true},
+    {"generate, mixed", op_generate_aside, "/d/mix.onnx", NULL, true},
+    {"generate a copy", op_generate_copy, "/d/mix.onnx", NULL, true},
+    {"generate a copy, many", op_generate_copy, "/d/k.onnx", NULL, true},
+    {"partition_graph, many", op_partition, "/d/o.onnx", NULL, true},
     {"check_fresh", op_fresh, "/d/m_ctx.onnx", NULL, true},
     {"load", op_load, "/d/m_ctx.onnx", NULL, true},
     {"load embedded", op_load, "/d/e.onnx", NULL, true},
@@ -710,14 +968,15 @@ static const operation operations[] = {
     {"share_load", op_share_load, "/d/m_ctx.onnx", NULL, true},
     {"share_take", op_share_take, "/d/m_ctx.onnx", NULL, true},
     {"share_generate", op_share_generate, "/d/m.onnx", "/d/n.onnx", false},
+    {"share_generate, files aside", op_share_generate_aside, "/d/m.onnx", "/d/n.onnx", false},
+    {"share_compile", op_share_compile, "/d/m.onnx", NULL, false},
     {"npu", op_npu, "/d/p.onnx", NULL, false},
+    {"npu, weightless", op_npu_weightless, "/d/p.onnx", NULL, false},
     {"scan", op_scan, NULL, NULL, false},
 };
 #define OPERATION_COUNT (sizeof operations / sizeof operations[0])
 
 /* -- the stage -- */
-
-static disk original; /* files that every operation finds */
 
 static void copy_disk(disk *to, const disk *from)
 {
@@ -762,6 +1021,9 @@ static bool make_original(void)
     put_model(&original, "/d/wl.onnx", weightless_model());
     put_model(&original, "/d/b.onnx", broken_model());
     put_model(&original, "/d/p.onnx", npu_model());
+    put_model(&original, "/d/o.onnx", wide_model(14, 0));
+    put_model(&original, "/d/k.onnx", wide_model(1, 15));
+    put_model(&original, "/d/mix.onnx", mixed_model());
     put_model(&original, "/d/s.onnx", npu_model()); /* "w" as in wl.onnx */
     disk_put(&original, "/d/w.bin", pair_data, sizeof pair_data);
     begin(&s);

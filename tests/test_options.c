@@ -710,6 +710,16 @@ TEST(long_paths)
         CHECK(only("model.onnx "), "path %zu: a file was left behind", i);
         end(&p.s);
     }
+    { /* a name made from the source's */
+        place p;
+        CHECK_TRUE(enter(&p));
+        memset(path, 'n', EPCTX_PATH_MAX);
+        path[EPCTX_PATH_MAX] = '\0';
+        p.in.model_path = path;
+        CHECK_INT(preflight(&p), EPCTX_ERR_LIMIT);
+        CHECK(only("model.onnx "), "a file was left behind");
+        end(&p.s);
+    }
     free(path);
 }
 

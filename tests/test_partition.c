@@ -426,7 +426,7 @@ TEST(defined_twice)
 {
     enum { CHAIN = 6 };
     plain *p = (plain *)calloc(1, sizeof *p);
-    for (int loop = 0; loop < 3; loop++) {
+    for (int loop = 0; loop < 4; loop++) {
         epctx_arena arena;
         epctx_partition *parts;
         epctx_error error;
@@ -457,13 +457,15 @@ TEST(defined_twice)
             p->node_inputs[2][0] = p->inputs[0].name;
             p->node_inputs[2][1] = p->node_outputs[0][0];
             p->nodes[2].input_count = 2;
+        } else if (loop == 3) { /* two nodes of a chain make the same value */
+            p->node_outputs[4][0] = p->node_outputs[2][0] = epctx_str_of("w2");
         } else { /* an input of the graph */
             p->node_outputs[3][0] = p->node_inputs[4][0] = p->inputs[0].name;
         }
         epctx_arena_init(&arena, NULL);
         CHECK_INT(epctx_partition_graph(&p->graph, p->take, &arena, &parts, &count, &error),
                   EPCTX_ERR_GRAPH);
-        CHECK_HAS(error.message, loop == 2 ? "'x'" : "'w'");
+        CHECK_HAS(error.message, loop == 2 ? "'x'" : loop == 3 ? "'w2'" : "'w'");
         epctx_arena_free(&arena);
     }
     free(p);

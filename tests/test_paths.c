@@ -337,6 +337,14 @@ TEST(long_names)
         name[size] = '\0';
         CHECK_TRUE(resolve(name, out, &error) != EPCTX_OK);
     }
+    /* A folder that is as long leaves no room for a name. */
+    memset(name, 'n', EPCTX_PATH_MAX);
+    name[EPCTX_PATH_MAX] = '\0';
+    epctx_error_clear(&error);
+    CHECK_INT(epctx_path_find(epctx_io_files(), epctx_str_of(name), epctx_str_of("a.bin"), 0, out,
+                              sizeof out, &error),
+              EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "path");
 }
 
 int main(int argc, char **argv)

@@ -438,6 +438,154 @@ TEST(generations)
     epctx_workspace_close(w);
 }
 
+/* -- a binary that is not the one of the model any more -- */
+
+static epctx_status compile_alone(fake *f, const char *file, epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_gen_opts opts;
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = true;
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_freshness freshness(const char *file, bool fast, epctx_error *why)
+{
+    epctx_freshness verdict = EPCTX_FRESH_UNKNOWN;
+    epctx_fresh_opts opts;
+    epctx_model model;
+    memset(&opts, 0, sizeof opts);
+    opts.fast = fast;
+    if (epctx_model_open_file(&model, at(file), NULL, why) == EPCTX_OK)
+        verdict = epctx_check_fresh(&model, "FakeEP", NULL, &opts, why);
+    epctx_model_close(&model);
+    return verdict;
+}
+
+static epctx_status load_file(fake *f, const char *file, const epctx_load_opts *opts,
+                              epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_loaded loaded;
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
+    if (status == EPCTX_OK) {
+        status = epctx_load(&loaded, &model, &backend, opts, error);
+        epctx_unload(&loaded);
+    }
+    epctx_model_close(&model);
+    return status;
+}
+
+/* Compiling one member anew takes the other one's graphs out of the binary: everyone is told. */
+TEST(member_compiled_alone)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_opened opened;
+    epctx_error error;
+    session s;
+    bytes group, alone;
+    char sizes[2][40];
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    CHECK(freshness("b_ctx.onnx", false, &error) == EPCTX_FRESH, "%s", error.message);
+    group = read_file(at("a_fake.bin"));
+    CHECK(compile_alone(&f, "a.onnx", &error) == EPCTX_OK, "%s", error.message);
+    alone = read_file(at("a_fake.bin"));
+    snprintf(sizes[0], sizeof sizes[0], "has %zu bytes", alone.size);
+    snprintf(sizes[1], sizeof sizes[1], "one of %zu", group.size);
+    bytes_free(&group);
+    bytes_free(&alone);
+    CHECK_INT(freshness("a_ctx.onnx", false, &error), EPCTX_FRESH);
+    CHECK_INT(freshness("b_ctx.onnx", false, &error), EPCTX_STALE);
+    CHECK_INT(freshness("b_ctx.onnx", true, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "b_ctx.onnx");
+    CHECK_HAS(error.message, "'a_fake.bin'");
+    CHECK_HAS(error.message, sizes[0]);
+    CHECK_HAS(error.message, sizes[1]);
+    CHECK_INT(load_file(&f, "b_ctx.onnx", NULL, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "b_ctx.onnx");
+    CHECK_HAS(error.message, "'a_fake.bin'");
+    CHECK_HAS(error.message, sizes[0]);
+    CHECK_HAS(error.message, sizes[1]);
+    /* The other member's context waits in the workspace: it is not this one's. */
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    f.loads = 0;
+    CHECK_INT(start(&s, w, at("b_ctx.onnx"), &backend, NULL, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, sizes[1]);
+    CHECK_INT(f.loads, 0);
+    epctx_workspace_close(w);
+    CHECK_INT(load_file(&f, "a_ctx.onnx", NULL, &error), EPCTX_OK);
+    /* A cache compiles what it cannot use, under a name of its own. */
+    CHECK(epctx_open_or_compile(&opened, at("b.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    CHECK_HAS(opened.reason.message, "'a_fake.bin'");
+    epctx_opened_close(&opened);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx b_fake.bin ");
+    CHECK_INT(freshness("a_ctx.onnx", false, &error), EPCTX_FRESH);
+    CHECK_INT(freshness("b_ctx.onnx", false, &error), EPCTX_FRESH);
+    CHECK_INT(f.alive, 0);
+}
+
+static bytes served; /* what the reader below gives */
+
+static epctx_status serve(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+{
+    (void)user, (void)name, (void)error;
+    memset(out, 0, sizeof *out);
+    out->data = served.data;
+    out->size = served.size;
+    return EPCTX_OK;
+}
+
+/* Of the same size it is the backend that refuses it, or the hash that tells. */
+TEST(binary_of_the_same_size)
+{
+    fake f = {0};
+    epctx_load_opts opts;
+    epctx_reader reader;
+    epctx_error error;
+    char *hash, *name;
+    memset(&opts, 0, sizeof opts);
+    memset(&reader, 0, sizeof reader);
+    reader.read_fn = serve;
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    served = read_file(at("a_fake.bin"));
+    bytes_add(&served, "", 1); /* text for strstr */
+    served.size--;
+    name = strstr((char *)served.data, "\nb2\n");
+    CHECK_TRUE(name != NULL);
+    name[2] = '9'; /* an output: nobody who loads looks at that */
+    make_file(at("a_fake.bin"), served.data, served.size);
+    CHECK_INT(load_file(&f, "b_ctx.onnx", NULL, &error), EPCTX_OK);
+    CHECK_INT(freshness("b_ctx.onnx", true, &error), EPCTX_FRESH);
+    CHECK_INT(freshness("b_ctx.onnx", false, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "has hash ");
+    name[2] = '2';
+    hash = strrchr((char *)served.data, '_'); /* of the last graph: "_<index>", then its hash */
+    CHECK_TRUE(hash != NULL);
+    hash[3] = hash[3] == '1' ? '2' : '1';
+    opts.reader = &reader;
+    for (int i = 0; i < 2; i++) {
+        make_file(at("a_fake.bin"), served.data, served.size);
+        CHECK_INT(epctx_status_to_ort(load_file(&f, "b_ctx.onnx", i > 0 ? &opts : NULL, &error)),
+                  10);
+        CHECK_HAS(error.message, "'a_fake.bin' has hash ");
+        CHECK_HAS(error.message, "b_ctx.onnx");
+    }
+    served.size++;
+    CHECK_INT(load_file(&f, "b_ctx.onnx", &opts, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, " bytes, the model was compiled with one of ");
+    CHECK_INT(f.alive, 0);
+    bytes_free(&served);
+}
+
 /* A session in the middle fails: the group goes on, and on the disk there is nothing. */
 TEST(failed_generate)
 {
@@ -1521,6 +1669,8 @@ int main(int argc, char **argv)
     RUN(any_order);
     RUN(failed_load);
     RUN(generations);
+    RUN(member_compiled_alone);
+    RUN(binary_of_the_same_size);
     RUN(failed_generate);
     RUN(failed_first);
     RUN(given_up);

@@ -623,6 +623,10 @@ static bool settings_good(package *p)
         fputs("epctx: where should the package go? -o DIR\n", stderr);
         return false;
     }
+    if (strcmp(p->path, "-") == 0) {
+        fputs("epctx: -o -: a package is a folder, no standard output: -o DIR\n", stderr);
+        return false;
+    }
     if (p->device != NULL && strcmp(p->device, "cpu") != 0 && strcmp(p->device, "gpu") != 0 &&
         strcmp(p->device, "npu") != 0) {
         fputs("epctx: --device: cpu, gpu or npu\n", stderr);

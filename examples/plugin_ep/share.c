@@ -4,6 +4,8 @@
  * the factory: a workspace of epctx.h, and the backends that the sessions have in common. */
 #include "ep.h"
 
+#include <stdio.h>
+
 /* A backend, and the EP options that it was opened with. */
 typedef struct shared_backend {
     struct shared_backend *next;
@@ -63,17 +65,20 @@ void ep_sharing_free(ep_factory *factory)
 static char *describe_options(const ep_options *options)
 {
     const char *const *keys = NULL, *const *values = NULL;
-    size_t count = 0, i;
+    size_t count = 0, i, key, value;
+    char sizes[48];
     epctx_buffer text;
     bool ok = true;
     epctx_buffer_init(&text, NULL);
     options->ort->GetKeyValuePairs(options->pairs, &keys, &values, &count);
     for (i = 0; ok && i < count; i++) {
         if (strncmp(keys[i], options->prefix, strlen(options->prefix)) != 0) continue;
-        ok = epctx_buffer_append(&text, keys[i], strlen(keys[i])) == EPCTX_OK &&
-             epctx_buffer_append(&text, "=", 1) == EPCTX_OK &&
-             epctx_buffer_append(&text, values[i], strlen(values[i])) == EPCTX_OK &&
-             epctx_buffer_append(&text, "\n", 1) == EPCTX_OK;
+        key = strlen(keys[i]);
+        value = strlen(values[i]);
+        snprintf(sizes, sizeof sizes, "%zu %zu ", key, value); /* either may hold anything */
+        ok = epctx_buffer_append(&text, sizes, strlen(sizes)) == EPCTX_OK &&
+             epctx_buffer_append(&text, keys[i], key) == EPCTX_OK &&
+             epctx_buffer_append(&text, values[i], value) == EPCTX_OK;
     }
     if (!ok || epctx_buffer_append(&text, "", 1) != EPCTX_OK) {
         epctx_buffer_free(&text);

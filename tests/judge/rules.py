@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Checks the table of rules in tests/README.md: every number once, names that exist.
+"""Checks the table of rules in tests/README.md: every number once, names that exist, and for each
+rule with a test a change in tests/mutations.txt that one of its tests is to notice.
 
     tests/judge/rules.py
 
@@ -64,13 +65,35 @@ def check(cells, sources):
     return None, "tested"
 
 
+def mutations():
+    """The four fields of each line of mutations.txt; PLUGIN is for rules without a number."""
+    for line in read("tests/mutations.txt").splitlines():
+        if line and not line.startswith("#"):
+            yield (line.split("\t") + ["", "", ""])[:4]
+
+
+def check_mutation(rule, file, test, expression, tests):
+    """What is wrong with a line of mutations.txt, or None. `tests`: names of each rule's tests."""
+    if not expression:
+        return "rule, file, test and a sed expression are expected, with tabs between"
+    if rule != "PLUGIN" and rule not in tests:
+        return "there is no such rule"
+    if read(file) is None:
+        return "there is no file %s" % file
+    if rule != "PLUGIN" and test not in [name.partition(":")[0] for name in tests[rule]]:
+        return "%s is none of the rule's tests in README.md" % test
+    return None
+
+
 def main():
     sources = "\n".join(read(path) for path in sorted(
         ["epctx.h", "epctx_npu.h"] + glob.glob("examples/*/*.[ch]") + glob.glob("examples/*/*.cc")))
     seen, states, failed = [], {"tested": 0, "open": 0, "not ours": 0}, False
+    tests = {}
     for cells in rows():
         wrong, state = check(cells, sources)
         seen.append(cells[0])
+        tests[cells[0]] = re.findall(r"`([^`]*)`", cells[3]) if state == "tested" else []
         if wrong:
             print("FAIL rule %s: %s" % (cells[0], wrong))
             failed = True
@@ -84,16 +107,23 @@ def main():
             print("FAIL rules %s: each of 1 to %d once and in order is expected, look at %s" %
                   (kind, count, ", ".join(odd)))
             failed = True
-    tried = set()
-    for line in read("tests/mutations.txt").splitlines():
-        tried.update(re.findall(r"^(?:EPC|PLG)-\d{3}", line))
-    for name in sorted(tried - set(seen)):
-        print("FAIL mutation of %s: there is no such rule" % name)
-        failed = True
+    lines = list(mutations())
+    for line in lines:
+        wrong = check_mutation(*line, tests)
+        if wrong:
+            print("FAIL mutation of %s: %s" % (line[0], wrong))
+            failed = True
+    tried = {line[0] for line in lines}
+    for name in seen:
+        if tests[name] and name not in tried:
+            print("FAIL rule %s: no line in tests/mutations.txt breaks it, so nobody knows whether "
+                  "its test notices" % name)
+            failed = True
     if not failed:
         print("ok rules")
-    print("note rules: %d with a test (%d of these tried with mutations), %d open, %d not ours" %
-          (states["tested"], len(tried), states["open"], states["not ours"]))
+    print("note rules: %d with a test (%d of these tried with mutations, %d lines), %d open, %d not "
+          "ours" % (states["tested"], len(tried & set(seen)), len(lines), states["open"],
+                    states["not ours"]))
     sys.exit(1 if failed else 0)
 
 

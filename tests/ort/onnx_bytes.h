@@ -162,6 +162,28 @@ static inline void onnx_attr_int(onnx_bytes *attrs, const char *name, int64_t va
     onnx_sub(attrs, 5, &attr);
 }
 
+static inline void onnx_attr_ints(onnx_bytes *attrs, const char *name, size_t count,
+                                  const int64_t *values)
+{
+    onnx_bytes attr = {0};
+    size_t i;
+    onnx_text(&attr, 1, name);
+    for (i = 0; i < count; i++)
+        onnx_int(&attr, 8, values[i]);
+    onnx_int(&attr, 20, 7);
+    onnx_sub(attrs, 5, &attr);
+}
+
+static inline void onnx_attr_float(onnx_bytes *attrs, const char *name, float value)
+{
+    onnx_bytes attr = {0};
+    onnx_text(&attr, 1, name);
+    onnx_varint(&attr, 2 << 3 | 5);
+    onnx_raw(&attr, &value, sizeof value);
+    onnx_int(&attr, 20, 1);
+    onnx_sub(attrs, 5, &attr);
+}
+
 static inline void onnx_attr_data(onnx_bytes *attrs, const char *name, const void *data,
                                   size_t size)
 {

@@ -2,13 +2,14 @@
  * An application of ONNX Runtime's public C API, reduced to what tests need: load the library,
  * register a plugin EP, make sessions from a path or from memory, compile, run with made-up inputs,
  * compare outputs. Functions answer true on success; otherwise ort_code and ort_text hold the code
- * and message ORT gave.
+ * and message that ORT gave this thread.
  */
 #ifndef ORT_DRIVER_H
 #define ORT_DRIVER_H
 
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,9 +29,10 @@ static const OrtApi *ort;
 static uint32_t ort_version; /* of that table: functions that came later are not in it */
 static const OrtCompileApi *ort_compile;
 static OrtEnv *ort_env;
-static int ort_code;
-static char ort_text[4096];
+static _Thread_local int ort_code;
+static _Thread_local char ort_text[4096];
 static char ort_log[1 << 16]; /* warnings, errors and ORT_LEFT since ort_log_clear() */
+static pthread_mutex_t ort_log_lock = PTHREAD_MUTEX_INITIALIZER; /* sessions log from any thread */
 
 /* Lines that hold this text are kept in ort_log whatever their level. */
 static const char *ort_log_also;
@@ -58,13 +60,16 @@ ORT_UNUSED static void ort_log_clear(void)
 static void ORT_API_CALL ort_logger(void *param, OrtLoggingLevel severity, const char *category,
                                     const char *logid, const char *code, const char *message)
 {
-    const size_t used = strlen(ort_log);
+    size_t used;
     (void)param, (void)category, (void)logid, (void)code;
     if (severity < ORT_LOGGING_LEVEL_WARNING && !strstr(message, ORT_LEFT) &&
         !(ort_log_also && strstr(message, ort_log_also))) {
         return;
     }
+    pthread_mutex_lock(&ort_log_lock);
+    used = strlen(ort_log);
     snprintf(ort_log + used, sizeof ort_log - used, "%s\n", message);
+    pthread_mutex_unlock(&ort_log_lock);
 }
 
 /* The path of libonnxruntime: EPCTX_ORT_LIBRARY, or what tests/deps.sh downloaded. */

@@ -1,0 +1,154 @@
+/* Runs an operation on two models with every allocation failing in turn: of the first model, which
+ * has a fixed buffer, of the second, and of an allocator that both and the lint share; or with
+ * every large one of that allocator, which is much quicker and finds tables that grow. */
+#ifndef EPCTX_TEST_STARVE_H
+#define EPCTX_TEST_STARVE_H
+
+#include "build.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An operation on two models (the second may be left alone). Whatever it returns, the second one
+ * is afterwards as it was. */
+typedef epctx_status (*starve_fn)(epctx_model *a, epctx_model *b, epctx_error *error);
+
+typedef struct starve_in {
+    const bytes *data[2];    /* the models, */
+    const char *path[2];     /* or their files */
+} starve_in;
+
+static epctx_status starve_open(const starve_in *in, int which, epctx_model *model,
+                                const epctx_open_opts *opts, epctx_error *error)
+{
+    return in->path[which] != NULL
+               ? epctx_model_open_file(model, in->path[which], opts, error)
+               : epctx_model_open_memory(model, in->data[which]->data, in->data[which]->size, opts,
+                                         error);
+}
+
+static bool starve_same(epctx_model *model, const bytes *before)
+{
+    bytes now = written(model);
+    bool same = bytes_equal(&now, before->data, before->size);
+    bytes_free(&now);
+    return same;
+}
+
+/* The Nth request of so many bytes or more fails, and all that follow. */
+typedef struct starve_large {
+    counting *count;
+    size_t least;
+} starve_large;
+
+static void *starve_alloc(void *user, size_t size)
+{
+    starve_large *l = (starve_large *)user;
+    void *memory;
+    if (size >= l->least) return counting_alloc(l->count, size);
+    memory = malloc(size > 0 ? size : 1);
+    l->count->alive += memory != NULL;
+    return memory;
+}
+
+static void starve_free(void *user, void *memory)
+{
+    counting_free(((starve_large *)user)->count, memory);
+}
+
+/* One run. `room`: what the models have left, SIZE_MAX: no end. Without it they have an allocator
+ * whose requests of `least` bytes or more fail from number `fail_at` on. `*missing`: what was. */
+static const char *starve_once(starve_fn run, const starve_in *in, const size_t room[2],
+                               size_t least, size_t fail_at, epctx_status *status,
+                               size_t *missing)
+{
+    static uint64_t buffers[2][HUNGRY_BUFFER / 8];
+    static char text[800];
+    epctx_model models[2];
+    bytes before[2];
+    epctx_error error;
+    const char *wrong = NULL;
+    counting memory = {0, 0, 0};
+    starve_large large = {&memory, least};
+    epctx_allocator allocator = {&large, starve_alloc, starve_free};
+    memset(models, 0, sizeof models);
+    for (int i = 0; i < 2; i++) {
+        epctx_open_opts opts;
+        memset(&opts, 0, sizeof opts);
+        if (room != NULL) {
+            opts.buffer = buffers[i];
+            opts.buffer_size = HUNGRY_BUFFER;
+        } else {
+            opts.allocator = &allocator;
+        }
+        if (starve_open(in, i, &models[i], &opts, &error) != EPCTX_OK) return "a model is no model";
+        before[i] = written(&models[i]);
+        if (room != NULL && room[i] < models[i].arena.left) models[i].arena.left = room[i];
+        models[i].arena.missing = 0;
+    }
+    memory.calls = 0;
+    memory.fail_at = fail_at;
+    epctx_error_clear(&error);
+    *status = run(&models[0], &models[1], &error);
+    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing : memory.calls >= fail_at;
+    memory.fail_at = 0;
+    for (int i = 0; i < 2 && room != NULL; i++)
+        models[i].arena.left += 4096; /* for writing */
+    if (*status != EPCTX_OK && (*status != EPCTX_ERR_NOMEM || error.status != EPCTX_ERR_NOMEM ||
+                                strstr(error.message, "memory") == NULL)) {
+        snprintf(text, sizeof text, "%s: %s", epctx_status_name(*status), error.message);
+        wrong = text;
+    } else if (*status != EPCTX_OK && !starve_same(&models[0], &before[0])) {
+        wrong = "a failure left an edit";
+    } else if (*status != EPCTX_OK && *missing == 0) {
+        wrong = "a failure without a request";
+    } else if (!starve_same(&models[1], &before[1])) {
+        wrong = "the second model changed";
+    }
+    for (int i = 0; i < 2; i++) {
+        epctx_undo(&models[i], 0);
+        if (wrong == NULL && !starve_same(&models[i], &before[i])) wrong = "undo does not restore";
+        epctx_model_close(&models[i]);
+        bytes_free(&before[i]);
+    }
+    if (wrong == NULL && memory.alive != 0) wrong = "memory leaks";
+    return wrong;
+}
+
+static const char *starve_from(starve_fn run, const starve_in *in, size_t least, size_t *runs)
+{
+    for (size_t at = 1; at < 5000; at++) {
+        epctx_status status;
+        size_t missing;
+        const char *wrong = starve_once(run, in, NULL, least, at, &status, &missing);
+        ++*runs;
+        if (wrong != NULL) return wrong;
+        if (missing == 0) return status == EPCTX_OK ? NULL : "it fails with all memory";
+    }
+    return "it never ends";
+}
+
+/* NULL when all is well. `*runs` counts. */
+BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_t *runs)
+{
+    for (int hungry = 0; hungry < 2; hungry++) {
+        size_t room[2] = {SIZE_MAX, SIZE_MAX}, missing = 1;
+        for (room[hungry] = 0; missing > 0; room[hungry] += missing) {
+            epctx_status status;
+            const char *wrong = starve_once(run, in, room, 0, 0, &status, &missing);
+            ++*runs;
+            if (wrong != NULL) return wrong;
+        }
+    }
+    return starve_from(run, in, 0, runs);
+}
+
+/* The same for large requests: tables that grow. */
+BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs)
+{
+    return starve_from(run, in, 300, runs);
+}
+
+#endif

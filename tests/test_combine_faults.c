@@ -1,0 +1,314 @@
+/* Merge, split, wrap and repair with every allocation failing in turn, on models that have
+ * something of everything, and with more and more names, so that every table grows at every
+ * place. */
+#define _XOPEN_SOURCE 700
+#include "files.h"
+#include "starve.h"
+
+static const int64_t vector[] = {4, -1};
+static const float weights[] = {1, 2, 3, 4};
+
+/* -- parts of models -- */
+
+static void add_pair(bytes *owner, uint32_t number, const char *key, const char *value)
+{
+    bytes entry = {0};
+    put_str(&entry, 1, key);
+    put_str(&entry, 2, value);
+    put_child(owner, number, &entry);
+}
+
+/* A tensor with its data in a file, as a field of any message. */
+static void add_outside(bytes *owner, uint32_t number, const char *name, const char *location)
+{
+    bytes tensor = {0};
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    if (name[0] != '\0') put_str(&tensor, 8, name);
+    add_pair(&tensor, 13, "location", location);
+    add_pair(&tensor, 13, "length", "16");
+    put_int(&tensor, 14, 1);
+    put_child(owner, number, &tensor);
+}
+
+static void add_inside(bytes *owner, uint32_t number, const char *name)
+{
+    bytes tensor = {0};
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    if (name[0] != '\0') put_str(&tensor, 8, name);
+    put_data(&tensor, 9, weights, sizeof weights);
+    put_child(owner, number, &tensor);
+}
+
+static void add_sparse(bytes *owner, uint32_t number, const char *name, const char *location)
+{
+    bytes sparse = {0}, dims = {0};
+    add_outside(&sparse, 1, name, location);
+    add_outside(&sparse, 2, "", location);
+    put_varint(&dims, 4);
+    put_child(&sparse, 3, &dims); /* packed */
+    put_child(owner, number, &sparse);
+}
+
+static void add_annotation(bytes *graph, const char *value, const char *key, const char *scale)
+{
+    bytes annotation = {0};
+    put_str(&annotation, 1, value);
+    add_pair(&annotation, 2, key, scale);
+    put_child(graph, 14, &annotation);
+}
+
+static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
+{
+    put_str(attr, 1, name);
+    put_int(attr, 20, type);
+    put_child(node, 5, attr);
+}
+
+/* A body: outer values `captured` and "k", an initializer of its own, a call. */
+static bytes new_body(const char *captured, const char *own, const char *data)
+{
+    bytes body = {0}, node;
+    char names[64];
+    snprintf(names, sizeof names, "%s,%s", captured, own);
+    put_str(&body, 2, "body");
+    add_node(&body, "Add", "", names, "inside");
+    node = new_node("Used", "mine", "", "inside", "inside");
+    put_child(&body, 1, &node);
+    add_value(&body, GRAPH_INPUT, own, EPCTX_ONNX_FLOAT, vector);
+    if (data != NULL)
+        add_outside(&body, 5, own, data);
+    else
+        add_inside(&body, 5, own);
+    add_value(&body, GRAPH_OUTPUT, "inside", EPCTX_ONNX_FLOAT, vector);
+    return body;
+}
+
+/* Every kind of attribute that has tensors or graphs. */
+static void add_attributes(bytes *node, const char *captured, const char *data)
+{
+    bytes attr = {0}, body;
+    add_outside(&attr, 5, "", data);
+    end_attr(node, "tensor", EPCTX_ATTR_TENSOR, &attr);
+    add_outside(&attr, 10, "", data);
+    end_attr(node, "tensors", EPCTX_ATTR_TENSORS, &attr);
+    add_sparse(&attr, 22, "", data);
+    end_attr(node, "sparse", EPCTX_ATTR_SPARSE_TENSOR, &attr);
+    add_sparse(&attr, 23, "", data);
+    end_attr(node, "sparses", EPCTX_ATTR_SPARSE_TENSORS, &attr);
+    body = new_body(captured, "own", data);
+    put_child(&attr, 6, &body);
+    end_attr(node, "body", EPCTX_ATTR_GRAPH, &attr);
+    body = new_body(captured, "own2", NULL);
+    put_child(&attr, 11, &body);
+    end_attr(node, "bodies", EPCTX_ATTR_GRAPHS, &attr);
+}
+
+static void add_function(bytes *model, const char *name, const char *calls, const char *data)
+{
+    bytes function = {0}, node = new_node(calls, "mine", "", "fx", "fy"), opset = {0};
+    put_str(&function, 1, name);
+    put_str(&function, 4, "fx");
+    put_str(&function, 5, "fy");
+    if (data != NULL) {
+        bytes attr = {0};
+        add_outside(&attr, 5, "", data);
+        end_attr(&node, "tensor", EPCTX_ATTR_TENSOR, &attr);
+    }
+    put_child(&function, 7, &node);
+    put_str(&opset, 1, "mine");
+    put_int(&opset, 2, 1);
+    put_child(&function, 9, &opset);
+    put_str(&function, 10, "mine");
+    put_child(model, 25, &function);
+}
+
+/* -- merge -- */
+
+typedef struct look {
+    const char *x, *t, *y; /* values: x -> compiled -> t -> Used -> If -> y */
+    const char *source;
+    int64_t ir_version;
+    const char *context, *data, *more; /* files */
+    const char *author;                /* metadata that differs */
+    int fill;                          /* of each kind of thing that many more */
+} look;
+
+static void add_fill(const look *l, bytes *graph, bytes *model)
+{
+    for (int i = 0; i < l->fill; i++) {
+        char name[32], domain[32];
+        bytes node;
+        snprintf(name, sizeof name, "%s_fill%d", l->x, i);
+        snprintf(domain, sizeof domain, "%s_domain%d", l->x, i);
+        node = new_node("Op", domain, name, name, "");
+        put_child(graph, 1, &node);
+        if (i % 2 == 0)
+            add_value(graph, GRAPH_INPUT, name, EPCTX_ONNX_FLOAT, vector);
+        else
+            add_outside(graph, 5, name, l->data);
+        add_opset(model, domain, 1);
+        add_pair(model, 14, name, "x");
+        add_function(model, name, "Leaf", NULL);
+    }
+}
+
+static bytes merge_model(const look *l)
+{
+    bytes graph = {0}, model = {0}, node;
+    char names[64], side[64];
+    snprintf(names, sizeof names, "%s,w,sp,v,k", l->t);
+    snprintf(side, sizeof side, "%s_side", l->t);
+    put_str(&graph, 2, "g");
+    put_int(&graph, 1000, 1); /* unknown */
+    put_int(&model, 1, l->ir_version);
+    add_opset(&model, "ai.onnx", 17);
+    add_opset(&model, "mine", 1);
+    add_opset(&model, "com.microsoft", 1);
+    add_fill(l, &graph, &model);
+    node = new_node("EPContext", "com.microsoft", "n0", l->x, l->t);
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 0);
+    add_attr_str(&node, "source", l->source, strlen(l->source));
+    add_attr_str(&node, "partition_name", "p0", 2);
+    add_attr_str(&node, "ep_cache_context", l->context, strlen(l->context));
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "n1", l->x, side, 0, 0, l->source, "p1", NULL, 0);
+    node = new_node("Used", "mine", "use", names, "u");
+    add_attributes(&node, "w", l->data);
+    put_child(&graph, 1, &node);
+    node = new_node("Relu", "ai.onnx", "relu", "u", l->y);
+    put_child(&graph, 1, &node);
+    add_outside(&graph, 5, "w", l->data);
+    add_outside(&graph, 5, "v", l->more);
+    add_inside(&graph, 5, "k");
+    add_sparse(&graph, 15, "sp", l->data);
+    add_value(&graph, GRAPH_INPUT, l->x, EPCTX_ONNX_FLOAT, vector);
+    if (l->ir_version < 4) {
+        add_value(&graph, GRAPH_INPUT, "w", EPCTX_ONNX_FLOAT, vector);
+        add_value(&graph, GRAPH_INPUT, "k", EPCTX_ONNX_FLOAT, vector);
+    }
+    add_value(&graph, GRAPH_OUTPUT, l->y, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, side, EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, l->t, EPCTX_ONNX_FLOAT, vector);
+    add_annotation(&graph, l->t, "SCALE_TENSOR", "k");
+    add_pair(&graph, 16, "of", l->author);
+    add_pair(&graph, 16, l->author, "graph");
+    put_child(&model, 7, &graph);
+    add_function(&model, "Used", "Inner", l->data);
+    add_function(&model, "Inner", "Leaf", NULL);
+    add_pair(&model, 14, "author", l->author);
+    add_pair(&model, 14, l->author, "model");
+    add_pair(&model, 14, EPCTX_BUILD_PREFIX "x", "1");
+    return model;
+}
+
+static void make_bytes(const char *name, uint8_t value)
+{
+    uint8_t data[16];
+    memset(data, value, sizeof data);
+    make_file(at(name), data, sizeof data);
+}
+
+static void make_model(const char *name, bytes model)
+{
+    make_file(at(name), model.data, model.size);
+    bytes_free(&model);
+}
+
+/* Both models name c.bin and w.bin and mean different bytes. */
+static void make_pair(const look *a, const look *b)
+{
+    mkdir(at("sub"), 0700);
+    make_model("a.onnx", merge_model(a));
+    make_model("sub/b.onnx", merge_model(b));
+    make_bytes("c.bin", 1);
+    make_bytes("w.bin", 2);
+    make_bytes("v.bin", 3);
+    make_bytes("sub/c.bin", 4);
+    make_bytes("sub/w.bin", 5);
+    make_bytes("sub/v.bin", 3);
+}
+
+static void remove_pair(void)
+{
+    static const char *const names[] = {"sub/b.onnx", "sub/c.bin", "sub/w.bin", "sub/v.bin"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        remove(at(names[i]));
+    rmdir(at("sub"));
+    remove_root();
+}
+
+static epctx_merge_opts merge_opts; /* of the runs to come */
+static const char *merge_prefix[2];
+
+static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error)
+{
+    epctx_part parts[2];
+    epctx_combined out;
+    parts[0].model = a;
+    parts[1].model = b;
+    parts[0].prefix = merge_prefix[0];
+    parts[1].prefix = merge_prefix[1];
+    return epctx_merge(parts, 2, &merge_opts, &out, error);
+}
+
+/* Both models as files, with all that `fill` up to `most` adds. */
+static const char *starve_merge(look a, look b, int most, size_t *runs)
+{
+    static char text[900];
+    for (int fill = 0; fill <= most; fill++) {
+        starve_in in;
+        char path[2][400];
+        const char *wrong;
+        a.fill = fill;
+        b.fill = fill / 2;
+        if (!make_root()) return "no folder";
+        make_pair(&a, &b);
+        memset(&in, 0, sizeof in);
+        snprintf(path[0], sizeof path[0], "%s", at("a.onnx"));
+        snprintf(path[1], sizeof path[1], "%s", at("sub/b.onnx"));
+        in.path[0] = path[0];
+        in.path[1] = path[1];
+        merge_opts.output_path = path[0];
+        wrong = fill == 0 ? starve(run_merge, &in, runs) : starve_tables(run_merge, &in, runs);
+        merge_opts.output_path = NULL;
+        remove_pair();
+        if (wrong != NULL) {
+            snprintf(text, sizeof text, "fill %d: %s", fill, wrong);
+            return text;
+        }
+    }
+    return NULL;
+}
+
+static void merge_wish(const char *first, const char *second, epctx_metadata_policy rule)
+{
+    memset(&merge_opts, 0, sizeof merge_opts);
+    merge_opts.metadata = rule;
+    merge_opts.force_opset = true;
+    merge_prefix[0] = first;
+    merge_prefix[1] = second;
+}
+
+static const look npu_a = {"x", "t", "y", "EpctxNpuExecutionProvider", 3, "c.bin", "w.bin",
+                           "v.bin", "one", 0};
+static const look npu_b = {"x", "t", "z", "EpctxNpuExecutionProvider", 8, "c.bin", "w.bin",
+                           "v.bin", "two", 0};
+
+TEST(merge_side_by_side)
+{
+    size_t runs = 0;
+    const char *wrong;
+    merge_wish(NULL, NULL, EPCTX_METADATA_PREFIX);
+    wrong = starve_merge(npu_a, npu_b, 11, &runs);
+    CHECK(wrong == NULL, "%s", wrong);
+    printf("note %zu runs\n", runs);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(merge_side_by_side);
+    return test_end();
+}

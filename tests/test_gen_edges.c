@@ -1,0 +1,869 @@
+/* >>gen: models, states and places at the edge of what it meets: fields of wrong wire types and
+ * removed ones, nodes nobody reads, sources elsewhere, writes that fail in the middle. */
+#define _XOPEN_SOURCE 700
+#include "fake.h"
+#include "files.h"
+#include "flaky.h"
+#include "test.h"
+
+static const int64_t two[] = {2, -1};
+static const float numbers[2] = {1, 2};
+
+static void make_bytes(const char *name, bytes *b)
+{
+    make_file(at(name), b->data, b->size);
+    bytes_free(b);
+}
+
+static epctx_status generate_file(fake *f, const char *name, const epctx_gen_opts *opts,
+                                  epctx_gen_report *report, const epctx_io *io, epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_open_opts open = {0};
+    epctx_model model;
+    epctx_status status;
+    open.io = io;
+    if (f->takes == NULL) f->takes = "Take";
+    status = epctx_model_open_file(&model, at(name), &open, error);
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, opts, report, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* x -> Take -> y, which each case adds to. */
+static bytes plain_graph(void)
+{
+    bytes graph = {0};
+    add_node(&graph, "Take", "n0", "x,w", "y");
+    put_str(&graph, 2, "g");
+    add_floats(&graph, "w", numbers, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    return graph;
+}
+
+static void make_plain(const char *name)
+{
+    bytes graph = plain_graph(), b = new_model(&graph);
+    make_bytes(name, &b);
+}
+
+/* Names of the main graph's fields `number`, each with a blank behind it. */
+static const char *names_in(const epctx_model *model, uint32_t number)
+{
+    static char text[500];
+    epctx_cursor it = epctx_fields(epctx_model_graph(model).view, number);
+    epctx_field field;
+    text[0] = '\0';
+    while (epctx_next_field(&it, &field)) {
+        epctx_str name = field.wire != EPCTX_WIRE_LEN ? epctx_str_of("?")
+                         : number == 5                ? epctx_tensor_of(field.body).name
+                                                      : epctx_value_of(field.body).name;
+        strncat(text, name.data != NULL ? name.data : "", name.size);
+        strcat(text, " ");
+    }
+    return text;
+}
+
+/* -- messages -- */
+
+/* Fields of every number with a wire type that readers skip: they stay where they are. */
+static void add_noise(bytes *message)
+{
+    static const uint8_t eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    for (uint32_t number = 1; number < 26; number++) {
+        put_tag(message, number, 1);
+        bytes_add(message, eight, sizeof eight);
+    }
+}
+
+static bytes noisy_model(void)
+{
+    bytes graph = {0}, model = {0}, annotation = {0}, pair = {0}, entry = {0}, whole;
+    add_noise(&graph);
+    add_node(&graph, "Take", "n0", "x,w", "a");
+    add_node(&graph, "Keep", "gone", "x", "nowhere");
+    add_node(&graph, "Keep", "n1", "a,k", "y");
+    put_str(&graph, 2, "g");
+    add_floats(&graph, "w", numbers, 2);
+    add_floats(&graph, "k", numbers, 2);
+    add_floats(&graph, "gone", numbers, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_INPUT, "gone", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_VALUE, "gone", EPCTX_ONNX_FLOAT, two);
+    for (int i = 0; i < 2; i++) {
+        put_str(&pair, 1, "SCALE_TENSOR");
+        put_str(&pair, 2, "k");
+        put_str(&annotation, 1, i == 0 ? "a" : "nowhere");
+        put_child(&annotation, 2, &pair);
+        put_child(&graph, 14, &annotation);
+    }
+    add_noise(&model);
+    put_str(&entry, 1, "epctx.build.Gone");
+    put_str(&entry, 2, "x");
+    put_child(&model, 14, &entry);
+    whole = new_model(&graph);
+    bytes_add(&model, whole.data, whole.size);
+    bytes_free(&whole);
+    return model;
+}
+
+/* Removes everything called "gone" and what belongs to it, one field of each kind. */
+static bool remove_gone(epctx_model *model)
+{
+    static const uint32_t numbers_of[] = {1, 5, 11, 13, 14};
+    epctx_error error;
+    epctx_cursor it;
+    epctx_field field;
+    for (size_t i = 0; i < 5; i++) {
+        bool found = false;
+        it = epctx_fields(epctx_model_graph(model).view, numbers_of[i]);
+        while (!found && epctx_next_field(&it, &field)) {
+            epctx_str name;
+            if (field.wire != EPCTX_WIRE_LEN) continue;
+            name = numbers_of[i] == 1   ? epctx_node_of(field.body).name
+                   : numbers_of[i] == 5 ? epctx_tensor_of(field.body).name
+                                        : epctx_value_of(field.body).name;
+            found = epctx_str_is(name, "gone") || epctx_str_is(name, "nowhere");
+        }
+        if (!found || epctx_remove(model, field.body, &error) != EPCTX_OK) return false;
+    }
+    return epctx_unset_metadata(model, epctx_str_of("epctx.build.Gone"), &error) == EPCTX_OK;
+}
+
+/* An edited model gives what its bytes give: removed fields are no fields, and fields of other wire
+ * types are nobody's business. */
+TEST(noisy_and_edited)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_model model, again;
+    epctx_error error;
+    bytes b = noisy_model(), edited, first, second;
+    f.takes = "Take";
+    clear_root();
+    make_bytes("m.onnx", &b);
+    opts.overwrite = true;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_TRUE(remove_gone(&model));
+    edited = written(&model);
+    CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    first = written(&model);
+    CHECK_STR(names_in(&model, 5), "? k ");
+    CHECK_STR(names_in(&model, GRAPH_INPUT), "? x ");
+    CHECK_STR(names_in(&model, GRAPH_VALUE), "? a ");
+    CHECK_STR(names_in(&model, 14), "? a ");
+    epctx_model_close(&model);
+    CHECK_INT(epctx_model_open_memory(&again, edited.data, edited.size, NULL, &error), EPCTX_OK);
+    opts.context_file_path = at("m_ctx.onnx");
+    CHECK(epctx_generate(&again, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    second = written(&again);
+    epctx_model_close(&again);
+    /* All but the stamp, which names the file of the source and its hash. */
+    CHECK_INT(epctx_model_open_memory(&model, first.data, first.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_model_open_memory(&again, second.data, second.size, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_unset_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &error), EPCTX_OK);
+    CHECK_INT(epctx_unset_metadata(&again, epctx_str_of("epctx.build.FakeEP"), &error), EPCTX_OK);
+    bytes_free(&first);
+    bytes_free(&second);
+    first = written(&model);
+    second = written(&again);
+    CHECK_MEM(first.data, first.size, second.data, second.size);
+    epctx_model_close(&model);
+    epctx_model_close(&again);
+    bytes_free(&edited);
+    bytes_free(&first);
+    bytes_free(&second);
+}
+
+/* A graph without nodes, copied: only what says that it is a copy is new. */
+TEST(copy_of_nothing)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    bytes graph = {0}, b, source, copy;
+    clear_root();
+    put_str(&graph, 2, "g");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "x", EPCTX_ONNX_FLOAT, two);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    opts.no_nodes = EPCTX_NO_NODES_COPY;
+    CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(report.partition_count, 0);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
+    source = read_file(at("m.onnx"));
+    copy = read_file(at("m_ctx.onnx"));
+    CHECK_MEM(copy.data, copy.size, source.data, source.size);
+    bytes_free(&source);
+    bytes_free(&copy);
+}
+
+/* A constant node is taken, and no partition reads it: nothing was refused, nothing is compiled. */
+TEST(constant_alone)
+{
+    fake f = {0};
+    epctx_error error;
+    bytes graph = {0}, b;
+    clear_root();
+    add_node(&graph, "Take", "n0", "w", "y");
+    put_str(&graph, 2, "g");
+    add_floats(&graph, "w", numbers, 2);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    CHECK_INT(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), EPCTX_ERR_NO_NODES);
+    CHECK_HAS(error.message, "FakeEP compiles none of the 1 nodes");
+    CHECK_TRUE(strstr(error.message, "does not take") == NULL);
+    CHECK_STR(listing(), "m.onnx ");
+}
+
+/* Nodes that nobody reads stay, with the annotations of what they make; so do types of initializers
+ * that are read. */
+TEST(unread)
+{
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    bytes graph = plain_graph(), b, annotation = {0}, pair = {0};
+    clear_root();
+    add_node(&graph, "Keep", "unread", "x,k", "z");
+    add_floats(&graph, "k", numbers, 2);
+    add_floats(&graph, "s", numbers, 2);
+    add_value(&graph, GRAPH_VALUE, "k", EPCTX_ONNX_FLOAT, two);
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, "s");
+    put_str(&annotation, 1, "z");
+    put_child(&annotation, 2, &pair);
+    put_child(&graph, 14, &annotation);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    CHECK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_STR(names_in(&model, 5), "k s ");
+    CHECK_STR(names_in(&model, GRAPH_VALUE), "k ");
+    CHECK_STR(names_in(&model, 14), "z ");
+    {
+        epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&model));
+        epctx_node_view node;
+        CHECK_TRUE(epctx_next_node(&it, &node) && epctx_is_epnode(&node));
+        CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "unread"));
+        CHECK_TRUE(!epctx_next_node(&it, &node));
+    }
+    epctx_model_close(&model);
+}
+
+/* Nodes in the wrong order: the partition stands where the last of its nodes stood. */
+TEST(out_of_order)
+{
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_cursor it;
+    epctx_node_view node;
+    bytes graph = {0}, b;
+    clear_root();
+    add_node(&graph, "Take", "second", "a,w", "b");
+    add_node(&graph, "Keep", "apart", "x", "k");
+    add_node(&graph, "Take", "first", "x,w", "a");
+    add_node(&graph, "Keep", "last", "b,k", "y");
+    put_str(&graph, 2, "g");
+    add_floats(&graph, "w", numbers, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    CHECK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(f.log, "x->b;");
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    it = epctx_graph_nodes(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "apart"));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_is_epnode(&node));
+    CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "last"));
+    epctx_model_close(&model);
+}
+
+/* An initializer without elements has no bytes to move; a sparse one without values has no name. */
+TEST(empty_initializers)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    epctx_model model;
+    epctx_cursor it;
+    epctx_tensor_view tensor;
+    bytes graph = plain_graph(), b, empty = {0}, typed = {0}, data;
+    clear_root();
+    add_node(&graph, "Keep", "n1", "empty,full,typed", "z");
+    put_int(&empty, 1, 0);
+    put_int(&empty, 2, EPCTX_ONNX_FLOAT);
+    put_str(&empty, 8, "empty");
+    put_child(&graph, 5, &empty);
+    add_floats(&graph, "full", numbers, 2);
+    put_int(&typed, 1, 2); /* two in a field of their type: they go out as bytes */
+    put_int(&typed, 2, EPCTX_ONNX_INT64);
+    put_int(&typed, 7, 1);
+    put_int(&typed, 7, 258);
+    put_str(&typed, 8, "typed");
+    put_child(&graph, 5, &typed);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    opts.initializers_file_name = "m.data";
+    CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(report.initializers_size, 64 + 16);
+    data = read_file(at("m.data"));
+    CHECK_MEM(data.data + 64, data.size - 64, "\1\0\0\0\0\0\0\0\2\1\0\0\0\0\0\0", 16);
+    bytes_free(&data);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    it = epctx_graph_initializers(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "empty"));
+    CHECK_TRUE(!tensor.external);
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "full"));
+    CHECK_TRUE(tensor.external);
+    CHECK_TRUE(epctx_next_tensor(&it, &tensor) && epctx_str_is(tensor.name, "typed"));
+    CHECK_TRUE(tensor.external);
+    {
+        epctx_cursor fields = epctx_fields(tensor.view, 7);
+        epctx_field field;
+        CHECK_TRUE(!epctx_next_field(&fields, &field));
+    }
+    epctx_model_close(&model);
+}
+
+TEST(sparse_without_values)
+{
+    fake f = {0};
+    epctx_error error;
+    epctx_status status;
+    bytes graph = plain_graph(), b, sparse = {0};
+    clear_root();
+    put_int(&sparse, 3, 9);
+    put_child(&graph, 15, &sparse);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    status = generate_file(&f, "m.onnx", NULL, NULL, NULL, &error);
+    if (status == EPCTX_OK) {
+        epctx_model model;
+        CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+        CHECK_STR(names_in(&model, 15), " ");
+        epctx_model_close(&model);
+    } else {
+        CHECK_INT(status, EPCTX_ERR_GRAPH);
+        CHECK_STR(listing(), "m.onnx ");
+    }
+}
+
+/* What another known EP's node is not about goes. */
+TEST(metadata_of_another_known_ep)
+{
+    fake f = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_str value;
+    bytes graph = plain_graph(), b, pair = {0};
+    clear_root();
+    add_epnode(&graph, "o", "x", "z", 1, 1, "QNN", "p", "payload", 7);
+    b = new_model(&graph);
+    add_opset(&b, "com.microsoft", 1);
+    put_str(&pair, 1, "ep_compatibility_info.OpenVINOExecutionProvider");
+    put_str(&pair, 2, "info");
+    put_child(&b, 14, &pair);
+    make_bytes("m.onnx", &b);
+    CHECK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_TRUE(!epctx_model_metadata(
+        &model, epctx_str_of("ep_compatibility_info.OpenVINOExecutionProvider"), &value));
+    epctx_model_close(&model);
+}
+
+/* -- names and places -- */
+
+/* An empty name is no name. */
+TEST(empty_binary_name)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    clear_root();
+    make_plain("m.onnx");
+    opts.binary = "";
+    CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_STR(report.binary_path, at("m_fake.bin"));
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
+}
+
+/* Two files of one name: the EPContext model elsewhere would meet the other one. */
+TEST(foreign_binary_of_that_name)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    bytes graph = plain_graph(), b;
+    char folder[400], inside[400], model[400];
+    clear_root();
+    snprintf(folder, sizeof folder, "%s", at("sub"));
+    snprintf(inside, sizeof inside, "%s", at("sub/o.bin"));
+    snprintf(model, sizeof model, "%s", at("sub/m_ctx.onnx"));
+    CHECK_INT(mkdir(folder, 0777), 0);
+    make_file(at("o.bin"), "one", 3);
+    make_file(inside, "another", 7);
+    add_epnode(&graph, "o", "x", "z", 1, 0, "QNN", "p", "o.bin", 5);
+    b = new_model(&graph);
+    add_opset(&b, "com.microsoft", 1);
+    make_bytes("m.onnx", &b);
+    opts.context_file_path = model;
+    CHECK_INT(generate_file(&f, "m.onnx", &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "needs 'o.bin' beside the model, which another EP made");
+    remove(inside);
+    CHECK_INT(rmdir(folder), 0); /* nothing was written */
+}
+
+static epctx_status keeps_all(void *self, void *build, const epctx_build_opts *opts,
+                              epctx_error *error)
+{
+    (void)self, (void)build, (void)error;
+    return opts->weightless == EPCTX_WEIGHTLESS_ALL ? EPCTX_OK : EPCTX_ERR_BACKEND;
+}
+
+static epctx_status needs_none(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                               epctx_error *error)
+{
+    (void)self, (void)graph, (void)weights, (void)count, (void)error;
+    return EPCTX_OK;
+}
+
+/* One generation without weights; "?" and the reason when it fails, else onnx_model_filename. */
+static const char *source_name(const char *model_path, const char *context, const epctx_io *io)
+{
+    static char text[2000];
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_open_opts open = {0};
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_epnode node;
+    epctx_model model;
+    epctx_error error;
+    bytes graph = plain_graph(), b = new_model(&graph);
+    epctx_status status;
+    f.takes = "Take";
+    backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    backend.setup_fn = keeps_all;
+    backend.weights_fn = needs_none;
+    opts.context_file_path = context;
+    opts.overwrite = opts.embed = true;
+    open.io = io;
+    status = model_path != NULL ? epctx_model_open_file(&model, model_path, &open, &error)
+                                : epctx_model_open_memory(&model, b.data, b.size, &open, &error);
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, &report, &error);
+    if (status == EPCTX_OK) status = epctx_epnode_from_record(report.nodes, &node, &error);
+    if (status == EPCTX_OK)
+        snprintf(text, sizeof text, "%.*s", (int)node.onnx_model_filename.size,
+                 node.onnx_model_filename.data != NULL ? node.onnx_model_filename.data : "");
+    else
+        snprintf(text, sizeof text, "?%s", error.message);
+    epctx_model_close(&model);
+    bytes_free(&b);
+    return text;
+}
+
+/* A place that cannot be resolved is no reason to fail: then it is the file's name alone. */
+static int unresolved;
+
+static epctx_status some_canonical(void *user, const char *path, char *out, size_t capacity,
+                                   epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    size_t size = strlen(path);
+    (void)user;
+    if (unresolved == 1 && strcmp(path + size - 2, "/.") == 0)
+        return epctx_fail(error, EPCTX_ERR_IO, "not now");
+    if (unresolved == 2 && strcmp(path + size - 6, "m.onnx") == 0)
+        return epctx_fail(error, EPCTX_ERR_IO, "not now");
+    return files->canonical_fn(files->user, path, out, capacity, error);
+}
+
+/* Beside the EPContext model or below it the source has a relative path, elsewhere its name. */
+TEST(source_names)
+{
+    epctx_io io = *epctx_io_files();
+    char near[400], under[400], beside[400], above[400];
+    clear_root();
+    snprintf(near, sizeof near, "%s", at("ab"));
+    snprintf(under, sizeof under, "%s", at("ab/m.onnx"));
+    snprintf(beside, sizeof beside, "%s", at("a/m_ctx.onnx"));
+    snprintf(above, sizeof above, "%s", at("m_ctx.onnx"));
+    CHECK_INT(mkdir(near, 0777), 0);
+    CHECK_INT(mkdir(at("a"), 0777), 0);
+    make_plain("ab/m.onnx");
+    make_plain("m.onnx");
+    CHECK_STR(source_name(at("m.onnx"), above, NULL), "m.onnx");
+    CHECK_STR(source_name(under, above, NULL), "ab/m.onnx");
+    CHECK_STR(source_name(under, beside, NULL), "m.onnx"); /* "ab" is not below "a" */
+    CHECK_STR(source_name(at("m.onnx"), beside, NULL), "m.onnx");
+    CHECK_STR(source_name(NULL, above, NULL), "");
+    io.canonical_fn = some_canonical;
+    for (unresolved = 1; unresolved <= 2; unresolved++)
+        CHECK_STR(source_name(under, above, &io), "m.onnx");
+    remove(beside);
+    remove(under);
+    CHECK_INT(rmdir(near), 0);
+    CHECK_INT(rmdir(at("a")), 0);
+}
+
+/* -- what fails -- */
+
+/* A file of initializers in three pieces of which the first fills the buffer: every call fails
+ * once, and nothing of it stays. */
+TEST(large_initializers)
+{
+    static const size_t sizes[] = {16380, 3, 20000};
+    bytes graph = plain_graph(), b, whole;
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    int at_call;
+    clear_root();
+    add_node(&graph, "Keep", "n1", "i0,i1,i2", "z");
+    for (int i = 0; i < 3; i++) {
+        bytes tensor = {0};
+        char name[24];
+        uint8_t *data = (uint8_t *)calloc(1, sizes[i]);
+        CHECK_TRUE(data != NULL);
+        memset(data, 'a' + i, sizes[i]);
+        snprintf(name, sizeof name, "i%d", i);
+        put_int(&tensor, 1, (int64_t)sizes[i]);
+        put_int(&tensor, 2, EPCTX_ONNX_UINT8);
+        put_str(&tensor, 8, name);
+        put_data(&tensor, 9, data, sizes[i]);
+        put_child(&graph, 5, &tensor);
+        free(data);
+    }
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    opts.initializers_file_name = "m.data";
+    for (at_call = 1;; at_call++) {
+        fake f = {0};
+        flaky io = {0};
+        epctx_io calls = flaky_io(&io);
+        epctx_status status;
+        io.fail_at = at_call;
+        status = generate_file(&f, "m.onnx", &opts, NULL, &calls, &error);
+        CHECK_INT(io.maps, 0);
+        CHECK_INT(io.opens, 0);
+        if (status == EPCTX_OK) break;
+        CHECK_HAS(error.message, "the injected failure");
+        CHECK_STR(listing(), "m.onnx ");
+        CHECK_TRUE(at_call < 200);
+    }
+    CHECK_TRUE(at_call > 10);
+    whole = read_file(at("m.data"));
+    CHECK_UINT(whole.size, 16384 + 64 + 20000);
+    CHECK_TRUE(whole.data[16379] == 'a' && whole.data[16380] == 0 && whole.data[16384] == 'b');
+    CHECK_TRUE(whole.data[16387] == 0 && whole.data[16448] == 'c' &&
+               whole.data[whole.size - 1] == 'c');
+    bytes_free(&whole);
+}
+
+static epctx_status empty_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
+{
+    (void)out, (void)error;
+    fake_discard(self, build);
+    return EPCTX_OK;
+}
+
+/* A backend that makes an empty binary gets an empty file, which nothing loads. */
+TEST(empty_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    clear_root();
+    make_plain("m.onnx");
+    f.takes = "Take";
+    backend.finish_fn = empty_finish;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    epctx_model_close(&model);
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, NULL, &error)), 10);
+    CHECK_HAS(error.message, "is empty");
+    epctx_model_close(&model);
+}
+
+TEST(no_model)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_error error;
+    memset(&model, 0, sizeof model);
+    CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "an open model with an io");
+    clear_root();
+    make_plain("m.onnx");
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    {
+        const epctx_io *io = model.io;
+        model.io = NULL;
+        CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
+        model.io = io;
+    }
+    epctx_model_close(&model);
+}
+
+/* Without times the fast way compares hashes, as the slow one does. */
+TEST(fast_without_times)
+{
+    fake f = {0};
+    flaky io = {0};
+    epctx_io calls = flaky_io(&io);
+    epctx_open_opts open = {0};
+    epctx_fresh_opts opts = {0};
+    epctx_model model;
+    epctx_error error;
+    bytes b;
+    clear_root();
+    make_plain("m.onnx");
+    CHECK_INT(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), EPCTX_OK);
+    open.io = &calls;
+    opts.fast = true;
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error), EPCTX_OK);
+    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH);
+    b = read_file(at("m.onnx"));
+    b.data[b.size - 1] ^= 1;
+    make_bytes("m.onnx", &b);
+    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "has changed since it was compiled");
+    epctx_model_close(&model);
+}
+
+/* -- bytes that change while the backend compiles -- */
+
+static struct {
+    bytes *source;
+    size_t at;
+    uint8_t value;
+} tamper;
+
+static epctx_status tamper_compile(void *self, void *build, const epctx_graph *graph,
+                                   epctx_str name, uint64_t hash, epctx_error *error)
+{
+    epctx_status status = fake_compile(self, build, graph, name, hash, error);
+    tamper.source->data[tamper.at] = tamper.value;
+    return status;
+}
+
+/* Somebody writes into the source under the open model: every byte in turn, in the middle of the
+ * generation. No access leaves the source (the sanitizers watch), and what is written can be
+ * opened, or nothing is written. */
+TEST(source_changes)
+{
+    static const uint8_t values[] = {0xff, 0x00, 0x7a};
+    bytes graph = plain_graph(), whole, sparse = {0}, tensor = {0};
+    size_t written_count = 0, refused = 0;
+    add_node(&graph, "Keep", "n1", "y,k,e", "z");
+    add_floats(&graph, "k", numbers, 2);
+    add_external(&graph, "e", 2, "w.bin", "0", "8");
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_str(&tensor, 8, "sp");
+    put_data(&tensor, 9, "abcd", 4);
+    put_child(&sparse, 1, &tensor);
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, EPCTX_ONNX_INT64);
+    put_int(&tensor, 7, 2);
+    put_child(&sparse, 2, &tensor);
+    put_int(&sparse, 3, 9);
+    put_child(&graph, 15, &sparse);
+    whole = new_model(&graph);
+    clear_root();
+    make_file(at("w.bin"), numbers, sizeof numbers);
+    for (size_t i = 0; i < whole.size; i++) {
+        for (size_t k = 0; k < sizeof values; k++) {
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            epctx_open_opts open = {0};
+            epctx_gen_opts opts = {0};
+            epctx_model model;
+            epctx_error error;
+            epctx_status status;
+            uint8_t *copy = (uint8_t *)malloc(whole.size); /* of exactly that size */
+            bytes source = {0};
+            CHECK_TRUE(copy != NULL);
+            memcpy(copy, whole.data, whole.size);
+            source.data = copy;
+            source.size = whole.size;
+            tamper.source = &source;
+            tamper.at = i;
+            tamper.value = values[k];
+            f.takes = "Take";
+            backend.compile_fn = tamper_compile;
+            open.external_folder = root;
+            opts.context_file_path = at("m_ctx.onnx");
+            opts.initializers_file_name = "m.data";
+            opts.overwrite = true;
+            remove(at("m_ctx.onnx"));
+            CHECK_INT(epctx_model_open_memory(&model, copy, whole.size, &open, &error), EPCTX_OK);
+            status = epctx_generate(&model, &backend, &opts, NULL, &error);
+            epctx_model_close(&model);
+            free(copy);
+            CHECK_INT(f.alive, 0);
+            if (status != EPCTX_OK) {
+                CHECK_TRUE(error.message[0] != '\0' && access(at("m_ctx.onnx"), F_OK) != 0);
+                refused++;
+                continue;
+            }
+            written_count++;
+            CHECK_INT(access(at("m_ctx.onnx"), F_OK), 0);
+        }
+    }
+    printf("note source_changes: %zu written, %zu refused\n", written_count, refused);
+    CHECK_TRUE(written_count > 0 && refused > 0);
+    bytes_free(&whole);
+}
+
+/* The same, when the file that a body's weights are in is opened: between the first look at their
+ * tensor and its storing. */
+static epctx_status tamper_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
+{
+    const epctx_io *files = epctx_io_files();
+    size_t size = strlen(path);
+    (void)user;
+    if (size > 8 && strcmp(path + size - 8, "body.bin") == 0)
+        tamper.source->data[tamper.at] = tamper.value;
+    return files->map_fn(files->user, path, out, error);
+}
+
+TEST(tensor_changes)
+{
+    static const uint8_t values[] = {0xff, 0x00, 0x08, 0x7a};
+    epctx_io io = *epctx_io_files();
+    bytes graph = plain_graph(), whole, body = {0}, attr = {0};
+    bytes node = new_node("Keep", "", "with a body", "y", "z");
+    size_t written_count = 0;
+    io.map_fn = tamper_map;
+    io.map_inside_fn = NULL;
+    add_node(&body, "Keep", "inner", "wi", "bi");
+    put_str(&body, 2, "body");
+    add_external(&body, "wi", 2, "body.bin", "0", "8");
+    add_value(&body, GRAPH_OUTPUT, "bi", EPCTX_ONNX_FLOAT, two);
+    put_str(&attr, 1, "body");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    whole = new_model(&graph);
+    clear_root();
+    make_file(at("body.bin"), numbers, sizeof numbers);
+    for (size_t i = 0; i < whole.size * sizeof values; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_open_opts open = {0};
+        epctx_gen_opts opts = {0};
+        epctx_model model;
+        epctx_error error;
+        epctx_status status;
+        uint8_t *copy = (uint8_t *)malloc(whole.size); /* of exactly that size */
+        bytes source = {0};
+        CHECK_TRUE(copy != NULL);
+        memcpy(copy, whole.data, whole.size);
+        source.data = copy;
+        source.size = whole.size;
+        tamper.source = &source;
+        tamper.at = i / sizeof values;
+        tamper.value = values[i % sizeof values];
+        f.takes = "Take";
+        open.external_folder = root;
+        open.io = &io;
+        opts.context_file_path = at("m_ctx.onnx");
+        opts.overwrite = true;
+        remove(at("m_ctx.onnx"));
+        CHECK_INT(epctx_model_open_memory(&model, copy, whole.size, &open, &error), EPCTX_OK);
+        status = epctx_generate(&model, &backend, &opts, NULL, &error);
+        epctx_model_close(&model);
+        CHECK(copy[tamper.at] == tamper.value, "byte %zu: nobody wrote into it", tamper.at);
+        free(copy);
+        CHECK_INT(f.alive, 0);
+        CHECK_INT(access(at("m_ctx.onnx"), F_OK) == 0, status == EPCTX_OK);
+        CHECK_INT(error.message[0] == '\0', status == EPCTX_OK);
+        written_count += status == EPCTX_OK;
+    }
+    CHECK_TRUE(written_count > 0);
+    bytes_free(&whole);
+}
+
+/* Strings have no bytes that could stay outside: a node does not name them as weights. */
+TEST(strings_stay)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_model model;
+    epctx_error error;
+    bytes graph = {0}, b, text = {0};
+    clear_root();
+    add_node(&graph, "Take", "n0", "x,w,text", "y");
+    put_str(&graph, 2, "g");
+    put_int(&text, 1, 1);
+    put_int(&text, 2, EPCTX_ONNX_STRING);
+    put_str(&text, 6, "some text");
+    put_str(&text, 8, "text");
+    put_child(&graph, 5, &text);
+    add_floats(&graph, "w", numbers, 2);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    b = new_model(&graph);
+    make_bytes("m.onnx", &b);
+    f.takes = "Take";
+    backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
+    backend.setup_fn = keeps_all;
+    backend.weights_fn = needs_none;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, &opts, &report, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(report.outside_count, 1);
+    CHECK_UINT(report.outside_size, 8);
+    epctx_model_close(&model);
+}
+
+int main(int argc, char **argv)
+{
+    if (!make_root()) {
+        printf("FAIL test_gen_edges: no folder to work in\n");
+        return 1;
+    }
+    RUN(noisy_and_edited);
+    RUN(copy_of_nothing);
+    RUN(constant_alone);
+    RUN(unread);
+    RUN(out_of_order);
+    RUN(empty_initializers);
+    RUN(sparse_without_values);
+    RUN(metadata_of_another_known_ep);
+    RUN(empty_binary_name);
+    RUN(foreign_binary_of_that_name);
+    RUN(source_names);
+    RUN(large_initializers);
+    RUN(empty_binary);
+    RUN(no_model);
+    RUN(fast_without_times);
+    RUN(source_changes);
+    RUN(tensor_changes);
+    RUN(strings_stay);
+    remove_root();
+    return test_end();
+}
