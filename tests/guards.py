@@ -11,12 +11,12 @@ TEXT in their function or condition, --plain does without sanitizers.
 Each check has a switch, so everything is compiled once. A first run of every test case and fuzz
 seed writes down which checks strike in it; a check is then only tried with the cases where it
 strikes, the quickest first, until one of them fails. When none does they run once more under ASan
-and UBSan. What nobody misses is a "survivor": a test is missing, or the check is not needed. Why
-a check may stay although no test can miss it stands in tests/guards_known.txt, or behind "not
-taken:" beside a check that never strikes (see coverage.py); such a one is "explained". One that only hands on what a call below has found ("!call()", "pointer == NULL") is
-"handed on" when it strikes in a test, sanitized too, and nothing goes wrong without it: the call
-has kept its error, and what follows finds it again. The exit code is 1 when there are survivors, or
-explanations of what is not there.
+and UBSan. What nobody misses is a "survivor": a test is missing, or the check is not needed.
+"Explained" is one whose reason to stay stands in tests/guards_known.txt, or, when it never strikes,
+behind "not taken:" beside it (see coverage.py). "Handed on" is one that only hands on what a call
+below has found ("!call()", "pointer == NULL"), strikes in a test, sanitized too, and nothing goes
+wrong without it: the call has kept its error, and what follows finds it again. The exit code is 1
+when there are survivors, or explanations of what is not there.
 """
 import argparse
 import os
@@ -132,10 +132,11 @@ def findings(condition):
 
 
 PREDICATE = r"\w*_(is|has|eq|starts|ends)\w*\("
-FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|.*\) != EPCTX_OK|status != EPCTX_OK"
-          r"|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
+FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|[\w.>-]*_memory"
+          r"|.*\) != EPCTX_OK|status != EPCTX_OK|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
 REPORT = r"(fail\w*|\w*refuse\w*|\w*_error|\w*_deep|\w*_cut)\("
-FAILURE = r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$|short_of_memory"
+FAILURE = (r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$"
+           r"|short_of_memory")
 
 
 def kind_of(condition, block):
@@ -241,7 +242,8 @@ def compile_to(out, sources, arguments, libraries=()):
     if os.path.exists(out) and os.path.getmtime(out) > max(map(os.path.getmtime, around)):
         return
     done = subprocess.run(CC + [f"-iquote{WORK}", f"-I{WORK}", "-I.", *FLAGS, *arguments, *sources,
-                                *libraries, "-o", out], stderr=subprocess.PIPE, check=False, text=True)
+                                *libraries, "-o", out], stderr=subprocess.PIPE, check=False,
+                          text=True)
     if done.returncode != 0:
         sys.exit(f"{out}: cannot be compiled\n{done.stderr}")
 
