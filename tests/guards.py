@@ -234,11 +234,23 @@ def write_switchable(header, macro, checks):
             file.write(result)
 
 
+def included(path, seen):
+    """A source and what it includes of tests/ and fuzz/."""
+    if os.path.exists(path) and path not in seen:
+        seen.add(path)
+        if path.endswith((".c", ".h")) and not path.startswith(WORK):
+            for name in re.findall(r'^#include "([^"]+)"', read(path), re.M):
+                for folder in ("tests", "fuzz", "."):
+                    included(os.path.normpath(os.path.join(folder, name)), seen)
+    return seen
+
+
 def compile_to(out, sources, arguments, libraries=()):
     """Compiles what is newer than `out`; the headers with switches come first in the search."""
-    around = [os.path.join("tests", n) for n in os.listdir("tests") if n.endswith((".c", ".h"))
-              and (n.endswith(".h") or "#include \"" + n in read(sources[0]))]
-    around += ["fuzz/mutate.h", "fuzz/npu_run.h", *(f"{WORK}/{h}" for h in HEADERS), *sources]
+    around = {f"{WORK}/{h}" for h in HEADERS}
+    for source in sources:
+        included(source, around)
+    around -= set(HEADERS)
     if os.path.exists(out) and os.path.getmtime(out) > max(map(os.path.getmtime, around)):
         return
     done = subprocess.run(CC + [f"-iquote{WORK}", f"-I{WORK}", "-I.", *FLAGS, *arguments, *sources,
