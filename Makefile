@@ -142,10 +142,9 @@ coverage: deps-test $(COVERAGE_PROGRAMS)
 analyze: deps-build
 	@TEST_TIMEOUT=3600 tests/run tests/analyze.sh
 
-## guards   take the checks of the readers, paths, files and of the blob verifier out one at a time
+## guards   take the checks of epctx.h and of the blob verifier out one at a time: does a test notice?
 guards: deps-test
-	@tests/guards.py epctx.h wire scan record epnode path io
-	@tests/guards.py epctx_npu.h "exec: loading"
+	@tests/guards.py
 
 deps-build:
 	@sh tests/deps.sh build

@@ -11856,27 +11856,14 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count)
     return true;
 }
 
-/* The typed field that holds the elements of a type (onnx.proto, comments at TensorProto), or 0. */
+/* The typed field that holds the elements of a type that has a size (onnx.proto, comments at
+ * TensorProto). */
 static uint32_t epctx__typed_field(int32_t elem_type)
 {
     switch (elem_type) {
     case 1:
     case 14:
         return 4; /* float_data */
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 9:
-    case 10:
-    case 16:
-    case 17:
-    case 18:
-    case 19:
-    case 20:
-    case 24:
-        return 5; /* int32_data */
     case 7:
         return 7; /* int64_data */
     case 11:
@@ -11886,7 +11873,7 @@ static uint32_t epctx__typed_field(int32_t elem_type)
     case 13:
         return 11; /* uint64_data */
     default:
-        return 0;
+        return 5; /* int32_data */
     }
 }
 
@@ -11931,8 +11918,11 @@ static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *t
     while (number != 10 && epctx__next_scalar(&it, wire, &bits)) {
         epctx__store(out, need, &found, bits, width);
     }
-    return found == need || epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
-                                                "its shape needs", need);
+    if (found != need) {
+        return epctx__tensor_fault(l, tensor, "its typed field holds bytes:", found,
+                                   "its shape needs", need);
+    }
+    return true;
 }
 
 /* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
@@ -12040,7 +12030,7 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
         out->size = t.raw.size;
         /* An edited tensor stands elsewhere. */
         out->offset = at >= start && at - start < l->model->source.size ? at - start : 0;
-    } else if (width > 0 && epctx__typed_field(t.elem_type) != 0) {
+    } else if (width > 0) {
         /* The bytes must be there: claimed dimensions alone must not make us allocate. */
         if (count > l->model->source.size) {
             return epctx__tensor_fault(l, out, "its shape has elements:", count,
@@ -15251,7 +15241,10 @@ static void *epctx__convert_add(epctx__convert *c, epctx__list *list, size_t siz
 /* An empty name is none. */
 static bool epctx__convert_put(epctx__convert *c, epctx_map *map, epctx_str key, uint32_t value)
 {
-    return key.size == 0 || epctx_map_put(map, key, value) == EPCTX_OK || epctx__convert_nomem(c);
+    if (key.size > 0 && epctx_map_put(map, key, value) != EPCTX_OK) {
+        return epctx__convert_nomem(c);
+    }
+    return true;
 }
 
 static bool epctx__has(const epctx_map *map, epctx_str key)
@@ -15362,7 +15355,10 @@ static bool epctx__convert_file(epctx__convert *c, epctx_str name, const epctx_s
     file->parts = parts;
     file->part_count = part_count;
     file->size = size;
-    return (file->path != NULL && file->name != NULL) || epctx__convert_nomem(c);
+    if (file->path == NULL || file->name == NULL) {
+        return epctx__convert_nomem(c);
+    }
+    return true;
 }
 
 /* The same for a file of one part. */
@@ -15623,7 +15619,10 @@ static bool epctx__jobs_collect(epctx__convert *c)
         }
         chosen += c->jobs[c->job_count++].chosen;
     }
-    return chosen > 0 || epctx__jobs_missing(c);
+    if (chosen == 0) {
+        return epctx__jobs_missing(c);
+    }
+    return true;
 }
 
 /* Whether the conversion to `mode` concerns a node; what it leaves alone it notes. */
@@ -16524,7 +16523,10 @@ static bool epctx__weight_origin(epctx__convert *c, const epctx_model *source, e
     }
     location->data = epctx_arena_copy(c->arena, epctx_str_of(path));
     location->size = strlen(path);
-    return location->data != NULL || epctx__convert_nomem(c);
+    if (location->data == NULL) {
+        return epctx__convert_nomem(c);
+    }
+    return true;
 }
 
 static bool epctx__same_dims(const epctx_tensor *a, const epctx_tensor *b)
@@ -17649,7 +17651,7 @@ static bool epctx__combine_join(epctx__combine *m, epctx_str a, epctx_str b, epc
 {
     char *text = a.size < SIZE_MAX - b.size
                      ? (char *)epctx_arena_alloc(m->c.arena, a.size + b.size + 1)
-                     : NULL;
+                     : NULL; /* not taken: two names do not fill an address space */
     if (text == NULL) {
         return epctx__convert_nomem(&m->c);
     }
@@ -18002,6 +18004,7 @@ static uint32_t epctx__carried_equal(const epctx__combine *m, epctx__carried *fi
     for (i = 0; i < m->carried.count; i++) {
         if (list[i].bytes.size == file->bytes.size &&
             epctx__carried_hash(&list[i]) == epctx__carried_hash(file) &&
+            /* not taken: different files of one hash */
             memcmp(list[i].bytes.data, file->bytes.data, file->bytes.size) == 0) {
             return (uint32_t)i;
         }
@@ -18021,7 +18024,7 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
     uint64_t number = 2;
     epctx_error ignored;
     epctx_str parts[2];
-    if (kept == NULL ||
+    if (kept == NULL || /* not taken: a file is not found under a name that is too long */
         epctx__path_join(name, sizeof name, &dep->name, 1, m->c.error) != EPCTX_OK) {
         return false;
     }
@@ -18066,10 +18069,14 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
     const epctx__file *mapped;
     epctx__carried file;
     uint32_t at;
-    if (dep->status != EPCTX_OK || dep->path == NULL) {
-        return !dep->required || epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND,
-                                                     dep->problem != NULL ? dep->problem
-                                                                          : "cannot be read");
+    if (dep->status != EPCTX_OK) {
+        if (dep->required) {
+            return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, dep->problem);
+        }
+        return true;
+    }
+    if (dep->path == NULL) { /* not taken: only under EPCTX_NO_STDIO */
+        return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, "cannot be read");
     }
     at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
     if (at == EPCTX_MAP_NONE) {
@@ -18488,7 +18495,10 @@ static bool epctx__guest_rename(epctx__guest *g, epctx_view scope, const epctx__
                 epctx_rename_values(g->c.model, scope, (const epctx_str *)from.items,
                                     (const epctx_str *)to.items, from.count, NULL, NULL,
                                     g->c.error) == EPCTX_OK);
-    return ok || epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    if (!ok) {
+        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    }
+    return true;
 }
 
 /* Names in a body must not hide values of the main graphs. */
@@ -18556,8 +18566,10 @@ static bool epctx__guest_node_name(epctx__guest *g, const epctx_node_view *node,
         if (!epctx__combine_join(&g->w->m, g->prefix, node->name, out)) {
             return false;
         }
-        return !epctx__has(&g->w->nodes, *out) ||
-               epctx__guest_clash(g, "node", *out, ": choose another prefix");
+        if (epctx__has(&g->w->nodes, *out)) {
+            return epctx__guest_clash(g, "node", *out, ": choose another prefix");
+        }
+        return true;
     }
     while (g->number > 0 && epctx__has(&g->w->nodes, *out)) {
         if (g->never) {
@@ -18686,11 +18698,15 @@ static bool epctx__guest_partitions(epctx__guest *g, bool *alone)
 static bool epctx__guest_prepare(epctx__guest *g)
 {
     bool alone;
-    return epctx__guest_look(g) && epctx__guest_prefix(g) && epctx__guest_join(g) &&
-           epctx__guest_values(g) && epctx__guest_nodes(g) && epctx__guest_rename_all(g) &&
-           epctx__guest_partitions(g, &alone) &&
-           (epctx__carry_files(&g->w->m, &g->c, g->number, alone) ||
-            epctx__merge_refuse(g, EPCTX_ERR_GRAPH));
+    if (!epctx__guest_look(g) || !epctx__guest_prefix(g) || !epctx__guest_join(g) ||
+        !epctx__guest_values(g) || !epctx__guest_nodes(g) || !epctx__guest_rename_all(g) ||
+        !epctx__guest_partitions(g, &alone)) {
+        return false;
+    }
+    if (!epctx__carry_files(&g->w->m, &g->c, g->number, alone)) {
+        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    }
+    return true;
 }
 
 static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx_str now,
@@ -19627,8 +19643,8 @@ static bool epctx__split_tensor_type(epctx__split *s, epctx_str name, epctx_valu
         out->name = name;
         out->elem_type = tensor.elem_type;
         out->dims = list;
-        while (out->rank < (int32_t)tensor.rank && epctx_next_int(&dims, &list[out->rank])) {
-            out->rank++;
+        for (; out->rank < (int32_t)tensor.rank; out->rank++) {
+            (void)epctx_next_int(&dims, &list[out->rank]);
         }
         return true;
     }
@@ -19837,9 +19853,10 @@ static bool epctx__split_functions(epctx__split *s)
     if (calls.functions == NULL || calls.used == NULL || calls.stack == NULL) {
         return false;
     }
-    for (i = 0; i < count && epctx_next_function(&it, &calls.functions[i]); i++) {
+    for (i = 0; i < count; i++) {
         const epctx_function_view *f = &calls.functions[i];
         epctx_str key;
+        (void)epctx_next_function(&it, &calls.functions[i]);
         if (!epctx__function_key(s->m.c.arena, f->domain, f->name, f->overload, &key)) {
             return epctx__convert_nomem(&s->m.c);
         }
@@ -20025,7 +20042,7 @@ static bool epctx__wrap_check(epctx__wrap *w, const epctx_wrap_value *v)
     if (v->zero_point < least || v->zero_point > most) {
         return epctx__wrap_refuse(w, v, "the zero point is outside of its range");
     }
-    w->wide = w->wide || most > 255 || least < -128;
+    w->wide = w->wide || most > 255;
     return true;
 }
 
@@ -23112,9 +23129,7 @@ EPCTX_API epctx_span epctx_ep_binary(const epctx_ep *ep)
 
 EPCTX_API void epctx_ep_end(epctx_ep *ep)
 {
-    if (ep->backend == NULL) {
-        return;
-    }
+    /* One that was not opened is all zero: nothing is to be given back. */
     if (ep->build != NULL && ep->shared == NULL) {
         ep->backend->discard_fn(ep->backend->self, ep->build);
     }
@@ -27219,7 +27234,7 @@ static epctx_status epctx__group_pieces(epctx__group *group, const epctx_graph *
         how.source_model = epctx_arena_copy(arena, epctx_str_of(opts->source_model));
     }
     how.hooks = opts->hooks;
-    if (how.binary == NULL || (how.source_model == NULL && opts->source_model != NULL)) {
+    if (how.binary == NULL || (opts->source_model != NULL && how.source_model == NULL)) {
         return epctx__nomem(error, arena->missing);
     }
     status = epctx__ep_open(&ep, group->backend, &how, count, arena, error);

@@ -11,12 +11,12 @@ TEXT in their function or condition, --plain does without sanitizers.
 Each check has a switch, so everything is compiled once. A first run of every test case and fuzz
 seed writes down which checks strike in it; a check is then only tried with the cases where it
 strikes, the quickest first, until one of them fails. When none does they run once more under ASan
-and UBSan. What nobody misses is a "survivor": a test is missing, or the check is not needed. Why
-a check may stay although no test can miss it stands in tests/guards_known.txt; such a one is
-"explained". One that only hands on what a call below has found ("!call()", "pointer == NULL") is
-"handed on" when it strikes in a test, sanitized too, and nothing goes wrong without it: the call
-has kept its error, and what follows finds it again. The exit code is 1 when there are survivors, or
-explanations of what is not there.
+and UBSan. What nobody misses is a "survivor": a test is missing, or the check is not needed.
+"Explained" is one whose reason to stay stands in tests/guards_known.txt, or, when it never strikes,
+behind "not taken:" beside it (see coverage.py). "Handed on" is one that only hands on what a call
+below has found ("!call()", "pointer == NULL"), strikes in a test, sanitized too, and nothing goes
+wrong without it: the call has kept its error, and what follows finds it again. The exit code is 1
+when there are survivors, or explanations of what is not there.
 """
 import argparse
 import os
@@ -38,11 +38,14 @@ SECTIONS = {
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/guards")
 SANITIZED = os.path.join(WORK, "asan")
+SANITIZED_SECONDS = 3  # of plain time for each check: sanitized it takes ten times as long
 CC = os.environ.get("GUARDS_CC", "clang").split()
-FLAGS = ["-std=c11", "-O0", "-Werror=implicit-function-declaration",
+# Every piece of an arena is an allocation of its own: each fails in its turn.
+FLAGS = ["-std=c11", "-O0", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
          *os.environ.get("NANOPB_CFLAGS", "").split()]
-SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DEPCTX_ARENA_BLOCK=0"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBS = os.environ.get("NANOPB_LIBS", "-lprotobuf-nanopb").split() + ["-lm", "-pthread"]
+MARK = re.compile(r"/\* not taken: (.*?) \*/")
 # Programs that do not run a header's checks, or only the same ones again.
 LEFT_OUT = {"bench_models", "test_npu_avx2", "test_npu_portable", "test_threads"}
 SWITCH = """#include <fcntl.h>
@@ -118,21 +121,22 @@ def findings(condition):
     condition = condition.strip()
     if condition[0] == "(" and closing(condition, 1, "()") == len(condition):
         return findings(condition[1:-1])
+    cases = split(condition, ("?", ":"))
+    if len(cases) == 3:
+        return findings(cases[1]) + findings(cases[2])
     ways = split(condition, ("||",))
     if len(ways) > 1:
         return [f for way in ways for f in findings(way)]
     last = split(condition, ("&&",))[-1]
-    cases = split(last, ("?", ":"))
-    if len(cases) == 3:
-        return findings(cases[1]) + findings(cases[2])
     return [last] if last == condition else findings(last)
 
 
 PREDICATE = r"\w*_(is|has|eq|starts|ends)\w*\("
-FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|.*\) != EPCTX_OK|status != EPCTX_OK"
-          r"|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
+FAILED = (rf"!(?!{PREDICATE})\w+\(.*\)|!\*?(good|ok)|!\(.*\)|[\w.>-]*_memory"
+          r"|.*\) != EPCTX_OK|status != EPCTX_OK|\w+\(.*\) == NULL|[\w>.-]+ == NULL")
 REPORT = r"(fail\w*|\w*refuse\w*|\w*_error|\w*_deep|\w*_cut)\("
-FAILURE = r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$|short_of_memory"
+FAILURE = (r"\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem\([^;]*);$"
+           r"|short_of_memory")
 
 
 def kind_of(condition, block):
@@ -181,6 +185,10 @@ class Check:
         self.condition = " ".join(text[start:end].split())
         self.function = function_at(text, start)
         self.key = header, self.function, self.condition
+        before = text.rindex("\n", 0, text.rindex("\n", 0, start))
+        after = text.index("\n", text.index("\n", text.index("{", self.end)) + 1)
+        beside = MARK.search(text, before, after)
+        self.mark = beside.group(1) if beside else None
         self.cases = []
 
     def __str__(self):
@@ -226,15 +234,28 @@ def write_switchable(header, macro, checks):
             file.write(result)
 
 
+def included(path, seen):
+    """A source and what it includes of tests/ and fuzz/."""
+    if os.path.exists(path) and path not in seen:
+        seen.add(path)
+        if path.endswith((".c", ".h")) and not path.startswith(WORK):
+            for name in re.findall(r'^#include "([^"]+)"', read(path), re.M):
+                for folder in ("tests", "fuzz", "."):
+                    included(os.path.normpath(os.path.join(folder, name)), seen)
+    return seen
+
+
 def compile_to(out, sources, arguments, libraries=()):
     """Compiles what is newer than `out`; the headers with switches come first in the search."""
-    around = [os.path.join("tests", n) for n in os.listdir("tests") if n.endswith((".c", ".h"))
-              and (n.endswith(".h") or "#include \"" + n in read(sources[0]))]
-    around += ["fuzz/mutate.h", "fuzz/npu_run.h", *(f"{WORK}/{h}" for h in HEADERS), *sources]
+    around = {f"{WORK}/{h}" for h in HEADERS}
+    for source in sources:
+        included(source, around)
+    around -= set(HEADERS)
     if os.path.exists(out) and os.path.getmtime(out) > max(map(os.path.getmtime, around)):
         return
     done = subprocess.run(CC + [f"-iquote{WORK}", f"-I{WORK}", "-I.", *FLAGS, *arguments, *sources,
-                                *libraries, "-o", out], stderr=subprocess.PIPE, check=False, text=True)
+                                *libraries, "-o", out], stderr=subprocess.PIPE, check=False,
+                          text=True)
     if done.returncode != 0:
         sys.exit(f"{out}: cannot be compiled\n{done.stderr}")
 
@@ -331,17 +352,29 @@ def record(programs, pool, checks):
         check.cases.sort(key=lambda c: c.seconds[WORK])
 
 
+def quickest(cases):
+    """Those to sanitize: a check may strike nearly everywhere."""
+    left = SANITIZED_SECONDS
+    for case in cases:
+        yield case
+        left -= case.seconds[WORK]
+        if left < 0:
+            return
+
+
 def noticed_by(check, folders):
     """The first case that fails without a check."""
-    asked = ((c, f) for f in folders for c in check.cases)
+    asked = ((c, f) for f in folders for c in (check.cases if f == WORK else
+                                               quickest(check.cases)))
     return next(filter(None, (c.notices(f, check.number) for c, f in asked)), None)
 
 
 def judge(check, reasons, folders):
-    who = noticed_by(check, folders)
-    verdict = "noticed" if who else "explained" if check.key in reasons else "handed on" if (
+    reason = reasons.get(check.key) or (None if check.cases else check.mark)
+    who = noticed_by(check, folders[:1] if reason else folders)
+    verdict = "noticed" if who else "explained" if reason else "handed on" if (
         check.kind == "handed" and check.cases) else "survivor"
-    remark = who or reasons.get(check.key) or f"strikes in {len(check.cases)} cases" + (
+    remark = who or reason or f"strikes in {len(check.cases)} cases" + (
         ", " + check.cases[0].name if check.cases else "")
     print(f"{verdict} {check} ({remark})", flush=True)
     return verdict

@@ -145,6 +145,12 @@ BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_
     return starve_from(run, in, 0, runs);
 }
 
+/* Only by the allocator. */
+BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs)
+{
+    return starve_from(run, in, 0, runs);
+}
+
 /* The same for large requests: tables that grow. */
 BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs)
 {

@@ -932,6 +932,32 @@ TEST(wrap_refusals)
     epctx_model_close(&model);
 }
 
+/* An EP that reads no files gets its binary in the model, or not at all. */
+TEST(wrap_for_an_ep_without_files)
+{
+    epctx_wrap_value out;
+    epctx_wrap_opts opts;
+    epctx_model model;
+    epctx_error error;
+    epctx_span binary = {(const uint8_t *)"binary", 6};
+    memset(&opts, 0, sizeof opts);
+    memset(&out, 0, sizeof out);
+    out.value.name = epctx_str_of("y");
+    out.value.elem_type = EPCTX_ONNX_FLOAT;
+    out.value.rank = 1;
+    out.value.dims = vector;
+    opts.profile = epctx_profile_find(epctx_str_of("telum"));
+    opts.name = "g";
+    opts.binary_name = "b.bin";
+    opts.outputs = &out;
+    opts.output_count = 1;
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "EP 'telum' reads no files");
+    opts.embed = true;
+    CHECK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    epctx_model_close(&model);
+}
+
 /* What must be said, and values that are quantized, in any amount of memory. */
 TEST(wrap_in_little_memory)
 {
@@ -1896,6 +1922,7 @@ int main(int argc, char **argv)
     RUN(split_hands_the_context_over);
     RUN(split_at_lists);
     RUN(wrap_refusals);
+    RUN(wrap_for_an_ep_without_files);
     RUN(wrap_in_little_memory);
     RUN(repair_and_undo);
     RUN(repair_by_rule);

@@ -66,27 +66,30 @@ static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
     put_child(node, 5, attr);
 }
 
-/* A body: outer values `captured` and "k", an initializer of its own, a call. */
-static bytes new_body(const char *captured, const char *own, const char *data)
+/* A body: an outer value, an initializer of its own, a call. */
+static bytes new_body(const char *captured, const char *inner, const char *data)
 {
     bytes body = {0}, node;
-    char names[64];
+    char names[200], own[64], out[64];
+    snprintf(own, sizeof own, "%s_own", inner);
+    snprintf(out, sizeof out, "%s_out", inner);
     snprintf(names, sizeof names, "%s,%s", captured, own);
     put_str(&body, 2, "body");
-    add_node(&body, "Add", "", names, "inside");
-    node = new_node("Used", "mine", "", "inside", "inside");
+    add_node(&body, "Add", "", names, inner);
+    node = new_node("Used", "mine", "", inner, out);
     put_child(&body, 1, &node);
     add_value(&body, GRAPH_INPUT, own, EPCTX_ONNX_FLOAT, vector);
     if (data != NULL)
         add_outside(&body, 5, own, data);
     else
         add_inside(&body, 5, own);
-    add_value(&body, GRAPH_OUTPUT, "inside", EPCTX_ONNX_FLOAT, vector);
+    add_value(&body, GRAPH_OUTPUT, out, EPCTX_ONNX_FLOAT, vector);
     return body;
 }
 
 /* Every kind of attribute that has tensors or graphs. */
-static void add_attributes(bytes *node, const char *captured, const char *data)
+static void add_attributes(bytes *node, const char *captured, const char *inner,
+                           const char *data)
 {
     bytes attr = {0}, body;
     add_outside(&attr, 5, "", data);
@@ -97,10 +100,10 @@ static void add_attributes(bytes *node, const char *captured, const char *data)
     end_attr(node, "sparse", EPCTX_ATTR_SPARSE_TENSOR, &attr);
     add_sparse(&attr, 23, "", data);
     end_attr(node, "sparses", EPCTX_ATTR_SPARSE_TENSORS, &attr);
-    body = new_body(captured, "own", data);
+    body = new_body(captured, inner, data);
     put_child(&attr, 6, &body);
     end_attr(node, "body", EPCTX_ATTR_GRAPH, &attr);
-    body = new_body(captured, "own2", NULL);
+    body = new_body(captured, inner, NULL);
     put_child(&attr, 11, &body);
     end_attr(node, "bodies", EPCTX_ATTR_GRAPHS, &attr);
 }
@@ -127,11 +130,13 @@ static void add_function(bytes *model, const char *name, const char *calls, cons
 /* -- merge -- */
 
 typedef struct look {
-    const char *x, *t, *y; /* values: x -> compiled -> t -> Used -> If -> y */
+    const char *x, *t, *y; /* values: x -> compiled -> t -> Used -> Relu -> y */
+    const char *inner;     /* values of bodies */
     const char *source;
     int64_t ir_version;
     const char *context, *data, *more; /* files */
-    const char *author;                /* metadata that differs */
+    const char *author;                /* metadata and a function that differ */
+    int64_t opset;
     int fill;                          /* of each kind of thing that many more */
 } look;
 
@@ -157,16 +162,23 @@ static void add_fill(const look *l, bytes *graph, bytes *model)
 static bytes merge_model(const look *l)
 {
     bytes graph = {0}, model = {0}, node;
-    char names[64], side[64];
-    snprintf(names, sizeof names, "%s,w,sp,v,k", l->t);
+    char names[200], side[64];
+    snprintf(names, sizeof names, "%s,w,sp,v,k,%s_own", l->t, l->t);
     snprintf(side, sizeof side, "%s_side", l->t);
     put_str(&graph, 2, "g");
     put_int(&graph, 1000, 1); /* unknown */
     put_int(&model, 1, l->ir_version);
-    add_opset(&model, "ai.onnx", 17);
+    if (l->opset > 0) add_opset(&model, "ai.onnx", l->opset);
+    add_opset(&model, "idle", l->opset + 1);
     add_opset(&model, "mine", 1);
     add_opset(&model, "com.microsoft", 1);
-    add_fill(l, &graph, &model);
+    node = new_node("EPContext", "com.microsoft", "n2", l->x, "");
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 0);
+    add_attr_str(&node, "source", l->source, strlen(l->source));
+    add_attr_str(&node, "partition_name", l->author, strlen(l->author));
+    add_attr_str(&node, "ep_dlc_context", l->context, strlen(l->context));
+    put_child(&graph, 1, &node);
     node = new_node("EPContext", "com.microsoft", "n0", l->x, l->t);
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 0);
@@ -176,13 +188,16 @@ static bytes merge_model(const look *l)
     put_child(&graph, 1, &node);
     add_epnode(&graph, "n1", l->x, side, 0, 0, l->source, "p1", NULL, 0);
     node = new_node("Used", "mine", "use", names, "u");
-    add_attributes(&node, "w", l->data);
+    add_attributes(&node, "w", l->inner, l->data);
     put_child(&graph, 1, &node);
     node = new_node("Relu", "ai.onnx", "relu", "u", l->y);
     put_child(&graph, 1, &node);
+    add_fill(l, &graph, &model); /* behind the others: tables are about to grow */
     add_outside(&graph, 5, "w", l->data);
     add_outside(&graph, 5, "v", l->more);
     add_inside(&graph, 5, "k");
+    snprintf(names, sizeof names, "%s_own", l->t);
+    add_inside(&graph, 5, names);
     add_sparse(&graph, 15, "sp", l->data);
     add_value(&graph, GRAPH_INPUT, l->x, EPCTX_ONNX_FLOAT, vector);
     if (l->ir_version < 4) {
@@ -198,6 +213,7 @@ static bytes merge_model(const look *l)
     put_child(&model, 7, &graph);
     add_function(&model, "Used", "Inner", l->data);
     add_function(&model, "Inner", "Leaf", NULL);
+    add_function(&model, l->author, "Leaf", NULL);
     add_pair(&model, 14, "author", l->author);
     add_pair(&model, 14, l->author, "model");
     add_pair(&model, 14, EPCTX_BUILD_PREFIX "x", "1");
@@ -292,23 +308,55 @@ static void merge_wish(const char *first, const char *second, epctx_metadata_pol
     merge_prefix[1] = second;
 }
 
-static const look npu_a = {"x", "t", "y", "EpctxNpuExecutionProvider", 3, "c.bin", "w.bin",
-                           "v.bin", "one", 0};
-static const look npu_b = {"x", "t", "z", "EpctxNpuExecutionProvider", 8, "c.bin", "w.bin",
-                           "v.bin", "two", 0};
+static const char npu[] = "EpctxNpuExecutionProvider";
+static const char ov[] = "OpenVINOExecutionProvider";
+
+/* The second model's bodies have names of the first one's main graph. */
+static const look first = {"x", "t", "y", "a", npu, 3, "c.bin", "w.bin", "v.bin", "one", 13, 0};
+static const look second = {"x", "t", "z", "t", npu, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
+/* The second model's EP finds values by name. */
+static const look feeds = {"p", "q", "y", "a", npu, 8, "c.bin", "w.bin", "v.bin", "one", 0, 0};
+static const look fed = {"x", "t", "z", "t", ov, 8, "c.bin", "w.bin", "v.bin", "two", 17, 0};
 
 TEST(merge_side_by_side)
 {
     size_t runs = 0;
     const char *wrong;
     merge_wish(NULL, NULL, EPCTX_METADATA_PREFIX);
-    wrong = starve_merge(npu_a, npu_b, 11, &runs);
+    wrong = starve_merge(first, second, 11, &runs);
     CHECK(wrong == NULL, "%s", wrong);
     printf("note %zu runs\n", runs);
+}
+
+TEST(merge_with_prefixes)
+{
+    size_t runs = 0;
+    const char *wrong;
+    merge_wish("left_", "right_", EPCTX_METADATA_FIRST);
+    wrong = starve_merge(second, first, 11, &runs);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+/* A node in between gives the value that feeds the second model the name that its EP knows. */
+TEST(merge_with_bridges)
+{
+    epctx_connection link;
+    size_t runs = 0;
+    const char *wrong;
+    merge_wish(NULL, NULL, EPCTX_METADATA_FIRST);
+    link.from = link.to = EPCTX_ANY_PART;
+    link.output = epctx_str_of("y");
+    link.input = epctx_str_of("x");
+    merge_opts.connections = &link;
+    merge_opts.connection_count = 1;
+    wrong = starve_merge(feeds, fed, 11, &runs);
+    CHECK(wrong == NULL, "%s", wrong);
 }
 
 int main(int argc, char **argv)
 {
     RUN(merge_side_by_side);
+    RUN(merge_with_prefixes);
+    RUN(merge_with_bridges);
     return test_end();
 }

@@ -1987,6 +1987,86 @@ TEST(strings_are_no_messages)
     bytes_free(&b);
 }
 
+/* A string may hold a message, and one that could be read but not edited is not copied from it. */
+TEST(copies_with_doubled_fields)
+{
+    bytes graph = {0}, node, attr = {0}, b;
+    epctx_model model;
+    epctx_error error;
+    epctx_node_view view;
+    epctx_cursor it;
+    epctx_attr_view holder;
+    put_str(&attr, 1, "twice");
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_data(&attr, 5, "", 0);
+    put_data(&attr, 5, "", 0);
+    node = new_node("Relu", "", "n", "x", "y");
+    add_attr_str(&node, "once", attr.data, attr.size - 2);
+    add_attr_str(&node, "twice", attr.data, attr.size);
+    put_child(&graph, 1, &node);
+    b = new_model(&graph);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    view = node_at(&model, 0);
+    it = epctx_node_attrs(&view);
+    for (int i = 0; i < 2; i++) {
+        epctx_view other = no_view;
+        CHECK_TRUE(epctx_next_attr(&it, &holder));
+        other.data = (const uint8_t *)holder.s.data;
+        other.size = holder.s.size;
+        CHECK_INT(epctx_put_copy(&model, view.view, 5, other, no_view, NULL, &error),
+                  i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH);
+        if (i == 1) CHECK_HAS(error.message, "stands twice");
+        epctx_undo(&model, 0);
+    }
+    CHECK_TRUE(writes(&model, &b));
+    epctx_model_close(&model);
+    bytes_free(&attr);
+    bytes_free(&b);
+}
+
+/* One graph in each binary, but two nodes that name the same one. */
+TEST(names_of_nodes_of_one_binary)
+{
+    for (int same = 0; same < 2; same++) {
+        bytes graph = {0}, b;
+        epctx_name_opts opts;
+        epctx_model model;
+        epctx_error error;
+        add_epnode(&graph, "first", "x", "y", 1, 0, "QNN", "p", "a.bin", 5);
+        add_epnode(&graph, "second", "x", "z", 1, 0, "QNN", "q", same ? "a.bin" : "b.bin", 5);
+        b = new_model(&graph);
+        memset(&opts, 0, sizeof opts);
+        opts.one_graph = true;
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+        CHECK_INT(epctx_rename_node(&model, node_at(&model, 0).view, epctx_str_of("new"), &opts,
+                                    &error),
+                  same ? EPCTX_ERR_UNSUPPORTED : EPCTX_OK);
+        if (same) CHECK_HAS(error.message, "several nodes name this binary");
+        epctx_model_close(&model);
+        bytes_free(&b);
+    }
+}
+
+/* Without links a backup is a copy, and takes the place of none that is there. */
+TEST(backups_without_links)
+{
+    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[200], backup[200];
+    epctx_io io = *epctx_io_files();
+    epctx_error error;
+    io.link_fn = NULL;
+    CHECK_TRUE(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/m", folder);
+    snprintf(command, sizeof command, "cd %s && echo new >m && echo old >m~", folder);
+    CHECK_INT(system(command), 0);
+    CHECK(epctx_output_backup(&io, path, backup, sizeof backup, &error) == EPCTX_OK, "%s",
+          error.message);
+    snprintf(command, sizeof command, "cd %s && grep -q old m~ && grep -q new m && cmp -s m %s",
+             folder, backup);
+    CHECK_INT(system(command), 0);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK_INT(system(command), 0);
+}
+
 /* What an output may be: a file that is not there, or one that may be replaced, in a folder. */
 TEST(places_of_outputs)
 {
@@ -2080,6 +2160,9 @@ int main(int argc, char **argv)
     RUN(huge_models);
     RUN(values_that_look_alike);
     RUN(strings_are_no_messages);
+    RUN(copies_with_doubled_fields);
+    RUN(names_of_nodes_of_one_binary);
+    RUN(backups_without_links);
     RUN(places_of_outputs);
     RUN(write_over_pipe);
     return test_end();

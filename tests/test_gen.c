@@ -2310,6 +2310,104 @@ TEST(stamps_at_their_limits)
     }
 }
 
+/* A source of another size is told from one with other bytes, and not read. */
+static int maps_counted; /* of the source */
+
+static epctx_status counting_map(void *user, const char *path, epctx_mapping *out,
+                                 epctx_error *error)
+{
+    maps_counted += strcmp(path, at("m.onnx")) == 0;
+    return epctx_io_files()->map_fn(user, path, out, error);
+}
+
+/* The model was written after the source was changed, or before. */
+static uint64_t source_changed;
+
+static epctx_status told_times(void *user, const char *path, uint64_t *when_written,
+                               uint64_t *changed, epctx_error *error)
+{
+    (void)user;
+    (void)error;
+    *when_written = strstr(path, "_ctx") != NULL ? 100 : 1;
+    *changed = strstr(path, "_ctx") != NULL ? 100 : source_changed;
+    return EPCTX_OK;
+}
+
+TEST(fresh_by_size_and_time)
+{
+    static const struct {
+        bool fast;
+        uint64_t changed;
+        int maps;
+    } cases[] = {{false, 99, 1}, {true, 99, 0}, {true, 100, 1}, {true, 101, 1}};
+    fake f = {0};
+    epctx_io io = *epctx_io_files();
+    epctx_open_opts open = {0};
+    epctx_model model;
+    epctx_error error;
+    bytes b;
+    f.takes = "Take";
+    clear_root();
+    make_source(0);
+    CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
+    io.map_fn = counting_map;
+    io.times_fn = told_times;
+    open.io = &io;
+    CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, NULL), EPCTX_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_fresh_opts opts;
+        memset(&opts, 0, sizeof opts);
+        opts.fast = cases[i].fast;
+        source_changed = cases[i].changed;
+        maps_counted = 0;
+        CHECK(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error) == EPCTX_FRESH, "%s",
+              error.message);
+        CHECK(maps_counted == cases[i].maps, "case %zu: the source was mapped %d times", i,
+              maps_counted);
+    }
+    b = read_file(at("m.onnx"));
+    put_str(&b, 6, "a longer source");
+    make_file(at("m.onnx"), b.data, b.size);
+    maps_counted = 0;
+    CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "it was compiled from");
+    CHECK_INT(maps_counted, 0);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
+/* What the messages of the loader say that its status does not. */
+TEST(load_says_what_is_missing)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes graph = {0}, node, b;
+    clear_root();
+    make_context(1, 1, "FakeEP", "part", "");
+    CHECK_INT(epctx_status_to_ort(load(&f, at("h_ctx.onnx"), &error)), 10);
+    CHECK_HAS(error.message, "is empty: main_context 1");
+    make_context(0, 0, "FakeEP", "part", NULL);
+    CHECK_INT(epctx_status_to_ort(load(&f, at("h_ctx.onnx"), &error)), 10);
+    CHECK_HAS(error.message, "no node of source 'FakeEP'");
+    /* An attribute "source" makes no EPContext node. */
+    make_file(at("h.bin"), good_binary, sizeof good_binary - 1);
+    add_epnode(&graph, "good", "x", "y", 1, 0, "FakeEP", "part", "h.bin", 5);
+    node = new_node("Keep", "", "kept", "y", "z");
+    add_attr_str(&node, "source", "FakeEP", 6);
+    put_child(&graph, 1, &node);
+    b = new_model(&graph);
+    make_file(at("h_ctx.onnx"), b.data, b.size);
+    CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(loaded.bound_count, 1);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
 TEST(generate_arguments)
 {
     static const int64_t dims[] = {2, -1};
@@ -2394,6 +2492,8 @@ int main(int argc, char **argv)
     RUN(odd_model);
     RUN(metadata_of_a_known_ep);
     RUN(stamps_at_their_limits);
+    RUN(fresh_by_size_and_time);
+    RUN(load_says_what_is_missing);
     RUN(generate_arguments);
     remove_root();
     return test_end();

@@ -804,7 +804,7 @@ TEST(load_arguments)
     epctx_model_close(&model);
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), NULL, NULL, NULL), EPCTX_ERR_ARG);
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &old, NULL, &error), EPCTX_ERR_ARG);
-    CHECK_HAS(error.message, "a backend of version");
+    CHECK_HAS(error.message, "an io and a backend of version");
     /* A folder, and options that name no io: the machine's files. */
     f.takes = "Take";
     opts.open = &open;

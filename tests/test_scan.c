@@ -589,6 +589,31 @@ TEST(read_failure_is_an_io_error)
     bytes_free(&model);
 }
 
+/* A name that has no room at all takes none from what is there. */
+TEST(a_name_too_long_takes_no_room)
+{
+    static char name[EPCTX_SCAN_TEXT + 1];
+    bytes graph = {0}, node = {0}, model;
+    memory_source m;
+    epctx_scan scan;
+    epctx_scan_event event;
+    memset(name, 'n', sizeof name);
+    put_str(&node, 4, "EPContext");
+    put_str(&node, 7, "com.microsoft");
+    add_attr_str(&node, "source", "QNN", 3);
+    add_attr_str(&node, "notes", "kept", 4);
+    put_data(&node, 3, name, sizeof name);
+    put_child(&graph, 1, &node);
+    model = new_model(&graph);
+    begin_memory(&scan, &m, &model);
+    while ((event = epctx_scan_next(&scan, NULL)) != EPCTX_SCAN_EPNODE)
+        CHECK_TRUE(event != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED);
+    CHECK_UINT(scan.node.name.size, 0);
+    CHECK_TRUE(epctx_str_is(scan.node.source, "QNN"));
+    CHECK_TRUE(epctx_str_is(scan.node.notes, "kept"));
+    bytes_free(&model);
+}
+
 TEST(state_is_small)
 {
     CHECK(sizeof(epctx_scan) <= 1536, "epctx_scan has %zu bytes, at most 1536 are promised",
@@ -611,6 +636,7 @@ int main(int argc, char **argv)
     RUN(streams_do_not_go_back);
     RUN(a_source_has_an_end);
     RUN(read_failure_is_an_io_error);
+    RUN(a_name_too_long_takes_no_room);
     RUN(state_is_small);
     return test_end();
 }

@@ -1567,6 +1567,39 @@ TEST(large_binary)
     CHECK_INT(f.alive, 0);
 }
 
+/* A session that fails leaves its model as it was. */
+TEST(a_failed_session_leaves_no_edit)
+{
+    static const fake_step steps[] = {FAKE_CAPABILITY, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_workspace *w;
+        epctx_model model;
+        epctx_error error;
+        bytes before, after;
+        clear_root();
+        make_named("a.onnx", 1);
+        f.takes = "Take";
+        f.fail = steps[i];
+        f.fail_after = steps[i] == FAKE_COMPILE; /* the second of two partitions */
+        CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+        CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, NULL), EPCTX_OK);
+        before = written(&model);
+        CHECK_INT(epctx_share_generate(w, NULL, &model, &backend, NULL, true, NULL, &error),
+                  EPCTX_ERR_BACKEND);
+        CHECK_HAS(error.message, "fails as told");
+        after = written(&model);
+        CHECK_MEM(after.data, after.size, before.data, before.size);
+        CHECK_UINT(epctx_edit_mark(&model), 0);
+        epctx_model_close(&model);
+        epctx_workspace_close(w);
+        CHECK_INT(f.alive, 0);
+        bytes_free(&before);
+        bytes_free(&after);
+    }
+}
+
 /* Who is in the group, and who may come to it. */
 TEST(members)
 {
@@ -1843,6 +1876,7 @@ int main(int argc, char **argv)
     RUN(nothing_for_the_group);
     RUN(any_end);
     RUN(large_binary);
+    RUN(a_failed_session_leaves_no_edit);
     RUN(members);
     RUN(linear_in_graphs);
     RUN(several_binaries);
