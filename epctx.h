@@ -17681,6 +17681,7 @@ static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tenso
                 ok = step(c, field.body, user);
             } else if (field.number == 22 || field.number == 23) { /* sparse tensors */
                 ok = epctx__sparse_tensors(c, field.body, step, user);
+                /* not taken: open bounds the nesting */
             } else if ((field.number == 6 || field.number == 11) && depth > 0) { /* graphs */
                 ok = epctx__graph_tensors(c, field.body, step, user, depth - 1);
             }
@@ -17990,9 +17991,6 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
             return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, dep->problem);
         }
         return true;
-    }
-    if (dep->path == NULL) { /* not taken: only under EPCTX_NO_STDIO */
-        return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, "cannot be read");
     }
     at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
     if (at == EPCTX_MAP_NONE) {
@@ -18538,6 +18536,7 @@ static bool epctx__by_partition(const epctx_node_view *node, epctx_epnode *ep)
 {
     const epctx_profile *profile = epctx__merge_profile(node);
     return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
+           /* not taken: in the table whoever has such keys shares contexts */
            profile->payload == EPCTX_PAYLOAD_SHARED &&
            epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
 }

@@ -361,6 +361,7 @@ TEST(merge_newer_operator_sets)
 TEST(merge_compatibility)
 {
     bytes a = compiled("n", "x", "y", npu, "p"), b = compiled("m", "u", "v", npu, "q");
+    epctx_str value;
     pair p;
     add_pair(&a, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "1");
     add_pair(&b, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "2");
@@ -369,6 +370,17 @@ TEST(merge_compatibility)
     REFUSED(&p, EPCTX_ERR_GRAPH, "is '2', in an earlier model '1': keep the first, or change");
     p.opts.metadata = EPCTX_METADATA_FIRST;
     MERGES(&p);
+    pair_close(&p);
+    a = compiled("n", "x", "y", npu, "p");
+    b = compiled("m", "u", "v", npu, "q");
+    add_pair(&a, 14, "ep_compatibility_of_something", "1");
+    add_pair(&b, 14, "ep_compatibility_of_something", "2");
+    CHECK_TRUE(pair_open(&p, a, b));
+    p.opts.metadata = EPCTX_METADATA_PREFIX;
+    MERGES(&p);
+    CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("m2_ep_compatibility_of_something"),
+                                    &value));
+    CHECK_TRUE(epctx_str_is(value, "2"));
     pair_close(&p);
 }
 
@@ -667,20 +679,26 @@ static epctx_status shelf_canonical(void *user, const char *path, char *out, siz
     return EPCTX_OK;
 }
 
-/* The name of the second file is so long that no number goes behind it. */
+/* Eleven files of one name that is so long that nine more numbers, but not ten, go behind it. */
 TEST(merge_of_long_names)
 {
+    enum { MODELS = 11 };
     static char name[EPCTX_PATH_MAX];
-    static shelf shelves[2];
-    bytes data[2];
-    epctx_io io[2];
-    pair p;
-    for (size_t i = 0; i < sizeof name - 2; i++)
+    static shelf shelves[MODELS];
+    static epctx_model models[MODELS];
+    bytes data[MODELS];
+    epctx_part parts[MODELS] = {{NULL, NULL}};
+    epctx_io io[MODELS];
+    epctx_combined out;
+    epctx_error error;
+    for (size_t i = 0; i < sizeof name - 3; i++)
         name[i] = i % 100 == 50 ? '/' : 'n';
-    pair_begin(&p);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < MODELS; i++) {
         epctx_open_opts opts = {0};
-        data[i] = file_model(i == 0 ? "x" : "u", i == 0 ? "y" : "v", i == 0 ? "p" : "q", name, NULL);
+        char x[8], y[8];
+        snprintf(x, sizeof x, "x%d", i);
+        snprintf(y, sizeof y, "y%d", i);
+        data[i] = file_model(x, y, x, name, NULL);
         memset(shelves[i].data, i, sizeof shelves[i].data);
         snprintf(shelves[i].real, sizeof shelves[i].real, "/%d", i);
         shelves[i].model = &data[i];
@@ -692,12 +710,22 @@ TEST(merge_of_long_names)
         io[i].canonical_fn = shelf_canonical;
         io[i].map_inside_fn = NULL;
         opts.io = &io[i];
-        CHECK(epctx_model_open_file(&p.models[i], "a.onnx", &opts, &p.error) == EPCTX_OK, "%s",
-              p.error.message);
-        p.data[i] = data[i];
+        parts[i].model = &models[i];
+        CHECK(epctx_model_open_file(&models[i], "a.onnx", &opts, &error) == EPCTX_OK, "%s",
+              error.message);
     }
-    REFUSED(&p, EPCTX_ERR_LIMIT, "a path is longer");
-    pair_close(&p);
+    CHECK(epctx_merge(parts, MODELS - 2, NULL, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(out.file_count, MODELS - 3); /* the first is where it should be */
+    CHECK_UINT(strlen(out.files[MODELS - 4].name), EPCTX_PATH_MAX - 1);
+    CHECK_HAS(out.files[MODELS - 4].name, "nnn_9");
+    epctx_undo(&models[0], 0);
+    CHECK_INT(epctx_merge(parts, MODELS, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer than 4095 bytes");
+    for (int i = 0; i < MODELS; i++) {
+        CHECK(untouched(&models[i], &data[i]), "a refusal changes model %d", i);
+        epctx_model_close(&models[i]);
+        bytes_free(&data[i]);
+    }
 }
 
 int main(int argc, char **argv)

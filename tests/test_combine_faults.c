@@ -190,6 +190,8 @@ static bytes merge_model(const look *l)
     node = new_node("Used", "mine", "use", names, "u");
     add_attributes(&node, "w", l->inner, l->data);
     put_child(&graph, 1, &node);
+    add_node(&graph, "Relu", "connect_x", "u", "");
+    if (l->ir_version > 4) add_node(&graph, "Relu", "m2_use", "u", "");
     node = new_node("Relu", "ai.onnx", "relu", "u", l->y);
     put_child(&graph, 1, &node);
     add_fill(l, &graph, &model); /* behind the others: tables are about to grow */
@@ -288,7 +290,9 @@ static const char *starve_merge(look a, look b, int most, size_t *runs)
         in.path[0] = path[0];
         in.path[1] = path[1];
         merge_opts.output_path = path[0];
-        wrong = fill == 0 ? starve(run_merge, &in, runs) : starve_tables(run_merge, &in, runs);
+        wrong = fill > 0          ? starve_tables(run_merge, &in, runs)
+                : merge_prefix[0] == NULL ? starve(run_merge, &in, runs)
+                                          : starve_allocator(run_merge, &in, runs);
         merge_opts.output_path = NULL;
         remove_pair();
         if (wrong != NULL) {
