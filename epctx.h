@@ -19481,6 +19481,7 @@ static bool epctx__split_contexts(epctx__split *s)
         }
         profile = epctx_profile_of(ep.source);
         if (profile->payload == EPCTX_PAYLOAD_EACH ||
+            /* not taken: in the table whoever has this trait has a context for each node */
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
             continue;
         }
@@ -19730,7 +19731,7 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
                                   uint32_t depth)
 {
     epctx_node_view node;
-    while (depth > 0 && epctx_next_node(&nodes, &node)) {
+    while (depth > 0 && epctx_next_node(&nodes, &node)) { /* not taken: open bounds the nesting */
         epctx_cursor attrs = epctx_fields(node.view, 5);
         epctx_view attr;
         if (!epctx__split_call(s, &node, calls)) {
@@ -20170,6 +20171,7 @@ EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
         return status;
     }
     w.opts = opts;
+    /* not taken: a new model can be edited */
     if (!epctx__combine_begin(&w.m, model, opts->output_path, use)) {
         epctx_model_close(model);
         return use->status;
@@ -20257,7 +20259,7 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
     for (child = second->message->first; child != NULL; child = child->next) {
         epctx__builder b = epctx__builder_of(model);
         epctx_slot *copy;
-        if (child->removed) {
+        if (child->removed) { /* not taken: nobody could edit the model before */
             continue;
         }
         copy = epctx__clone(&b, NULL, child);
@@ -20293,6 +20295,7 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
         bool message = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0;
         uint32_t at = message && type == EPCTX__T_TYPE ? 1 : child->number;
         epctx_slot *first;
+        /* not taken: nobody could edit the model before */
         if (child->removed || child->number >= 32 ||
             (!message && (mask & EPCTX__F(child->number)) == 0)) {
             continue;
@@ -20320,6 +20323,7 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
+        /* not taken: open bounds the nesting */
         if (!child->removed && epctx__is_message(kind) && depth > 0 &&
             !epctx__repair_slot(r, child, epctx__message_type(kind), node, depth - 1)) {
             return false;
@@ -20424,6 +20428,7 @@ static bool epctx__repair_sources(epctx__repair *r)
         }
         profile = epctx__repair_profile(r, ep.source);
         at = epctx__source_index(profile, ep.source, true);
+        /* not taken: what is spelled otherwise is in the list */
         if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING && at >= 0 &&
             r->wanted[EPCTX_RULE_SOURCE_SPELLING] &&
             !epctx__repair_source(r, EPCTX_RULE_SOURCE_SPELLING, &node, profile->sources[at])) {
@@ -20709,6 +20714,7 @@ static bool epctx__repair_files(epctx__repair *r)
     epctx_dependency *files;
     epctx__relocation moved;
     size_t count, i;
+    /* not taken: only under EPCTX_NO_STDIO */
     if (r->opts->check.no_files || r->m.c.model->io == NULL) {
         return true;
     }
@@ -20836,16 +20842,18 @@ static bool epctx__repair_memory(epctx__repair *r)
         epctx_tensor_view tensor = epctx_tensor_of(view);
         epctx_cursor dims = epctx_tensor_dims(&tensor);
         epctx_tensor data;
-        int64_t dim;
+        int64_t dim = 0;
         int32_t k = 0;
+        bool same;
         if (!epctx__repair_data(r, tensor.name, &data) || data.elem_type != tensor.elem_type ||
             data.rank != (int32_t)tensor.rank) {
             continue;
         }
-        while (k < data.rank && epctx_next_int(&dims, &dim) && dim == data.dims[k]) {
-            k++;
+        for (same = true; same && k < data.rank; k++) {
+            (void)epctx_next_int(&dims, &dim);
+            same = dim == data.dims[k];
         }
-        if (k == data.rank &&
+        if (same &&
             (!epctx__tensor_raw(&r->m.c, view, data.data, data.size) ||
              !epctx__repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
                                 "%u bytes come from the source model", (uint64_t)data.size))) {
@@ -21186,8 +21194,7 @@ static bool epctx__repair_unused(epctx__repair *r)
         return false;
     }
     for (i = 0; i < changes.count; i++) {
-        if (changes.items[i].kind == EPCTX_CHANGE_PRUNED &&
-            !epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
+        if (!epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
                                "the initializer goes, %u bytes", changes.items[i].size)) {
             return false;
         }
