@@ -36,6 +36,16 @@ static epctx_node_view node_at(const epctx_model *model, int number)
     return node;
 }
 
+/* The field with the name of the first node. */
+static epctx_view node_name(const epctx_model *model)
+{
+    epctx_cursor it = epctx_fields(node_at(model, 0).view, 3);
+    epctx_field field;
+    memset(&field, 0, sizeof field);
+    (void)epctx_next_field(&it, &field);
+    return field.body;
+}
+
 static epctx_view tensor_at(const epctx_model *model)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
@@ -161,8 +171,8 @@ TEST(offsets_of_edited_data)
 /* Records that are wrong stop at the first that is. */
 TEST(records_refused)
 {
-    static const int64_t negative[] = {-1}, two[] = {2}, huge[] = {INT64_MAX, 2},
-                         many[] = {INT64_MAX / 8};
+    static const int64_t none[] = {0}, negative[] = {-1}, two[] = {2}, huge[] = {INT64_MAX, 2},
+                         many[] = {INT64_MAX / 2};
     static const struct {
         int32_t elem, rank;
         const int64_t *dims;
@@ -176,6 +186,8 @@ TEST(records_refused)
         {EPCTX_ONNX_FLOAT, 2, huge, weights, 8, EPCTX_ERR_ARG},
         {EPCTX_ONNX_FLOAT, 1, many, weights, 8, EPCTX_ERR_ARG},
         {EPCTX_ONNX_FLOAT, 1, two, weights, 4, EPCTX_ERR_ARG},
+        {EPCTX_ONNX_FLOAT, 1, none, NULL, 0, EPCTX_OK},
+        {22, 1, two, weights, 1, EPCTX_OK}, /* int4: no size of its own */
     };
     epctx_attr attrs[2];
     epctx_node node, inner[2];
@@ -198,8 +210,11 @@ TEST(records_refused)
         tensor.size = cases[i].size;
         CHECK(epctx_put_tensor(&d.model, no_view(), &tensor, no_view(), NULL, &d.error) ==
                   cases[i].status, "case %zu: %s", i, d.error.message);
+        CHECK_UINT(epctx_edit_mark(&d.model), cases[i].status == EPCTX_OK);
+        epctx_undo(&d.model, 0);
         CHECK(desk_untouched(&d), "case %zu changes something", i);
     }
+    tensor.elem_type = EPCTX_ONNX_FLOAT;
     REFUSES(&d, epctx_put_tensor(&d.model, node_at(&d.model, 0).view, &tensor, no_view(), NULL,
                                  &d.error), EPCTX_ERR_ARG, "graph");
     /* The first of two attributes, the first of two nodes of a body. */
@@ -309,6 +324,98 @@ TEST(copies_refused)
                              &d.error) == EPCTX_OK, "%s", d.error.message);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     }
+    desk_close(&other);
+    desk_close(&d);
+}
+
+/* A field of a message that was never looked into, a graph that was edited, and a field of a message
+ * without any. */
+TEST(copies_of_every_age)
+{
+    bytes graph = {0}, node = new_node("Op", "", "n", "x", "y"), attr = {0}, tensor = {0};
+    epctx_node_view view;
+    epctx_attr_view found;
+    epctx_attr record;
+    epctx_tensor data;
+    epctx_cursor it;
+    epctx_view place;
+    epctx_value_view value, input;
+    desk d, other;
+    add_attr_int(&node, "a", 7);
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_data(&tensor, 9, weights, sizeof weights);
+    put_child(&attr, 5, &tensor);
+    put_str(&attr, 1, "t");
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_ends(&graph);
+    put_data(&graph, GRAPH_VALUE, "", 0);
+    CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
+    view = node_at(&other.model, 0);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found));
+    CHECK(epctx_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(), &place,
+                         &d.error) == EPCTX_OK, "%s", d.error.message);
+    view = node_at(&d.model, 0);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
+    /* The same view when its node has been edited since. */
+    view = node_at(&other.model, 0);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found));
+    CHECK_INT(epctx_replace_str(&other.model, node_name(&other.model), epctx_str_of("n"),
+                                &d.error), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&other.model), 0); /* it is called so already */
+    CHECK_INT(epctx_replace_str(&other.model, node_name(&other.model), epctx_str_of("nn"),
+                                &d.error), EPCTX_OK);
+    CHECK_INT(epctx_replace_str(&other.model, node_at(&d.model, 0).view, epctx_str_of("nn"),
+                                &d.error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_put_copy(&d.model, node_at(&d.model, 1).view, 5, found.view, no_view(), NULL,
+                             &d.error), EPCTX_OK);
+    view = node_at(&d.model, 1);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
+    /* A tensor of the same bytes, from a record. */
+    memset(&record, 0, sizeof record);
+    memset(&data, 0, sizeof data);
+    record.name = epctx_str_of("t");
+    record.type = EPCTX_ATTR_TENSOR;
+    record.t = &data;
+    data.elem_type = EPCTX_ONNX_FLOAT;
+    data.rank = 1;
+    data.dims = vector;
+    data.data = (const uint8_t *)weights;
+    data.size = sizeof weights;
+    view = node_at(&other.model, 0);
+    CHECK_INT(epctx_set_attr(&other.model, view.view, &record, &d.error), EPCTX_OK);
+    /* The first field of a message. */
+    it = epctx_graph_inputs(epctx_model_graph(&other.model));
+    CHECK_TRUE(epctx_next_value(&it, &input));
+    it = epctx_graph_values(epctx_model_graph(&other.model));
+    CHECK_TRUE(epctx_next_value(&it, &value));
+    it = epctx_fields(input.view, 2);
+    {
+        epctx_field type;
+        CHECK_TRUE(epctx_next_field(&it, &type));
+        CHECK(epctx_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL, &d.error) ==
+                  EPCTX_OK, "%s", d.error.message);
+    }
+    it = epctx_graph_values(epctx_model_graph(&other.model));
+    CHECK_TRUE(epctx_next_value(&it, &value) && value.elem_type == EPCTX_ONNX_FLOAT);
+    /* The edited graph in a model whose own one went. */
+    CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
+    CHECK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                         epctx_model_graph(&other.model).view, no_view(), NULL, &d.error) ==
+              EPCTX_OK, "%s", d.error.message);
+    CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "nn"));
+    /* A node may lose its name. */
+    CHECK_INT(epctx_rename_node(&d.model, node_at(&d.model, 0).view, epctx_str_of(""), NULL,
+                                &d.error), EPCTX_OK);
+    CHECK_UINT(node_at(&d.model, 0).name.size, 0);
+    epctx_undo(&d.model, 0);
+    CHECK_TRUE(desk_untouched(&d));
     desk_close(&other);
     desk_close(&d);
 }
@@ -621,6 +728,7 @@ int main(int argc, char **argv)
     RUN(records_refused);
     RUN(places_of_fields);
     RUN(copies_refused);
+    RUN(copies_of_every_age);
     RUN(attributes_that_are_equal);
     RUN(names_that_are_keys);
     RUN(out_of_memory);
