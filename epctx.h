@@ -11551,6 +11551,7 @@ static int epctx__scan_leave(epctx_scan *s)
         return -1;
     }
     if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
+        /* not taken: what is read without the graphs inside meets no node that uses its state */
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
         if (epctx__scan_stream(s) != NULL) {
             epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
