@@ -11633,6 +11633,7 @@ static int epctx__scan_leave(epctx_scan *s)
         return -1;
     }
     if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
+        /* not taken: what is read without the graphs inside meets no node that uses its state */
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
         if (epctx__scan_stream(s) != NULL) {
             epctx__scan_refuse(s, EPCTX_ERR_UNSUPPORTED,
@@ -17765,6 +17766,7 @@ static bool epctx__node_tensors(epctx__convert *c, epctx_view node, epctx__tenso
                 ok = step(c, field.body, user);
             } else if (field.number == 22 || field.number == 23) { /* sparse tensors */
                 ok = epctx__sparse_tensors(c, field.body, step, user);
+                /* not taken: open bounds the nesting */
             } else if ((field.number == 6 || field.number == 11) && depth > 0) { /* graphs */
                 ok = epctx__graph_tensors(c, field.body, step, user, depth - 1);
             }
@@ -18074,9 +18076,6 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
             return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, dep->problem);
         }
         return true;
-    }
-    if (dep->path == NULL) { /* not taken: only under EPCTX_NO_STDIO */
-        return epctx__carry_refuse(m, dep, EPCTX_ERR_NOT_FOUND, "cannot be read");
     }
     at = alone ? EPCTX_MAP_NONE : epctx_map_get(&m->paths, epctx_str_of(dep->path));
     if (at == EPCTX_MAP_NONE) {
@@ -18622,6 +18621,7 @@ static bool epctx__by_partition(const epctx_node_view *node, epctx_epnode *ep)
 {
     const epctx_profile *profile = epctx__merge_profile(node);
     return epctx_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
+           /* not taken: in the table whoever has such keys shares contexts */
            profile->payload == EPCTX_PAYLOAD_SHARED &&
            epctx_epnode_read(node, ep, NULL) == EPCTX_OK;
 }
@@ -19566,6 +19566,7 @@ static bool epctx__split_contexts(epctx__split *s)
         }
         profile = epctx_profile_of(ep.source);
         if (profile->payload == EPCTX_PAYLOAD_EACH ||
+            /* not taken: in the table whoever has this trait has a context for each node */
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0) {
             continue;
         }
@@ -19815,7 +19816,7 @@ static bool epctx__split_calls_in(epctx__split *s, epctx_cursor nodes, epctx__ca
                                   uint32_t depth)
 {
     epctx_node_view node;
-    while (depth > 0 && epctx_next_node(&nodes, &node)) {
+    while (depth > 0 && epctx_next_node(&nodes, &node)) { /* not taken: open bounds the nesting */
         epctx_cursor attrs = epctx_fields(node.view, 5);
         epctx_view attr;
         if (!epctx__split_call(s, &node, calls)) {
@@ -20255,6 +20256,7 @@ EPCTX_API epctx_status epctx_wrap(epctx_model *model, epctx_span binary,
         return status;
     }
     w.opts = opts;
+    /* not taken: a new model can be edited */
     if (!epctx__combine_begin(&w.m, model, opts->output_path, use)) {
         epctx_model_close(model);
         return use->status;
@@ -20342,7 +20344,7 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
     for (child = second->message->first; child != NULL; child = child->next) {
         epctx__builder b = epctx__builder_of(model);
         epctx_slot *copy;
-        if (child->removed) {
+        if (child->removed) { /* not taken: nobody could edit the model before */
             continue;
         }
         copy = epctx__clone(&b, NULL, child);
@@ -20378,6 +20380,7 @@ EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot
         bool message = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0;
         uint32_t at = message && type == EPCTX__T_TYPE ? 1 : child->number;
         epctx_slot *first;
+        /* not taken: nobody could edit the model before */
         if (child->removed || child->number >= 32 ||
             (!message && (mask & EPCTX__F(child->number)) == 0)) {
             continue;
@@ -20416,6 +20419,7 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
+        /* not taken: open bounds the nesting */
         if (!child->removed && epctx__is_message(kind) && depth > 0 &&
             !epctx__repair_slot(r, child, epctx__message_type(kind), node, depth - 1)) {
             return false;
@@ -20520,6 +20524,7 @@ static bool epctx__repair_sources(epctx__repair *r)
         }
         profile = epctx__repair_profile(r, ep.source);
         at = epctx__source_index(profile, ep.source, true);
+        /* not taken: what is spelled otherwise is in the list */
         if (epctx_profile_claims(profile, &ep) == EPCTX_CLAIM_SPELLING && at >= 0 &&
             r->wanted[EPCTX_RULE_SOURCE_SPELLING] &&
             !epctx__repair_source(r, EPCTX_RULE_SOURCE_SPELLING, &node, profile->sources[at])) {
@@ -20805,6 +20810,7 @@ static bool epctx__repair_files(epctx__repair *r)
     epctx_dependency *files;
     epctx__relocation moved;
     size_t count, i;
+    /* not taken: only under EPCTX_NO_STDIO */
     if (r->opts->check.no_files || r->m.c.model->io == NULL) {
         return true;
     }
@@ -20932,16 +20938,18 @@ static bool epctx__repair_memory(epctx__repair *r)
         epctx_tensor_view tensor = epctx_tensor_of(view);
         epctx_cursor dims = epctx_tensor_dims(&tensor);
         epctx_tensor data;
-        int64_t dim;
+        int64_t dim = 0;
         int32_t k = 0;
+        bool same;
         if (!epctx__repair_data(r, tensor.name, &data) || data.elem_type != tensor.elem_type ||
             data.rank != (int32_t)tensor.rank) {
             continue;
         }
-        while (k < data.rank && epctx_next_int(&dims, &dim) && dim == data.dims[k]) {
-            k++;
+        for (same = true; same && k < data.rank; k++) {
+            (void)epctx_next_int(&dims, &dim);
+            same = dim == data.dims[k];
         }
-        if (k == data.rank &&
+        if (same &&
             (!epctx__tensor_raw(&r->m.c, view, data.data, data.size) ||
              !epctx__repair_say(r, EPCTX_RULE_MEMORY_LOCATION, tensor.name,
                                 "%u bytes come from the source model", (uint64_t)data.size))) {
@@ -21282,8 +21290,7 @@ static bool epctx__repair_unused(epctx__repair *r)
         return false;
     }
     for (i = 0; i < changes.count; i++) {
-        if (changes.items[i].kind == EPCTX_CHANGE_PRUNED &&
-            !epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
+        if (!epctx__repair_say(r, EPCTX_RULE_UNUSED, changes.items[i].name,
                                "the initializer goes, %u bytes", changes.items[i].size)) {
             return false;
         }

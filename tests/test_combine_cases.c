@@ -361,6 +361,7 @@ TEST(merge_newer_operator_sets)
 TEST(merge_compatibility)
 {
     bytes a = compiled("n", "x", "y", npu, "p"), b = compiled("m", "u", "v", npu, "q");
+    epctx_str value;
     pair p;
     add_pair(&a, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "1");
     add_pair(&b, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "2");
@@ -369,6 +370,17 @@ TEST(merge_compatibility)
     REFUSED(&p, EPCTX_ERR_GRAPH, "is '2', in an earlier model '1': keep the first, or change");
     p.opts.metadata = EPCTX_METADATA_FIRST;
     MERGES(&p);
+    pair_close(&p);
+    a = compiled("n", "x", "y", npu, "p");
+    b = compiled("m", "u", "v", npu, "q");
+    add_pair(&a, 14, "ep_compatibility_of_something", "1");
+    add_pair(&b, 14, "ep_compatibility_of_something", "2");
+    CHECK_TRUE(pair_open(&p, a, b));
+    p.opts.metadata = EPCTX_METADATA_PREFIX;
+    MERGES(&p);
+    CHECK_TRUE(epctx_model_metadata(&p.models[0], epctx_str_of("m2_ep_compatibility_of_something"),
+                                    &value));
+    CHECK_TRUE(epctx_str_is(value, "2"));
     pair_close(&p);
 }
 
@@ -667,20 +679,26 @@ static epctx_status shelf_canonical(void *user, const char *path, char *out, siz
     return EPCTX_OK;
 }
 
-/* The name of the second file is so long that no number goes behind it. */
+/* Eleven files of one name that is so long that nine more numbers, but not ten, go behind it. */
 TEST(merge_of_long_names)
 {
+    enum { MODELS = 11 };
     static char name[EPCTX_PATH_MAX];
-    static shelf shelves[2];
-    bytes data[2];
-    epctx_io io[2];
-    pair p;
-    for (size_t i = 0; i < sizeof name - 2; i++)
+    static shelf shelves[MODELS];
+    static epctx_model models[MODELS];
+    bytes data[MODELS];
+    epctx_part parts[MODELS] = {{NULL, NULL}};
+    epctx_io io[MODELS];
+    epctx_combined out;
+    epctx_error error;
+    for (size_t i = 0; i < sizeof name - 3; i++)
         name[i] = i % 100 == 50 ? '/' : 'n';
-    pair_begin(&p);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < MODELS; i++) {
         epctx_open_opts opts = {0};
-        data[i] = file_model(i == 0 ? "x" : "u", i == 0 ? "y" : "v", i == 0 ? "p" : "q", name, NULL);
+        char x[8], y[8];
+        snprintf(x, sizeof x, "x%d", i);
+        snprintf(y, sizeof y, "y%d", i);
+        data[i] = file_model(x, y, x, name, NULL);
         memset(shelves[i].data, i, sizeof shelves[i].data);
         snprintf(shelves[i].real, sizeof shelves[i].real, "/%d", i);
         shelves[i].model = &data[i];
@@ -692,12 +710,178 @@ TEST(merge_of_long_names)
         io[i].canonical_fn = shelf_canonical;
         io[i].map_inside_fn = NULL;
         opts.io = &io[i];
-        CHECK(epctx_model_open_file(&p.models[i], "a.onnx", &opts, &p.error) == EPCTX_OK, "%s",
-              p.error.message);
-        p.data[i] = data[i];
+        parts[i].model = &models[i];
+        CHECK(epctx_model_open_file(&models[i], "a.onnx", &opts, &error) == EPCTX_OK, "%s",
+              error.message);
     }
-    REFUSED(&p, EPCTX_ERR_LIMIT, "a path is longer");
-    pair_close(&p);
+    CHECK(epctx_merge(parts, MODELS - 2, NULL, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_UINT(out.file_count, MODELS - 3); /* the first is where it should be */
+    CHECK_UINT(strlen(out.files[MODELS - 4].name), EPCTX_PATH_MAX - 1);
+    CHECK_HAS(out.files[MODELS - 4].name, "nnn_9");
+    epctx_undo(&models[0], 0);
+    CHECK_INT(epctx_merge(parts, MODELS, NULL, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer than 4095 bytes");
+    for (int i = 0; i < MODELS; i++) {
+        CHECK(untouched(&models[i], &data[i]), "a refusal changes model %d", i);
+        epctx_model_close(&models[i]);
+        bytes_free(&data[i]);
+    }
+}
+
+/* -- split -- */
+
+typedef struct cut {
+    bytes data;
+    epctx_model model;
+    epctx_value values[4];
+    epctx_split_opts opts;
+    epctx_combined out;
+    epctx_error error;
+} cut;
+
+static bool cut_open(cut *c, bytes data)
+{
+    memset(c, 0, sizeof *c);
+    c->data = data;
+    for (int i = 0; i < 4; i++)
+        c->values[i].rank = -1;
+    return epctx_model_open_memory(&c->model, data.data, data.size, NULL, &c->error) == EPCTX_OK;
+}
+
+/* A type (0: none) as the wish says. */
+static epctx_status cut_at(cut *c, const char *input, int32_t elem, const char *output)
+{
+    epctx_undo(&c->model, 0);
+    c->values[0].name = epctx_str_of(input);
+    c->values[0].elem_type = elem;
+    c->values[0].rank = elem != 0 ? 1 : -1;
+    c->values[0].dims = vector;
+    c->opts.inputs = c->values;
+    c->opts.input_count = input[0] != '\0';
+    c->values[1].name = epctx_str_of(output);
+    c->opts.outputs = c->values + 1;
+    c->opts.output_count = output[0] != '\0';
+    return epctx_split(&c->model, &c->opts, &c->out, &c->error);
+}
+
+static void cut_close(cut *c)
+{
+    epctx_model_close(&c->model);
+    bytes_free(&c->data);
+}
+
+static void add_sparse(bytes *graph, const char *name)
+{
+    bytes sparse = {0}, values = {0}, indices = {0};
+    put_int(&values, 1, 1);
+    put_int(&values, 2, EPCTX_ONNX_FLOAT);
+    put_str(&values, 8, name);
+    put_data(&values, 9, weights, 4);
+    put_int(&indices, 1, 1);
+    put_int(&indices, 2, EPCTX_ONNX_INT64);
+    put_data(&indices, 9, "\0\0\0\0\0\0\0\0", 8);
+    put_child(&sparse, 1, &values);
+    put_child(&sparse, 2, &indices);
+    put_int(&sparse, 3, 4);
+    put_child(graph, 15, &sparse);
+}
+
+/* x, w -> two, two2 -> y; sp -> z */
+static bytes cut_model(void)
+{
+    bytes graph = {0};
+    add_node(&graph, "Two", "two", "x,v,w", "two,two2");
+    add_node(&graph, "Add", "add", "two,two2", "y");
+    add_node(&graph, "Use", "use", "sp,x", "z");
+    add_floats(&graph, "v", weights, 4);
+    add_floats(&graph, "w", weights, 3);
+    add_sparse(&graph, "sp");
+    add_ends(&graph, "x", "y");
+    add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
+    return new_model(&graph);
+}
+
+TEST(split_at_initializers)
+{
+    epctx_value_view value;
+    epctx_cursor it, dims;
+    epctx_dim dim;
+    cut c;
+    CHECK_TRUE(cut_open(&c, cut_model()));
+    /* One of two outputs is enough, and both are once. */
+    CHECK(cut_at(&c, "", 0, "y") == EPCTX_OK, "%s", c.error.message);
+    CHECK_STR(nodes_of(&c.model), "Two:two:xvw>twotwo2 Add:add:twotwo2>y ");
+    CHECK_UINT(count_of(epctx_graph_sparse(epctx_model_graph(&c.model))), 0);
+    /* The type is that of the initializer. */
+    c.values[0].name = epctx_str_of("w");
+    c.values[1] = c.values[0];
+    c.values[1].name = epctx_str_of("x");
+    epctx_undo(&c.model, 0);
+    c.values[3].name = epctx_str_of("y");
+    c.opts.inputs = c.values;
+    c.opts.input_count = 2;
+    c.opts.outputs = c.values + 3;
+    c.opts.output_count = 1;
+    CHECK(epctx_split(&c.model, &c.opts, &c.out, &c.error) == EPCTX_OK, "%s", c.error.message);
+    it = epctx_graph_inputs(epctx_model_graph(&c.model));
+    CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "w"));
+    dims = epctx_value_dims(&value);
+    CHECK_TRUE(value.elem_type == EPCTX_ONNX_FLOAT && epctx_next_dim(&dims, &dim));
+    CHECK_INT(dim.value, 3);
+    CHECK_UINT(count_of(epctx_graph_initializers(epctx_model_graph(&c.model))), 1);
+    /* That of a sparse one must be said. */
+    c.values[0].name = epctx_str_of("sp");
+    c.values[3].name = epctx_str_of("z");
+    epctx_undo(&c.model, 0);
+    CHECK_INT(epctx_split(&c.model, &c.opts, &c.out, &c.error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(c.error.message, "the model does not say of which type 'sp' is");
+    CHECK(untouched(&c.model, &c.data), "a refusal changes something");
+    c.values[0].elem_type = EPCTX_ONNX_FLOAT;
+    CHECK(epctx_split(&c.model, &c.opts, &c.out, &c.error) == EPCTX_OK, "%s", c.error.message);
+    CHECK_STR(nodes_of(&c.model), "Use:use:spx>z ");
+    CHECK_UINT(count_of(epctx_graph_sparse(epctx_model_graph(&c.model))), 0);
+    cut_close(&c);
+}
+
+/* -- wrap -- */
+
+/* Shapes that are not known are for EPs that take them; a binary of 2 GiB is for no model. */
+TEST(wrap_by_profile)
+{
+    static const int64_t open_shape[] = {-1};
+    epctx_wrap_value values[2];
+    epctx_wrap_opts opts;
+    epctx_combined out;
+    epctx_model model;
+    epctx_error error;
+    epctx_span binary = {(const uint8_t *)"binary", 6};
+    memset(values, 0, sizeof values);
+    memset(&opts, 0, sizeof opts);
+    for (int i = 0; i < 2; i++) {
+        values[i].value.name = epctx_str_of(i == 0 ? "x" : "y");
+        values[i].value.elem_type = EPCTX_ONNX_FLOAT;
+        values[i].value.rank = 1;
+        values[i].value.dims = open_shape;
+    }
+    opts.name = "g";
+    opts.embed = true;
+    opts.partition_name = "p";
+    opts.inputs = &values[0];
+    opts.outputs = &values[1];
+    opts.input_count = opts.output_count = 1;
+    opts.profile = epctx_profile_find(epctx_str_of("npu"));
+    CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, &out, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "this EP takes static shapes only");
+    opts.profile = epctx_profile_find(epctx_str_of("generic"));
+    opts.source = "MyEP";
+    CHECK(epctx_wrap(&model, binary, &opts, NULL, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_STR(nodes_of(&model), "EPContext:g:x>y ");
+    epctx_model_close(&model);
+    binary.size = (size_t)EPCTX_MODEL_MAX - 9; /* never touched */
+    CHECK(epctx_wrap(&model, binary, &opts, NULL, &out, &error) == EPCTX_ERR_LIMIT, "%s",
+          error.message);
+    CHECK_HAS(error.message, "do not embed the binary");
+    CHECK(model.root == NULL, "a model that was not made is open");
 }
 
 int main(int argc, char **argv)
@@ -717,5 +901,7 @@ int main(int argc, char **argv)
     RUN(merge_files_of_training);
     RUN(merge_into_a_long_path);
     RUN(merge_of_long_names);
+    RUN(split_at_initializers);
+    RUN(wrap_by_profile);
     return test_end();
 }

@@ -18,19 +18,6 @@ static void add_pair(bytes *owner, uint32_t number, const char *key, const char 
     put_child(owner, number, &entry);
 }
 
-/* A tensor with its data in a file, as a field of any message. */
-static void add_outside(bytes *owner, uint32_t number, const char *name, const char *location)
-{
-    bytes tensor = {0};
-    put_int(&tensor, 1, 4);
-    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
-    if (name[0] != '\0') put_str(&tensor, 8, name);
-    add_pair(&tensor, 13, "location", location);
-    add_pair(&tensor, 13, "length", "16");
-    put_int(&tensor, 14, 1);
-    put_child(owner, number, &tensor);
-}
-
 static void add_inside(bytes *owner, uint32_t number, const char *name)
 {
     bytes tensor = {0};
@@ -38,6 +25,23 @@ static void add_inside(bytes *owner, uint32_t number, const char *name)
     put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
     if (name[0] != '\0') put_str(&tensor, 8, name);
     put_data(&tensor, 9, weights, sizeof weights);
+    put_child(owner, number, &tensor);
+}
+
+/* A tensor with its data in a file (NULL: not), as a field of any message. */
+static void add_outside(bytes *owner, uint32_t number, const char *name, const char *location)
+{
+    bytes tensor = {0};
+    if (location == NULL) {
+        add_inside(owner, number, name);
+        return;
+    }
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    if (name[0] != '\0') put_str(&tensor, 8, name);
+    add_pair(&tensor, 13, "location", location);
+    add_pair(&tensor, 13, "length", "16");
+    put_int(&tensor, 14, 1);
     put_child(owner, number, &tensor);
 }
 
@@ -190,6 +194,8 @@ static bytes merge_model(const look *l)
     node = new_node("Used", "mine", "use", names, "u");
     add_attributes(&node, "w", l->inner, l->data);
     put_child(&graph, 1, &node);
+    add_node(&graph, "Relu", "connect_x", "u", "");
+    if (l->ir_version > 4) add_node(&graph, "Relu", "m2_use", "u", "");
     node = new_node("Relu", "ai.onnx", "relu", "u", l->y);
     put_child(&graph, 1, &node);
     add_fill(l, &graph, &model); /* behind the others: tables are about to grow */
@@ -288,7 +294,9 @@ static const char *starve_merge(look a, look b, int most, size_t *runs)
         in.path[0] = path[0];
         in.path[1] = path[1];
         merge_opts.output_path = path[0];
-        wrong = fill == 0 ? starve(run_merge, &in, runs) : starve_tables(run_merge, &in, runs);
+        wrong = fill > 0          ? starve_tables(run_merge, &in, runs)
+                : merge_prefix[0] == NULL ? starve(run_merge, &in, runs)
+                                          : starve_allocator(run_merge, &in, runs);
         merge_opts.output_path = NULL;
         remove_pair();
         if (wrong != NULL) {
@@ -353,10 +361,269 @@ TEST(merge_with_bridges)
     CHECK(wrong == NULL, "%s", wrong);
 }
 
+/* -- split -- */
+
+/* x -> main -> t -> secondary -> y; t -> Op -> "o0" and so on; two outputs of one node. */
+static bytes split_model(int fill)
+{
+    bytes graph = {0}, model = {0}, node;
+    char name[32], scale[32];
+    put_str(&graph, 2, "g");
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, "mine", 1);
+    node = new_node("EPContext", "com.microsoft", "main", "x", "t,t2");
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_int(&node, "max_size", 7);
+    add_attr_str(&node, "source", npu, sizeof npu - 1);
+    add_attr_str(&node, "partition_name", "p0", 2);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "second", "t", "y", 0, 1, npu, "p1", NULL, 0);
+    node = new_node("Used", "mine", "use", "t,w,k,sp", "z,z2");
+    add_attributes(&node, "w", "a", NULL);
+    put_child(&graph, 1, &node);
+    node = new_node("Used", "mine", "use2", "z", "z3");
+    put_child(&graph, 1, &node);
+    add_inside(&graph, 5, "k0");
+    add_inside(&graph, 5, "w");
+    add_inside(&graph, 5, "k");
+    add_sparse(&graph, 15, "sp0", NULL);
+    add_sparse(&graph, 15, "sp", NULL);
+    add_annotation(&graph, "t2", "SCALE_TENSOR", "k0");
+    add_annotation(&graph, "t", "SCALE_TENSOR", "k0");
+    add_annotation(&graph, "t", "SCALE_TENSOR", "no initializer");
+    for (int i = 0; i < fill; i++) {
+        snprintf(name, sizeof name, "o%d", i);
+        snprintf(scale, sizeof scale, "s%d", i);
+        add_node(&graph, "Relu", "", "t", name);
+        add_node(&graph, "Relu", "", "x", ""); /* goes */
+        add_inside(&graph, 5, scale);
+        add_annotation(&graph, name, "SCALE_TENSOR", scale);
+        add_annotation(&graph, scale, "SCALE_TENSOR", name);
+        add_value(&graph, GRAPH_OUTPUT, name, EPCTX_ONNX_FLOAT, vector);
+        add_function(&model, name, "Leaf", NULL);
+    }
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z3", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "z2", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "t", EPCTX_ONNX_FLOAT, vector);
+    put_child(&model, 7, &graph);
+    add_function(&model, "Used", "Inner", NULL);
+    add_function(&model, "Inner", "Leaf", NULL);
+    return model;
+}
+
+static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error)
+{
+    epctx_value value;
+    epctx_split_opts opts;
+    epctx_combined out;
+    (void)b;
+    memset(&value, 0, sizeof value);
+    memset(&opts, 0, sizeof opts);
+    value.name = epctx_str_of("t");
+    value.rank = -1;
+    opts.inputs = &value;
+    opts.input_count = 1;
+    return epctx_split(a, &opts, &out, error);
+}
+
+/* Models in memory; `make` gets how many more of everything there are to be. */
+static const char *starve_made(starve_fn run, bytes (*make)(int fill), bytes (*make_second)(int),
+                               int most, size_t *runs)
+{
+    static char text[900];
+    for (int fill = 0; fill <= most; fill++) {
+        bytes a = make(fill), b = make_second(fill);
+        starve_in in = {{&a, &b}, {NULL, NULL}};
+        const char *wrong = fill == 0 ? starve(run, &in, runs) : starve_tables(run, &in, runs);
+        bytes_free(&a);
+        bytes_free(&b);
+        if (wrong != NULL) {
+            snprintf(text, sizeof text, "fill %d: %s", fill, wrong);
+            return text;
+        }
+    }
+    return NULL;
+}
+
+static bytes no_model(int fill)
+{
+    bytes graph = {0};
+    (void)fill;
+    put_str(&graph, 2, "g");
+    return new_model(&graph);
+}
+
+TEST(split_behind_a_context)
+{
+    size_t runs = 0;
+    const char *wrong = starve_made(run_split, split_model, no_model, 24, &runs);
+    CHECK(wrong == NULL, "%s", wrong);
+    printf("note %zu runs\n", runs);
+}
+
+/* -- repair -- */
+
+/* What repair can put right, also with the model that it was compiled from. */
+static bytes broken_model(int fill)
+{
+    bytes graph = {0}, more = {0}, model = {0}, node, value = {0}, type = {0}, inner = {0};
+    char name[32];
+    put_str(&graph, 2, "broken");
+    node = new_node("EPContext", "", "same", "x", "q,q2"); /* wrong domain */
+    add_attr_str(&node, "source", "qnn", 3);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "same", "x", "r", -1, -1, "VitisAIExecutionProvider", "p", "c", 1);
+    add_epnode(&graph, "same", "x", "r1", -1, -1, npu, "p", "c", 1);
+    add_epnode(&graph, "", "x", "r2", 0, 1, ov, "p", NULL, 0);
+    node = new_node("EPContext", "com.microsoft", "doubled", "x", "r3");
+    add_attr_str(&node, "source", "openvinoexecutionprovider", 25);
+    add_attr_str(&node, "partition_name", "p", 1);
+    add_attr_str(&node, "partition_name", "p", 1);
+    put_child(&graph, 1, &node);
+    for (int i = 0; i < fill; i++) {
+        snprintf(name, sizeof name, "o%d", i);
+        add_epnode(&graph, name, "x", name, 0, 1, "openvinoexecutionprovider", "p", "", 0);
+        add_node(&graph, "Relu", "dq", name, "");
+        snprintf(name, sizeof name, "lost%d", i);
+        add_node(&graph, "Relu", "", name, "");
+        snprintf(name, sizeof name, "kept%d", i);
+        add_node(&graph, "Relu", "", name, "");
+        add_inside(&graph, 5, name);
+    }
+    add_node(&graph, "DequantizeLinear", "dq", "q,w,z8", "dqy");
+    add_node(&graph, "Add", "dq", "r,w", "s");
+    node = new_node("If", "", "if", "s", "y2");
+    add_attributes(&node, "lost", "a", "*/_ORT_MEM_ADDR_/*");
+    put_child(&graph, 1, &node);
+    node = new_node("Other", "mine", "other", "far,lost2", "y");
+    put_child(&graph, 1, &node);
+    add_inside(&graph, 5, "w");
+    add_inside(&graph, 5, "w");
+    add_inside(&graph, 5, "idle");
+    add_outside(&graph, 5, "far", "*/_ORT_MEM_ADDR_/*");
+    put_int(&inner, 1, EPCTX_ONNX_FLOAT); /* one value with two types */
+    put_child(&type, 1, &inner);
+    put_child(&inner, 1, &type);
+    put_child(&type, 4, &inner);
+    put_int(&inner, 1, EPCTX_ONNX_FLOAT);
+    put_child(&type, 1, &inner);
+    put_str(&value, 1, "s");
+    put_child(&value, 2, &type);
+    put_str(&type, 6, "denotation");
+    put_child(&value, 2, &type); /* and the type twice */
+    put_child(&graph, GRAPH_VALUE, &value);
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    add_annotation(&graph, "gone", "SCALE_TENSOR", "w");
+    add_annotation(&graph, "s", "SCALE_TENSOR", "gone");
+    add_annotation(&graph, "s", "SCALE_TENSOR", "w");
+    put_int(&model, 1, 8);
+    put_int(&model, 1, 8);
+    add_opset(&model, "", 17);
+    add_opset(&model, "", 17);
+    put_child(&model, 7, &graph);
+    put_str(&more, 10, "the graph goes on");
+    add_node(&more, "Relu", "more", "y", "y3");
+    put_child(&model, 7, &more);
+    add_pair(&model, 14, "twice", "x");
+    add_pair(&model, 14, "twice", "x");
+    add_pair(&model, 14, "ep_compatibility_info.none", "x");
+    return model;
+}
+
+static bytes broken_source(int fill)
+{
+    bytes graph = {0}, model;
+    char name[32];
+    put_str(&graph, 2, "source");
+    add_node(&graph, "Relu", "n", "x", "r2");
+    add_inside(&graph, 5, "lost");
+    add_inside(&graph, 5, "far");
+    for (int i = 0; i < fill; i++) {
+        snprintf(name, sizeof name, "v%d", i);
+        add_inside(&graph, 5, name);
+        add_value(&graph, GRAPH_VALUE, name, EPCTX_ONNX_FLOAT, vector);
+    }
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_VALUE, "r2", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "mine", 3);
+    return model;
+}
+
+/* Nothing but outputs that have no type and no reader, and an initializer that was dropped. */
+static bytes untyped_model(int fill)
+{
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", ""), model;
+    char name[32];
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "source", npu, sizeof npu - 1);
+    add_attr_str(&node, "partition_name", "p", 1);
+    add_attr_str(&node, "ep_cache_context", "payload", 7);
+    for (int i = 0; i < 9 + fill; i++) {
+        snprintf(name, sizeof name, "out%d", i);
+        put_str(&node, 2, name);
+    }
+    put_child(&graph, 1, &node);
+    node = new_node("If", "", "if", "x", "y2");
+    add_attributes(&node, "lost", "a", NULL);
+    put_child(&graph, 1, &node);
+    put_str(&graph, 2, "g");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, "mine", 1);
+    return model;
+}
+
+static const epctx_profile *repair_profile;
+
+static epctx_status run_repair(epctx_model *a, epctx_model *b, epctx_error *error)
+{
+    epctx_rule rules[EPCTX_RULE_COUNT];
+    epctx_repair_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.source = b;
+    opts.check.no_files = true;
+    opts.check.profile = repair_profile;
+    opts.check.allocator = a->arena.allocator.alloc_fn != NULL ? &a->arena.allocator : NULL;
+    for (opts.rules = rules; opts.rule_count < EPCTX_RULE_COUNT; opts.rule_count++)
+        rules[opts.rule_count] = (epctx_rule)opts.rule_count;
+    return epctx_repair(a, &opts, NULL, NULL, NULL, NULL, error);
+}
+
+TEST(repair_of_everything)
+{
+    size_t runs = 0;
+    const char *wrong;
+    repair_profile = NULL;
+    wrong = starve_made(run_repair, broken_model, broken_source, 12, &runs);
+    CHECK(wrong == NULL, "%s", wrong);
+    wrong = starve_made(run_repair, untyped_model, broken_source, 2, &runs);
+    CHECK(wrong == NULL, "untyped: %s", wrong);
+    repair_profile = epctx_profile_find(epctx_str_of("openvino"));
+    wrong = starve_made(run_repair, broken_model, broken_source, 0, &runs);
+    CHECK(wrong == NULL, "openvino: %s", wrong);
+    printf("note %zu runs\n", runs);
+}
+
 int main(int argc, char **argv)
 {
     RUN(merge_side_by_side);
     RUN(merge_with_prefixes);
     RUN(merge_with_bridges);
+    RUN(split_behind_a_context);
+    RUN(repair_of_everything);
     return test_end();
 }

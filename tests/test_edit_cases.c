@@ -1,0 +1,739 @@
+/* Edits, reading and writing: what the models of the other tests do not have, and what goes wrong
+ * in the middle. */
+#define _XOPEN_SOURCE 700
+#include "files.h"
+#include "flaky.h"
+#include "starve.h"
+
+static const int64_t vector[] = {4, -1};
+static const float weights[] = {1, 2, 3, 4};
+
+static void add_ends(bytes *graph)
+{
+    put_str(graph, 2, "g");
+    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+}
+
+/* x -> first -> second -> y */
+static bytes sample(void)
+{
+    bytes graph = {0};
+    add_node(&graph, "Relu", "first", "x", "t");
+    add_node(&graph, "Relu", "second", "t", "y");
+    add_floats(&graph, "w", weights, 4);
+    add_ends(&graph);
+    return new_model(&graph);
+}
+
+static epctx_node_view node_at(const epctx_model *model, int number)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    memset(&node, 0, sizeof node);
+    for (int i = 0; i <= number; i++)
+        if (!epctx_next_node(&it, &node)) break;
+    return node;
+}
+
+/* The field with the name of the first node. */
+static epctx_view node_name(const epctx_model *model)
+{
+    epctx_cursor it = epctx_fields(node_at(model, 0).view, 3);
+    epctx_field field;
+    memset(&field, 0, sizeof field);
+    (void)epctx_next_field(&it, &field);
+    return field.body;
+}
+
+static epctx_view tensor_at(const epctx_model *model)
+{
+    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
+    epctx_tensor_view tensor;
+    memset(&tensor, 0, sizeof tensor);
+    (void)epctx_next_tensor(&it, &tensor);
+    return tensor.view;
+}
+
+static epctx_view no_view(void)
+{
+    epctx_view view = {NULL, NULL, 0};
+    return view;
+}
+
+typedef struct desk {
+    bytes data;
+    epctx_model model;
+    epctx_error error;
+} desk;
+
+static bool desk_open(desk *d, bytes data)
+{
+    memset(d, 0, sizeof *d);
+    d->data = data;
+    return epctx_model_open_memory(&d->model, data.data, data.size, NULL, &d->error) == EPCTX_OK;
+}
+
+static bool desk_untouched(desk *d)
+{
+    bytes now = written(&d->model);
+    bool same = bytes_equal(&now, d->data.data, d->data.size);
+    bytes_free(&now);
+    return same;
+}
+
+static void desk_close(desk *d)
+{
+    epctx_model_close(&d->model);
+    bytes_free(&d->data);
+}
+
+#define REFUSES(d, call, wanted, text)                                                             \
+    do {                                                                                           \
+        epctx_status found_ = (call);                                                              \
+        CHECK(found_ == (wanted), "%s: %s", epctx_status_name(found_), (d)->error.message);        \
+        CHECK_HAS((d)->error.message, text);                                                       \
+        CHECK(desk_untouched(d), "a refusal changes something");                                   \
+    } while (0)
+
+/* -- records -- */
+
+/* The typed field of doubles with another wire type has no data; a dimension that is negative is
+ * unknown. */
+TEST(odd_tensors_and_shapes)
+{
+    bytes graph = {0}, tensor = {0}, value = {0}, type = {0}, inner = {0}, shape = {0}, dim = {0};
+    epctx_graph record;
+    desk d;
+    put_int(&tensor, 1, 1);
+    put_int(&tensor, 2, 11);
+    put_str(&tensor, 8, "d");
+    put_int(&tensor, 10, 1);
+    put_child(&graph, 5, &tensor);
+    add_ends(&graph);
+    CHECK_TRUE(desk_open(&d, new_model(&graph)));
+    CHECK_INT(epctx_graph_load(&d.model, &record, &d.error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(d.error.message, "initializer 'd': its typed field holds bytes: 0, its shape needs 8");
+    desk_close(&d);
+    put_int(&dim, 1, -5);
+    put_child(&shape, 1, &dim);
+    put_str(&dim, 2, "n");
+    put_child(&shape, 1, &dim);
+    put_int(&dim, 1, 3);
+    put_child(&shape, 1, &dim);
+    put_int(&inner, 1, EPCTX_ONNX_FLOAT);
+    put_child(&inner, 2, &shape);
+    put_child(&type, 1, &inner);
+    put_str(&value, 1, "v");
+    put_child(&value, 2, &type);
+    put_child(&graph, GRAPH_INPUT, &value);
+    put_str(&graph, 2, "g");
+    CHECK_TRUE(desk_open(&d, new_model(&graph)));
+    CHECK_INT(epctx_graph_load(&d.model, &record, &d.error), EPCTX_OK);
+    CHECK_INT(record.inputs[0].rank, 3);
+    CHECK_INT(record.inputs[0].dims[0], -1);
+    CHECK_INT(record.inputs[0].dims[1], -1);
+    CHECK_INT(record.inputs[0].dims[2], 3);
+    desk_close(&d);
+}
+
+/* Data of a tensor that was edited is not at an offset of the file, whether the memory of the model
+ * lies before the file or behind it. */
+TEST(offsets_of_edited_data)
+{
+    enum { ROOM = 1 << 16 };
+    bytes data = sample();
+    uint8_t *memory = (uint8_t *)malloc(2 * ROOM + data.size);
+    int side;
+    CHECK_TRUE(memory != NULL);
+    memcpy(memory + ROOM, data.data, data.size);
+    for (side = 0; side < 2; side++) {
+        epctx_open_opts opts = {0};
+        epctx_span other = {(const uint8_t *)"0123456789abcdef", 16};
+        epctx_graph record;
+        epctx_model model;
+        opts.buffer = memory + (side == 0 ? 0 : ROOM + data.size);
+        opts.buffer_size = ROOM;
+        CHECK_INT(epctx_model_open_memory(&model, memory + ROOM, data.size, &opts, NULL), EPCTX_OK);
+        CHECK_INT(epctx_graph_load(&model, &record, NULL), EPCTX_OK);
+        CHECK(record.initializers[0].offset > 0, "a tensor of the file has offset 0");
+        CHECK_MEM(data.data + record.initializers[0].offset, 16, weights, 16);
+        CHECK_INT(epctx_set_data(&model, tensor_at(&model), 9, other, NULL), EPCTX_OK);
+        CHECK_INT(epctx_graph_load(&model, &record, NULL), EPCTX_OK);
+        CHECK_MEM(record.initializers[0].data, record.initializers[0].size, other.data, 16);
+        CHECK_UINT(record.initializers[0].offset, 0);
+        epctx_model_close(&model);
+    }
+    free(memory);
+    bytes_free(&data);
+}
+
+/* Records that are wrong stop at the first that is. */
+TEST(records_refused)
+{
+    static const int64_t none[] = {0}, negative[] = {-1}, two[] = {2}, huge[] = {INT64_MAX, 2},
+                         many[] = {INT64_MAX / 2};
+    static const struct {
+        int32_t elem, rank;
+        const int64_t *dims;
+        const void *data;
+        size_t size;
+        epctx_status status;
+    } cases[] = {
+        {EPCTX_ONNX_FLOAT, 1, two, NULL, 8, EPCTX_ERR_UNSUPPORTED},
+        {EPCTX_ONNX_STRING, 1, two, weights, 8, EPCTX_ERR_UNSUPPORTED},
+        {EPCTX_ONNX_FLOAT, 1, negative, weights, 8, EPCTX_ERR_ARG},
+        {EPCTX_ONNX_FLOAT, 2, huge, weights, 8, EPCTX_ERR_ARG},
+        {EPCTX_ONNX_FLOAT, 1, many, weights, 8, EPCTX_ERR_ARG},
+        {EPCTX_ONNX_FLOAT, 1, two, weights, 4, EPCTX_ERR_ARG},
+        {EPCTX_ONNX_FLOAT, 1, none, NULL, 0, EPCTX_OK},
+        {22, 1, two, weights, 1, EPCTX_OK}, /* int4: no size of its own */
+    };
+    epctx_attr attrs[2];
+    epctx_node node, inner[2];
+    epctx_tensor tensor;
+    epctx_graph graph;
+    desk d;
+    size_t i;
+    CHECK_TRUE(desk_open(&d, sample()));
+    memset(&node, 0, sizeof node);
+    memset(inner, 0, sizeof inner);
+    memset(attrs, 0, sizeof attrs);
+    memset(&graph, 0, sizeof graph);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = epctx_str_of("new");
+        tensor.elem_type = cases[i].elem;
+        tensor.rank = cases[i].rank;
+        tensor.dims = cases[i].dims;
+        tensor.data = (const uint8_t *)cases[i].data;
+        tensor.size = cases[i].size;
+        CHECK(epctx_put_tensor(&d.model, no_view(), &tensor, no_view(), NULL, &d.error) ==
+                  cases[i].status, "case %zu: %s", i, d.error.message);
+        CHECK_UINT(epctx_edit_mark(&d.model), cases[i].status == EPCTX_OK);
+        epctx_undo(&d.model, 0);
+        CHECK(desk_untouched(&d), "case %zu changes something", i);
+    }
+    tensor.elem_type = EPCTX_ONNX_FLOAT;
+    REFUSES(&d, epctx_put_tensor(&d.model, node_at(&d.model, 0).view, &tensor, no_view(), NULL,
+                                 &d.error), EPCTX_ERR_ARG, "graph");
+    /* The first of two attributes, the first of two nodes of a body. */
+    node.op_type = inner[0].op_type = inner[1].op_type = epctx_str_of("Op");
+    node.attrs = attrs;
+    node.attr_count = 2;
+    attrs[0].name = epctx_str_of("wrong");
+    attrs[0].type = EPCTX_ATTR_TENSOR;
+    attrs[1].name = epctx_str_of("right");
+    attrs[1].type = EPCTX_ATTR_INT;
+    REFUSES(&d, epctx_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
+            EPCTX_ERR_UNSUPPORTED, "tensor");
+    inner[0].attrs = attrs;
+    inner[0].attr_count = 1;
+    graph.nodes = inner;
+    graph.node_count = 2;
+    attrs[1].type = EPCTX_ATTR_GRAPH;
+    attrs[1].g = &graph;
+    node.attrs = attrs + 1;
+    node.attr_count = 1;
+    REFUSES(&d, epctx_put_node(&d.model, no_view(), &node, no_view(), NULL, &d.error),
+            EPCTX_ERR_UNSUPPORTED, "tensor");
+    desk_close(&d);
+}
+
+/* -- places -- */
+
+TEST(places_of_fields)
+{
+    desk d, other;
+    epctx_view graph, placed;
+    CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, sample()));
+    graph = epctx_model_graph(&d.model).view;
+    REFUSES(&d, epctx_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
+                               node_at(&other.model, 0).view, NULL, &d.error), EPCTX_ERR_ARG, "");
+    REFUSES(&d, epctx_put_copy(&d.model, graph, 1, node_at(&d.model, 0).view,
+                               epctx_model_read(&d.model).view, NULL, &d.error), EPCTX_ERR_ARG,
+            "`after` is a field of another message");
+    /* In front of the first of a kind that the message has not, of one that went, of others. */
+    CHECK_INT(epctx_put_copy(&d.model, graph, 14, node_at(&d.model, 0).view, graph, NULL, &d.error),
+              EPCTX_ERR_GRAPH);
+    CHECK_INT(epctx_put_copy(&d.model, graph, 13, no_view(), graph, &placed, &d.error), EPCTX_OK);
+    CHECK_INT(epctx_remove(&d.model, node_at(&d.model, 0).view, &d.error), EPCTX_OK);
+    CHECK(epctx_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph, &placed,
+                         &d.error) == EPCTX_OK, "%s", d.error.message);
+    CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
+    CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
+    epctx_undo(&d.model, 0);
+    CHECK_TRUE(desk_untouched(&d));
+    desk_close(&other);
+    desk_close(&d);
+}
+
+/* What is copied must be right where it goes. */
+TEST(copies_refused)
+{
+    static const uint8_t cut[] = {0x80};
+    bytes node = new_node("Relu", "", "one", "x", "z"), graph = {0}, model, attr = {0};
+    epctx_view packed;
+    desk d, other;
+    put_str(&attr, 1, "twice"); /* two tensors in one field: the model can only be read */
+    put_data(&attr, 5, "", 0);
+    put_data(&attr, 5, "", 0);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_ends(&graph);
+    CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
+    CHECK_TRUE(other.model.duplicate);
+    REFUSES(&d, epctx_put_copy(&d.model, epctx_model_graph(&d.model).view, 1,
+                               node_at(&other.model, 0).view, no_view(), NULL, &d.error),
+            EPCTX_ERR_GRAPH, "in this message a field that must be single stands twice");
+    /* Packed numbers. */
+    packed.slot = NULL;
+    packed.data = cut;
+    packed.size = sizeof cut;
+    REFUSES(&d, epctx_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
+            EPCTX_ERR_GRAPH, "cannot become field 7");
+    packed.size = 0;
+    CHECK_INT(epctx_put_copy(&d.model, tensor_at(&d.model), 7, packed, no_view(), NULL, &d.error),
+              EPCTX_OK);
+    desk_close(&other);
+    desk_close(&d);
+    /* One graph is enough; it may go and come back. */
+    CHECK_TRUE(desk_open(&d, sample()));
+    CHECK_TRUE(desk_open(&other, sample()));
+    {
+        epctx_view whole = epctx_model_read(&d.model).view;
+        REFUSES(&d, epctx_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view,
+                                   no_view(), NULL, &d.error), EPCTX_ERR_ARG,
+                "the message has a field 7 already");
+        CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
+        CHECK(epctx_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view, no_view(),
+                             NULL, &d.error) == EPCTX_OK, "%s", d.error.message);
+        CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
+        epctx_undo(&d.model, 0);
+        CHECK_TRUE(desk_untouched(&d));
+    }
+    desk_close(&other);
+    desk_close(&d);
+    /* A model that has none yet. */
+    memset(&model, 0, sizeof model);
+    put_int(&model, 1, 8);
+    CHECK_TRUE(desk_open(&other, sample()));
+    if (desk_open(&d, model)) {
+        CHECK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                             epctx_model_graph(&other.model).view, no_view(), NULL,
+                             &d.error) == EPCTX_OK, "%s", d.error.message);
+        CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
+    }
+    desk_close(&other);
+    desk_close(&d);
+}
+
+/* A field of a message that was never looked into, a graph that was edited, and a field of a message
+ * without any. */
+TEST(copies_of_every_age)
+{
+    bytes graph = {0}, node = new_node("Op", "", "n", "x", "y"), attr = {0}, tensor = {0};
+    epctx_node_view view;
+    epctx_attr_view found;
+    epctx_attr record;
+    epctx_tensor data;
+    epctx_cursor it;
+    epctx_view place;
+    epctx_value_view value, input;
+    desk d, other;
+    add_attr_int(&node, "a", 7);
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_data(&tensor, 9, weights, sizeof weights);
+    put_child(&attr, 5, &tensor);
+    put_str(&attr, 1, "t");
+    put_int(&attr, 20, EPCTX_ATTR_TENSOR);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_ends(&graph);
+    put_data(&graph, GRAPH_VALUE, "", 0);
+    CHECK_TRUE(desk_open(&d, sample()) && desk_open(&other, new_model(&graph)));
+    view = node_at(&other.model, 0);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found));
+    CHECK(epctx_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(), &place,
+                         &d.error) == EPCTX_OK, "%s", d.error.message);
+    view = node_at(&d.model, 0);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
+    /* The same view when its node has been edited since. */
+    view = node_at(&other.model, 0);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found));
+    CHECK_INT(epctx_replace_str(&other.model, node_name(&other.model), epctx_str_of("n"),
+                                &d.error), EPCTX_OK);
+    CHECK_UINT(epctx_edit_mark(&other.model), 0); /* it is called so already */
+    CHECK_INT(epctx_replace_str(&other.model, node_name(&other.model), epctx_str_of("nn"),
+                                &d.error), EPCTX_OK);
+    CHECK_INT(epctx_replace_str(&other.model, node_at(&d.model, 0).view, epctx_str_of("nn"),
+                                &d.error), EPCTX_ERR_ARG);
+    CHECK_INT(epctx_put_copy(&d.model, node_at(&d.model, 1).view, 5, found.view, no_view(), NULL,
+                             &d.error), EPCTX_OK);
+    view = node_at(&d.model, 1);
+    it = epctx_node_attrs(&view);
+    CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
+    /* A tensor of the same bytes, from a record. */
+    memset(&record, 0, sizeof record);
+    memset(&data, 0, sizeof data);
+    record.name = epctx_str_of("t");
+    record.type = EPCTX_ATTR_TENSOR;
+    record.t = &data;
+    data.elem_type = EPCTX_ONNX_FLOAT;
+    data.rank = 1;
+    data.dims = vector;
+    data.data = (const uint8_t *)weights;
+    data.size = sizeof weights;
+    view = node_at(&other.model, 0);
+    CHECK_INT(epctx_set_attr(&other.model, view.view, &record, &d.error), EPCTX_OK);
+    /* The first field of a message. */
+    it = epctx_graph_inputs(epctx_model_graph(&other.model));
+    CHECK_TRUE(epctx_next_value(&it, &input));
+    it = epctx_graph_values(epctx_model_graph(&other.model));
+    CHECK_TRUE(epctx_next_value(&it, &value));
+    it = epctx_fields(input.view, 2);
+    {
+        epctx_field type;
+        CHECK_TRUE(epctx_next_field(&it, &type));
+        CHECK(epctx_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL, &d.error) ==
+                  EPCTX_OK, "%s", d.error.message);
+    }
+    it = epctx_graph_values(epctx_model_graph(&other.model));
+    CHECK_TRUE(epctx_next_value(&it, &value) && value.elem_type == EPCTX_ONNX_FLOAT);
+    /* The edited graph in a model whose own one went. */
+    CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
+    CHECK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                         epctx_model_graph(&other.model).view, no_view(), NULL, &d.error) ==
+              EPCTX_OK, "%s", d.error.message);
+    CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "nn"));
+    /* A node may lose its name. */
+    CHECK_INT(epctx_rename_node(&d.model, node_at(&d.model, 0).view, epctx_str_of(""), NULL,
+                                &d.error), EPCTX_OK);
+    CHECK_UINT(node_at(&d.model, 0).name.size, 0);
+    epctx_undo(&d.model, 0);
+    CHECK_TRUE(desk_untouched(&d));
+    desk_close(&other);
+    desk_close(&d);
+}
+
+/* Attributes that are equal stay as they are; those of many bytes are not compared. */
+TEST(attributes_that_are_equal)
+{
+    enum { LARGE = 70000 };
+    static char texts[2][LARGE];
+    epctx_attr attr;
+    desk d;
+    size_t i, edits;
+    CHECK_TRUE(desk_open(&d, sample()));
+    memset(&attr, 0, sizeof attr);
+    attr.name = epctx_str_of("a");
+    attr.type = EPCTX_ATTR_STRING;
+    for (i = 0; i < 3; i++) {
+        attr.s.size = i == 0 ? 0 : i == 1 ? 10 : LARGE;
+        attr.s.data = texts[0];
+        CHECK_INT(epctx_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
+        edits = epctx_edit_mark(&d.model);
+        attr.s.data = texts[1];
+        CHECK_INT(epctx_set_attr(&d.model, node_at(&d.model, 0).view, &attr, NULL), EPCTX_OK);
+        CHECK((epctx_edit_mark(&d.model) == edits) == (i < 2), "%zu bytes", attr.s.size);
+    }
+    desk_close(&d);
+}
+
+/* -- names of nodes -- */
+
+static bytes keys_model(int odd)
+{
+    bytes graph = {0}, node, attr = {0}, model;
+    add_epnode(&graph, "one", "x", "a", 1, 0, "QNN", "p", "c.bin", 5);
+    add_epnode(&graph, "two", "x", "b", 1, 0, "QNN", "p", "c.bin", 5);
+    add_epnode(&graph, "alone", "x", "c", 1, 0, "QNN", "p", "d.bin", 5);
+    node = new_node("EPContext", odd == 1 ? "elsewhere" : "com.microsoft", "odd", "x", "y");
+    put_str(&attr, 1, "main_context");
+    put_str(&attr, 4, "yes");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    put_child(&node, 5, &attr);
+    if (odd > 0) put_child(&graph, 1, &node);
+    bytes_free(&node);
+    if (odd == 3) add_epnode(&graph, "other", "x", "e", 0, 1, "QNN", "p", NULL, 0);
+    add_ends(&graph);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* QNN finds the graph by the node's name. */
+TEST(names_that_are_keys)
+{
+    epctx_name_opts opts;
+    int odd;
+    memset(&opts, 0, sizeof opts);
+    opts.one_graph = true;
+    for (odd = 0; odd < 4; odd++) {
+        desk d;
+        CHECK_TRUE(desk_open(&d, keys_model(odd)));
+        REFUSES(&d, epctx_rename_node(&d.model, node_at(&d.model, 0).view, epctx_str_of("new"),
+                                      &opts, &d.error), EPCTX_ERR_UNSUPPORTED,
+                odd == 3 ? "several nodes share a context" : "several nodes name this binary");
+        if (odd == 2) {
+            REFUSES(&d, epctx_rename_node(&d.model, node_at(&d.model, 3).view, epctx_str_of("new"),
+                                          &opts, &d.error), EPCTX_ERR_GRAPH, "main_context");
+        } else if (odd == 3) {
+            REFUSES(&d, epctx_rename_node(&d.model, node_at(&d.model, 4).view, epctx_str_of("new"),
+                                          &opts, &d.error), EPCTX_ERR_UNSUPPORTED,
+                    "several nodes share a context");
+        } else {
+            CHECK(epctx_rename_node(&d.model, node_at(&d.model, 2).view, epctx_str_of("new"),
+                                    &opts, &d.error) == EPCTX_OK, "%s", d.error.message);
+            CHECK_TRUE(epctx_str_is(node_at(&d.model, 2).name, "new"));
+        }
+        desk_close(&d);
+    }
+}
+
+/* -- without memory -- */
+
+static bytes many_model(int fill)
+{
+    bytes graph = {0}, body = {0}, inner = {0}, attr = {0}, node, sparse = {0}, values = {0}, model;
+    char name[32];
+    for (int i = 0; i < fill; i++) {
+        snprintf(name, sizeof name, "b%d", i);
+        add_value(&body, GRAPH_INPUT, name, EPCTX_ONNX_FLOAT, vector);
+        add_node(&graph, "Relu", "", "x", "");
+        snprintf(name, sizeof name, "c%d.bin", i);
+        add_epnode(&graph, name, "x", "", 1, 0, "QNN", name, name, strlen(name));
+    }
+    put_str(&values, 8, "sp");
+    put_child(&sparse, 1, &values);
+    put_child(&body, 15, &sparse);
+    add_node(&body, "Use", "", "x,sp", "b");
+    add_node(&inner, "Relu", "", "x", "i");
+    put_str(&inner, 2, "inner");
+    put_child(&attr, 6, &inner);
+    put_str(&attr, 1, "then_branch");
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "", "b", "b2");
+    put_child(&node, 5, &attr);
+    put_child(&body, 1, &node);
+    put_str(&body, 2, "body");
+    add_value(&body, GRAPH_OUTPUT, "b2", EPCTX_ONNX_FLOAT, vector);
+    put_child(&attr, 6, &body);
+    put_str(&attr, 1, "then_branch");
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    node = new_node("If", "", "if", "x", "y");
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_epnode(&graph, "last", "x", "z", 1, 0, "QNN", "p", "last.bin", 8);
+    add_ends(&graph);
+    model = new_model(&graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+static epctx_status run_load(epctx_model *a, epctx_model *b, epctx_error *error)
+{
+    epctx_graph graph;
+    (void)b;
+    return epctx_graph_load(a, &graph, error);
+}
+
+static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error)
+{
+    const epctx_str from = epctx_str_of("y"), to = epctx_str_of("y2");
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(a));
+    epctx_node_view node, last;
+    epctx_name_opts opts;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.one_graph = opts.all_nodes = true;
+    memset(&last, 0, sizeof last);
+    while (epctx_next_node(&it, &node))
+        last = node;
+    status = epctx_rename_node(a, last.view, epctx_str_of("another"), &opts, error);
+    if (status == EPCTX_OK)
+        status = epctx_rename_values(a, no_view(), &from, &to, 1, &opts, NULL, error);
+    if (status == EPCTX_OK) { /* the graph of one model as that of another */
+        status = epctx_remove(a, epctx_model_graph(a).view, error);
+        if (status == EPCTX_OK)
+            status = epctx_put_copy(a, epctx_model_read(a).view, 7, epctx_model_graph(b).view,
+                                    no_view(), NULL, error);
+    }
+    if (status != EPCTX_OK) epctx_undo(a, 0);
+    return status;
+}
+
+TEST(out_of_memory)
+{
+    static const starve_fn runs_of[] = {run_load, run_names};
+    size_t runs = 0;
+    for (int fill = 0; fill < 13; fill++) {
+        bytes a = many_model(fill), b = sample();
+        starve_in in = {{&a, &b}, {NULL, NULL}};
+        for (int k = 0; k < 2; k++) {
+            const char *wrong = fill == 0 ? starve(runs_of[k], &in, &runs)
+                                          : starve_tables(runs_of[k], &in, &runs);
+            CHECK(wrong == NULL, "operation %d, fill %d: %s", k, fill, wrong);
+        }
+        bytes_free(&a);
+        bytes_free(&b);
+    }
+    printf("note %zu runs\n", runs);
+}
+
+/* -- writing -- */
+
+static bool limited_sink(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
+{
+    size_t *left = (size_t *)stream->state;
+    (void)data;
+    if (size > *left) return false;
+    *left -= size;
+    return true;
+}
+
+/* The stream ends after any number of bytes. */
+TEST(streams_that_end)
+{
+    desk d;
+    bytes all;
+    CHECK_TRUE(desk_open(&d, sample()));
+    CHECK_INT(epctx_set_str(&d.model, node_at(&d.model, 1).view, 6, epctx_str_of("doc"), NULL),
+              EPCTX_OK);
+    CHECK_INT(epctx_set_int(&d.model, tensor_at(&d.model), 14, 0, NULL), EPCTX_OK);
+    all = written(&d.model);
+    for (size_t room = 0; room <= all.size; room++) {
+        pb_ostream_t stream = {0};
+        size_t left = room;
+        epctx_status status;
+        stream.callback = limited_sink;
+        stream.state = &left;
+        stream.max_size = SIZE_MAX;
+        status = epctx_model_write_stream(&d.model, &stream, &d.error);
+        CHECK((status == EPCTX_OK) == (room == all.size), "%zu bytes of %zu: %s", room, all.size,
+              epctx_status_name(status));
+        CHECK(status == EPCTX_OK || d.error.message[0] != '\0', "%zu bytes: no message", room);
+    }
+    bytes_free(&all);
+    desk_close(&d);
+}
+
+/* Every call of the io fails while a model with small and large fields gets a backup, on a system
+ * with and without links; what is there is the old file or the new one. */
+TEST(backups_without_links)
+{
+    static char large[40000];
+    bytes old = sample(), now;
+    desk d;
+    CHECK_TRUE(make_root());
+    CHECK_TRUE(desk_open(&d, sample()));
+    desk_close(&d);
+    for (int links = 0; links < 2; links++) {
+        for (int at_call = 1;; at_call++) {
+            flaky f = {0};
+            epctx_io io;
+            epctx_open_opts open = {0};
+            epctx_write_opts opts = {0};
+            epctx_model model;
+            epctx_error error;
+            epctx_status status;
+            epctx_span span = {(const uint8_t *)large, sizeof large};
+            bytes found;
+            f.no_links = links == 0;
+            io = flaky_io(&f);
+            open.io = &io;
+            clear_root();
+            make_file(at("m.onnx"), old.data, old.size);
+            CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), &open, &error), EPCTX_OK);
+            for (int i = 0; i < 3; i++) { /* small fields and large ones in turn */
+                span.size = i == 1 ? sizeof large : 9000;
+                CHECK_INT(epctx_set_data(&model, i == 0 ? epctx_model_read(&model).view
+                                                        : node_at(&model, i - 1).view,
+                                         6, span, &error), EPCTX_OK);
+            }
+            now = written(&model);
+            f.calls = 0;
+            f.fail_at = at_call;
+            opts.overwrite = EPCTX_OVERWRITE_BACKUP;
+            status = epctx_model_write_file(&model, at("m.onnx"), &opts, &error);
+            f.fail_at = 0;
+            found = read_file(at("m.onnx"));
+            CHECK(bytes_equal(&found, old.data, old.size) ||
+                      bytes_equal(&found, now.data, now.size), "call %d: the file is torn", at_call);
+            CHECK(status != EPCTX_OK || bytes_equal(&found, now.data, now.size),
+                  "call %d: a success writes nothing", at_call);
+            CHECK(status == EPCTX_OK || strstr(error.message, "injected") != NULL, "call %d: %s",
+                  at_call, error.message);
+            bytes_free(&found);
+            bytes_free(&now);
+            epctx_model_close(&model);
+            CHECK(f.maps == 0 && f.opens == 0, "call %d: %d maps, %d outputs leak", at_call, f.maps,
+                  f.opens);
+            if (f.calls < at_call) break;
+        }
+    }
+    /* The next free name, also without links. */
+    {
+        flaky f = {0};
+        epctx_io io;
+        char backup[400];
+        epctx_error error;
+        f.no_links = true;
+        io = flaky_io(&f);
+        clear_root();
+        make_file(at("m.onnx"), "one", 3);
+        make_file(at("m.onnx~"), "two", 3);
+        CHECK(epctx_output_backup(&io, at("m.onnx"), backup, sizeof backup, &error) == EPCTX_OK,
+              "%s", error.message);
+        CHECK_STR(listing(), "m.onnx m.onnx~ m.onnx~2 ");
+        CHECK_INT(epctx_output_backup(&io, at("m.onnx"), backup, 5, &error), EPCTX_ERR_LIMIT);
+        CHECK_STR(backup, "");
+    }
+    bytes_free(&old);
+    remove_root();
+}
+
+/* A path that is too long, and a backup whose name nobody wants to know. */
+TEST(paths_of_outputs)
+{
+    static char path[2 * EPCTX_PATH_MAX];
+    epctx_write_opts opts = {0};
+    char none[1] = {'x'};
+    epctx_error error;
+    desk d;
+    memset(path, 'd', sizeof path - 1);
+    path[sizeof path - 10] = '/';
+    CHECK_INT(epctx_output_check(epctx_io_files(), path, EPCTX_OVERWRITE_REPLACE, &error),
+              EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "a path is longer");
+    CHECK_TRUE(make_root() && desk_open(&d, sample()));
+    opts.overwrite = EPCTX_OVERWRITE_BACKUP;
+    opts.backup = none;
+    make_file(at("m.onnx"), "old", 3);
+    CHECK_INT(epctx_model_write_file(&d.model, at("m.onnx"), &opts, &error), EPCTX_OK);
+    CHECK_STR(listing(), "m.onnx m.onnx~ ");
+    CHECK_INT(none[0], 'x');
+    desk_close(&d);
+    remove_root();
+}
+
+int main(int argc, char **argv)
+{
+    RUN(odd_tensors_and_shapes);
+    RUN(offsets_of_edited_data);
+    RUN(records_refused);
+    RUN(places_of_fields);
+    RUN(copies_refused);
+    RUN(copies_of_every_age);
+    RUN(attributes_that_are_equal);
+    RUN(names_that_are_keys);
+    RUN(out_of_memory);
+    RUN(streams_that_end);
+    RUN(backups_without_links);
+    RUN(paths_of_outputs);
+    return test_end();
+}

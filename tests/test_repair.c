@@ -1,0 +1,549 @@
+/* Repair, case by case: what is left alone because it was not asked for, is not ours to choose or
+ * is right, and what the source model says. */
+#define _XOPEN_SOURCE 700
+#include "files.h"
+
+static const int64_t vector[] = {4, -1};
+static const float weights[] = {1, 2, 3, 4};
+static const char npu[] = "EpctxNpuExecutionProvider";
+static const char ov[] = "OpenVINOExecutionProvider";
+
+static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
+{
+    put_str(attr, 1, name);
+    put_int(attr, 20, type);
+    put_child(node, 5, attr);
+}
+
+static bytes end_model(bytes *graph)
+{
+    bytes model;
+    put_str(graph, 2, "g");
+    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
+    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
+    model = new_model(graph);
+    add_opset(&model, "com.microsoft", 1);
+    return model;
+}
+
+/* One compiled node of a source that makes y from x. */
+static bytes one_node(const char *source, const char *cache, int64_t embed)
+{
+    bytes graph = {0};
+    add_epnode(&graph, "n", "x", "y", 1, embed, source, "p", cache, cache != NULL ? strlen(cache) : 0);
+    return end_model(&graph);
+}
+
+/* -- a repair -- */
+
+typedef struct job {
+    bytes data, from; /* taken over */
+    epctx_model model, source;
+    epctx_repair_opts opts;
+    epctx_rule rules[8];
+    size_t done, left;
+    char notes[4000]; /* "ID text; " of what was done */
+    epctx_error error;
+} job;
+
+static void job_note(void *user, const epctx_repair_note *note)
+{
+    job *j = (job *)user;
+    size_t used = strlen(j->notes);
+    if (note->done)
+        snprintf(j->notes + used, sizeof j->notes - used, "%s %s; ", note->info.id, note->text);
+}
+
+static bool job_open(job *j, bytes data)
+{
+    memset(j, 0, sizeof *j);
+    j->data = data;
+    j->opts.check.no_files = true;
+    j->opts.rules = j->rules;
+    return epctx_model_open_memory(&j->model, data.data, data.size, NULL, &j->error) == EPCTX_OK;
+}
+
+static bool job_source(job *j, bytes data)
+{
+    j->from = data;
+    j->opts.source = &j->source;
+    return epctx_model_open_memory(&j->source, data.data, data.size, NULL, &j->error) == EPCTX_OK;
+}
+
+static void job_rule(job *j, epctx_rule rule)
+{
+    j->rules[j->opts.rule_count++] = rule;
+}
+
+/* What was done, or the error. */
+static const char *job_run(job *j)
+{
+    j->notes[0] = '\0';
+    if (epctx_repair(&j->model, &j->opts, job_note, j, &j->done, &j->left, &j->error) != EPCTX_OK)
+        return j->error.message;
+    return j->notes;
+}
+
+static void job_close(job *j)
+{
+    epctx_model_close(&j->model);
+    epctx_model_close(&j->source);
+    bytes_free(&j->data);
+    bytes_free(&j->from);
+}
+
+static epctx_node_view node_at(const epctx_model *model, int number)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    memset(&node, 0, sizeof node);
+    for (int i = 0; i <= number; i++)
+        if (!epctx_next_node(&it, &node)) break;
+    return node;
+}
+
+static epctx_epnode epnode_at(const epctx_model *model, int number)
+{
+    epctx_node_view node = node_at(model, number);
+    epctx_epnode ep;
+    memset(&ep, 0, sizeof ep);
+    if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) ep.main_context = -1;
+    return ep;
+}
+
+static bool job_untouched(job *j)
+{
+    bytes now = written(&j->model);
+    bool same = bytes_equal(&now, j->data.data, j->data.size);
+    bytes_free(&now);
+    return same;
+}
+
+/* -- fields that stand twice -- */
+
+/* Of two types only the last counts; of two graphs both; a model with such fields can only be
+ * read until they are repaired. */
+TEST(doubled_fields)
+{
+    bytes graph = {0}, more = {0}, value = {0}, type = {0}, inner = {0}, data, odd = {0};
+    epctx_cursor it;
+    epctx_value_view view;
+    job j;
+    put_int(&inner, 1, EPCTX_ONNX_FLOAT);
+    put_child(&type, 1, &inner); /* a tensor */
+    put_int(&odd, 1, EPCTX_ONNX_FLOAT);
+    put_child(&inner, 1, &odd);
+    put_child(&value, 1, &inner);
+    bytes_free(&value);
+    put_child(&inner, 1, &type); /* a sequence of them */
+    put_int(&odd, 1, EPCTX_ONNX_INT8);
+    put_child(&type, 1, &odd);
+    put_child(&type, 4, &inner);
+    put_str(&value, 1, "v");
+    put_child(&value, 2, &type);
+    add_node(&graph, "Relu", "n", "x", "y");
+    put_child(&graph, GRAPH_VALUE, &value);
+    data = end_model(&graph);
+    add_opset(&data, "idle", 1);
+    add_opset(&data, "idle", 1);
+    add_node(&more, "Relu", "m", "y", "z");
+    put_child(&data, 7, &more);
+    CHECK_TRUE(job_open(&j, data));
+    CHECK_TRUE(j.model.duplicate);
+    job_rule(&j, EPCTX_RULE_DOUBLED_OPSET);
+    CHECK_STR(job_run(&j), "");
+    CHECK(job_untouched(&j), "a model that can only be read was changed");
+    job_rule(&j, EPCTX_RULE_DOUBLED_FIELD);
+    CHECK_HAS(job_run(&j), "the two are one now");
+    CHECK_HAS(j.notes, "field 4 of a TypeProto: the two are one now; ");
+    CHECK_HAS(j.notes, "'idle' stands once: the two were equal");
+    it = epctx_graph_values(epctx_model_graph(&j.model));
+    CHECK_TRUE(epctx_next_value(&it, &view));
+    CHECK(view.has_type && !view.is_tensor, "the first of two types is still there");
+    CHECK_TRUE(epctx_str_is(node_at(&j.model, 1).name, "m"));
+    /* Undoing less than the repair leaves it a model that can be edited. */
+    {
+        size_t mark = epctx_edit_mark(&j.model);
+        CHECK_INT(epctx_put_opset(&j.model, epctx_str_of("d"), 1, &j.error), EPCTX_OK);
+        epctx_undo(&j.model, mark);
+        CHECK(!j.model.duplicate && epctx_str_is(node_at(&j.model, 1).name, "m"),
+              "undoing an edit undoes the repair");
+    }
+    epctx_undo(&j.model, 0);
+    CHECK_TRUE(j.model.duplicate && job_untouched(&j));
+    job_close(&j);
+}
+
+/* Different values are not ours to choose; one rule does not do the work of another. */
+TEST(doubled_entries)
+{
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data, entry = {0};
+    job j;
+    add_attr_int(&node, "main_context", 1);
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "source", npu, strlen(npu));
+    add_attr_str(&node, "partition_name", "p", 1);
+    add_attr_str(&node, "ep_cache_context", "one", 3);
+    add_attr_str(&node, "ep_cache_context", "two", 3);
+    put_child(&graph, 1, &node);
+    data = end_model(&graph);
+    add_opset(&data, "com.microsoft", 1);
+    for (int i = 0; i < 2; i++) {
+        put_str(&entry, 1, "key");
+        put_str(&entry, 2, "value");
+        put_child(&data, 14, &entry);
+    }
+    CHECK_TRUE(job_open(&j, data));
+    job_rule(&j, EPCTX_RULE_DOUBLED_ATTRIBUTE);
+    CHECK_STR(job_run(&j), "");
+    CHECK_UINT(j.left, 1);
+    CHECK(job_untouched(&j), "one of two different attributes went");
+    job_rule(&j, EPCTX_RULE_DOUBLED_OPSET);
+    CHECK_HAS(job_run(&j), "'com.microsoft' stands once: the two were equal; ");
+    CHECK(strstr(j.notes, "'key'") == NULL, "metadata went that nobody asked for: %s", j.notes);
+    job_close(&j);
+}
+
+/* -- EPContext nodes -- */
+
+TEST(spelling_of_sources)
+{
+    bytes graph = {0};
+    job j;
+    add_epnode(&graph, "a", "x", "y", 1, 1, "openvinoexecutionprovider", "p", "c", 1);
+    add_epnode(&graph, "b", "x", "z", 1, 1, NULL, "q", "c", 1);
+    CHECK_TRUE(job_open(&j, end_model(&graph)));
+    j.opts.check.profile = epctx_profile_find(epctx_str_of("openvino"));
+    job_rule(&j, EPCTX_RULE_NO_SOURCE);
+    CHECK_HAS(job_run(&j), "source is now 'OpenVINOExecutionProvider'");
+    CHECK_UINT(j.done, 1);
+    CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 0).source, "openvinoexecutionprovider"));
+    CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 1).source, ov));
+    epctx_undo(&j.model, 0);
+    j.rules[0] = EPCTX_RULE_SOURCE_SPELLING;
+    job_run(&j);
+    CHECK_UINT(j.done, 1);
+    CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 0).source, ov));
+    CHECK_TRUE(epnode_at(&j.model, 1).source.size == 0);
+    job_close(&j);
+}
+
+/* A profile without a source of its own has none to give. */
+TEST(sources_of_no_profile)
+{
+    static epctx_profile own;
+    bytes graph = {0};
+    job j;
+    own = *epctx_profile_find(epctx_str_of("generic"));
+    own.traits &= ~(uint32_t)EPCTX_NO_SOURCE;
+    own.required |= 1u << EPCTX_EP_SOURCE;
+    add_epnode(&graph, "b", "x", "y", 1, 1, NULL, "q", "c", 1);
+    CHECK_TRUE(job_open(&j, end_model(&graph)));
+    j.opts.check.profile = &own;
+    job_rule(&j, EPCTX_RULE_NO_SOURCE);
+    job_rule(&j, EPCTX_RULE_SOURCE_ABSENT);
+    CHECK_STR(job_run(&j), "");
+    CHECK(j.left > 0 && job_untouched(&j), "%zu left", j.left);
+    job_close(&j);
+}
+
+/* Only what the EP wants stored is stored. */
+TEST(attributes_that_are_required)
+{
+    bytes graph = {0};
+    job j;
+    add_epnode(&graph, "telum", "x", "y", -1, -1, "telum", NULL, NULL, 0);
+    add_epnode(&graph, "npu", "x", "z", -1, -1, npu, "p", "c", 1);
+    add_epnode(&graph, "external", "x", "z1", 0, 0, ov, "p1", NULL, 0);
+    add_epnode(&graph, "embedded", "x", "z2", 0, 1, ov, "p2", NULL, 0);
+    add_epnode(&graph, "stored", "x", "z3", 0, 1, ov, "p3", "", 0);
+    CHECK_TRUE(job_open(&j, end_model(&graph)));
+    job_rule(&j, EPCTX_RULE_NO_ATTRIBUTE);
+    CHECK_STR(job_run(&j), "E041 embed_mode 1 is stored; E041 an empty ep_cache_context is stored; ");
+    CHECK_UINT(epnode_at(&j.model, 0).present & 1u << EPCTX_EP_EMBED_MODE, 0);
+    CHECK_TRUE((epnode_at(&j.model, 1).present & 1u << EPCTX_EP_EMBED_MODE) != 0);
+    CHECK_UINT(epnode_at(&j.model, 1).present & 1u << EPCTX_EP_MAIN_CONTEXT, 0);
+    CHECK_UINT(epnode_at(&j.model, 2).present & 1u << EPCTX_EP_EP_CACHE_CONTEXT, 0);
+    CHECK_TRUE((epnode_at(&j.model, 3).present & 1u << EPCTX_EP_EP_CACHE_CONTEXT) != 0);
+    job_close(&j);
+}
+
+/* QNN finds its graph by the node's name: two of one name stay as they are. */
+TEST(names_that_are_keys)
+{
+    bytes graph = {0};
+    job j;
+    add_epnode(&graph, "same", "x", "y", 1, 1, "QNN", "p", "c", 1);
+    add_epnode(&graph, "same", "x", "z", 1, 1, "QNN", "p", "c", 1);
+    add_epnode(&graph, "same", "x", "z2", 1, 1, npu, "p", "c", 1);
+    add_node(&graph, "Relu", "twice", "z", "z3");
+    add_node(&graph, "Relu", "twice", "z", "z4");
+    CHECK_TRUE(job_open(&j, end_model(&graph)));
+    job_rule(&j, EPCTX_RULE_DOUBLED_EPNODE);
+    CHECK_HAS(job_run(&j), "the node's name is now 'same_2'; ");
+    CHECK_UINT(j.done, 1);
+    CHECK_TRUE(epctx_str_is(node_at(&j.model, 1).name, "same"));
+    CHECK_TRUE(epctx_str_is(node_at(&j.model, 2).name, "same_2"));
+    CHECK_TRUE(epctx_str_is(node_at(&j.model, 4).name, "twice"));
+    job_close(&j);
+}
+
+/* -- files -- */
+
+/* Without files, or without a folder, nobody knows which name is right. */
+TEST(files_that_cannot_be_looked_for)
+{
+    job j;
+    int turn;
+    for (turn = 0; turn < 2; turn++) {
+        CHECK_TRUE(job_open(&j, one_node(npu, "old\\c.bin", 0)));
+        j.opts.check.no_files = turn == 0;
+        job_rule(&j, EPCTX_RULE_BACKSLASH);
+        job_rule(&j, EPCTX_RULE_FILE_MISSING);
+        CHECK_STR(job_run(&j), "");
+        CHECK(j.left > 0 && job_untouched(&j), "%zu left", j.left);
+        job_close(&j);
+        CHECK_TRUE(job_open(&j, one_node(npu, "c.bin", 1)));
+        j.opts.check.no_files = turn == 0;
+        job_rule(&j, EPCTX_RULE_LIKE_PATH);
+        CHECK_STR(job_run(&j), "");
+        CHECK(j.left > 0 && job_untouched(&j), "%zu left", j.left);
+        job_close(&j);
+    }
+}
+
+static void make_bytes(const char *name)
+{
+    static const uint8_t data[16] = {0};
+    make_file(at(name), data, sizeof data);
+}
+
+static bool job_file(job *j, bytes data)
+{
+    make_file(at("m.onnx"), data.data, data.size);
+    bytes_free(&data);
+    memset(j, 0, sizeof *j);
+    j->opts.rules = j->rules;
+    if (epctx_model_open_file(&j->model, at("m.onnx"), NULL, &j->error) != EPCTX_OK) return false;
+    j->data = written(&j->model);
+    return true;
+}
+
+/* What counts as a payload is the name of a file: only if the file is there. */
+TEST(payloads_that_are_names)
+{
+    static char name[1100];
+    bytes graph = {0};
+    job j;
+    memset(name, 'n', sizeof name - 1);
+    CHECK_TRUE(make_root());
+    make_bytes("c.bin");
+    add_epnode(&graph, "a", "x", "y", 1, 1, npu, "p0", "c.bin", 5);
+    add_epnode(&graph, "b", "x", "z", 1, 1, npu, "p1", "gone.bin", 8);
+    add_epnode(&graph, "c", "x", "z1", 1, 1, npu, "p2", "", 0);
+    add_epnode(&graph, "d", "x", "z2", 1, 1, npu, "p3", name, sizeof name - 1);
+    CHECK_TRUE(job_file(&j, end_model(&graph)));
+    job_rule(&j, EPCTX_RULE_LIKE_PATH);
+    CHECK_STR(job_run(&j), "W009 embed_mode is now 0: 'c.bin' is a file beside the model; ");
+    CHECK_INT(epnode_at(&j.model, 0).embed_mode, 0);
+    for (int i = 1; i < 4; i++)
+        CHECK_INT(epnode_at(&j.model, i).embed_mode, 1);
+    job_close(&j);
+    remove_root();
+}
+
+/* A name that breaks another rule than the one that was asked for; one that is none. */
+TEST(names_by_rule)
+{
+    bytes graph = {0}, node;
+    job j;
+    CHECK_TRUE(make_root());
+    make_bytes("c.bin");
+    make_bytes("d.bin");
+    add_epnode(&graph, "a", "x", "y", 1, 0, npu, "p0", "old\\c.bin", 9);
+    add_epnode(&graph, "b", "x", "z", 1, 0, npu, "p1", "old/d.bin", 9);
+    node = new_node("EPContext", "com.microsoft", "c", "x", "z1");
+    add_attr_str(&node, "onnx_model_filename", "/build/m.onnx", 13);
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "d", "x", "z2");
+    add_attr_str(&node, "onnx_model_filename", "m.onnx", 6);
+    put_child(&graph, 1, &node);
+    node = new_node("EPContext", "com.microsoft", "e", "x", "z3");
+    add_attr_str(&node, "onnx_model_filename", "/build/", 7);
+    put_child(&graph, 1, &node);
+    CHECK_TRUE(job_file(&j, end_model(&graph)));
+    job_rule(&j, EPCTX_RULE_FILE_MISSING);
+    CHECK_HAS(job_run(&j), "'old/d.bin' is now 'd.bin', which is there; ");
+    CHECK_UINT(j.done, 1);
+    CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 0).ep_cache_context, "old\\c.bin"));
+    j.rules[0] = EPCTX_RULE_BACKSLASH;
+    CHECK_HAS(job_run(&j), "'old\\c.bin' is now 'c.bin', which is there; ");
+    j.rules[0] = EPCTX_RULE_BUILD_PATH;
+    CHECK_STR(job_run(&j), "W008 onnx_model_filename is now 'm.onnx'; ");
+    CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 2).onnx_model_filename, "m.onnx"));
+    CHECK_TRUE(epctx_str_is(epnode_at(&j.model, 4).onnx_model_filename, "/build/"));
+    job_close(&j);
+    remove_root();
+}
+
+/* -- what the source model knows -- */
+
+static void add_tensor(bytes *graph, const char *name, int32_t elem, int64_t d0, int64_t d1)
+{
+    static const uint8_t data[64] = {7};
+    bytes tensor = {0};
+    put_int(&tensor, 1, d0);
+    if (d1 > 0) put_int(&tensor, 1, d1);
+    put_int(&tensor, 2, elem);
+    put_str(&tensor, 8, name);
+    if (elem == EPCTX_ONNX_STRING)
+        put_str(&tensor, 6, "text");
+    else
+        put_data(&tensor, 9, data, (size_t)d0 * (size_t)(d1 > 0 ? d1 : 1) * epctx_elem_size(elem));
+    put_child(graph, 5, &tensor);
+}
+
+/* Data that was in memory comes back from a tensor of the same type and shape, and no other. */
+TEST(data_of_the_source)
+{
+    static const struct {
+        int32_t elem;
+        int64_t d0, d1;
+        bool repaired;
+    } cases[] = {
+        {EPCTX_ONNX_FLOAT, 4, 0, true},  {EPCTX_ONNX_INT8, 4, 0, false},
+        {EPCTX_ONNX_FLOAT, 4, 1, false}, {EPCTX_ONNX_FLOAT, 5, 0, false},
+        {EPCTX_ONNX_STRING, 4, 0, false},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes graph = {0}, source = {0}, body = {0}, attr = {0}, node;
+        epctx_tensor_view tensor;
+        epctx_cursor it;
+        job j;
+        add_node(&graph, "Use", "use", "far,file", "y");
+        add_external(&graph, "far", 4, "*/_ORT_MEM_ADDR_/*", "0", "16");
+        add_external(&graph, "file", 4, "w.bin", "0", "16");
+        add_tensor(&source, "far", cases[i].elem, cases[i].d0, cases[i].d1);
+        node = new_node("If", "", "", "x", "y"); /* a later tensor of that name is another one */
+        add_floats(&body, "far", weights, 4);
+        put_child(&attr, 6, &body);
+        end_attr(&node, "then_branch", EPCTX_ATTR_GRAPH, &attr);
+        put_child(&source, 1, &node);
+        CHECK_TRUE(job_open(&j, end_model(&graph)) && job_source(&j, end_model(&source)));
+        job_rule(&j, EPCTX_RULE_MEMORY_LOCATION);
+        job_run(&j);
+        CHECK((j.done == 1) == cases[i].repaired, "case %zu: %s", i, j.notes);
+        it = epctx_graph_initializers(epctx_model_graph(&j.model));
+        CHECK_TRUE(epctx_next_tensor(&it, &tensor));
+        CHECK(tensor.external != cases[i].repaired, "case %zu", i);
+        if (cases[i].repaired) CHECK_INT(tensor.raw.data[0], 7);
+        CHECK(cases[i].repaired || job_untouched(&j), "case %zu: a model was changed", i);
+        job_close(&j);
+    }
+}
+
+/* -- types -- */
+
+static void add_untyped(bytes *graph, const char *name)
+{
+    bytes value = {0};
+    put_str(&value, 1, name);
+    put_child(graph, GRAPH_VALUE, &value);
+}
+
+/* What the reader of an output leaves open: 0 is no type. */
+TEST(types_by_reader)
+{
+    static const struct {
+        const char *op, *domain, *inputs;
+        int32_t elem;
+    } cases[] = {
+        {"DequantizeLinear", "", "q,f,u8", EPCTX_ONNX_UINT8},
+        {"DequantizeLinear", "ai.onnx", "q,f,u8", EPCTX_ONNX_UINT8},
+        {"DequantizeLinear", "mine", "q,f,u8", 0},
+        {"DequantizeLinear", "", "u8,q,u8", 0},
+        {"DequantizeLinear", "", "q,f", 0},
+        {"QuantizeLinear", "", "q,f,u8", EPCTX_ONNX_FLOAT},
+        {"QuantizeLinear", "", "f,q,u8", 0},
+        {"Add", "", "q,f", EPCTX_ONNX_FLOAT},
+        {"Add", "", "f,q", EPCTX_ONNX_FLOAT},
+        {"Add", "", "q,q", 0},
+        {"Add", "", "q,untyped", 0},
+        {"Sum", "", "f,q,untyped", EPCTX_ONNX_FLOAT},
+        {"Add", "", "q,sequence", 0},
+        {"Relu", "", "q", 0},
+    };
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes graph = {0}, node, value = {0}, type = {0}, inner = {0};
+        epctx_value_view view;
+        epctx_cursor it;
+        int32_t found = 0;
+        job j;
+        add_epnode(&graph, "n", "x", "q", 1, 1, npu, "p", "c", 1);
+        node = new_node(cases[i].op, cases[i].domain, "r", cases[i].inputs, "y");
+        put_child(&graph, 1, &node);
+        add_tensor(&graph, "f", EPCTX_ONNX_FLOAT, 4, 0);
+        add_tensor(&graph, "u8", EPCTX_ONNX_UINT8, 4, 0);
+        add_untyped(&graph, "untyped");
+        put_child(&type, 4, &inner);
+        put_str(&value, 1, "sequence");
+        put_child(&value, 2, &type);
+        put_child(&graph, GRAPH_VALUE, &value);
+        CHECK_TRUE(job_open(&j, end_model(&graph)));
+        job_rule(&j, EPCTX_RULE_NO_VALUE_TYPE);
+        job_run(&j);
+        it = epctx_graph_values(epctx_model_graph(&j.model));
+        while (epctx_next_value(&it, &view))
+            if (epctx_str_is(view.name, "q")) found = view.elem_type;
+        CHECK(found == cases[i].elem && j.done == (size_t)(cases[i].elem != 0),
+              "case %zu, %s of '%s' (%s): type %d, expected %d; %s", i, cases[i].op,
+              cases[i].inputs, cases[i].domain, (int)found, (int)cases[i].elem, j.notes);
+        job_close(&j);
+    }
+}
+
+static size_t count_metadata(const epctx_model *model)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_pair pair;
+    size_t count = 0;
+    while (epctx_next_pair(&it, &pair))
+        count++;
+    return count;
+}
+
+/* Without options: every rule that is no hint. */
+TEST(defaults)
+{
+    bytes data = one_node(npu, "c", 1), empty = {0};
+    epctx_model model;
+    size_t done = 9, left = 9;
+    put_str(&empty, 1, "ep_compatibility_info.none");
+    put_str(&empty, 2, "x");
+    put_child(&data, 14, &empty);
+    CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_repair(&model, NULL, NULL, NULL, &done, &left, NULL), EPCTX_OK);
+    CHECK_UINT(done, 1);
+    CHECK_UINT(count_metadata(&model), 0);
+    epctx_model_close(&model);
+    bytes_free(&data);
+}
+
+int main(int argc, char **argv)
+{
+    RUN(doubled_fields);
+    RUN(doubled_entries);
+    RUN(spelling_of_sources);
+    RUN(sources_of_no_profile);
+    RUN(attributes_that_are_required);
+    RUN(names_that_are_keys);
+    RUN(files_that_cannot_be_looked_for);
+    RUN(payloads_that_are_names);
+    RUN(names_by_rule);
+    RUN(data_of_the_source);
+    RUN(types_by_reader);
+    RUN(defaults);
+    return test_end();
+}
