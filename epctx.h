@@ -16132,7 +16132,6 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
 static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view view,
                                epctx_tensor *out, const char **why)
 {
-    epctx_tensor_view t = epctx_tensor_of(view);
     epctx__loader loader = epctx__convert_loader(c, model);
     *why = NULL;
     if (!epctx__load_tensor(&loader, view, out)) {
@@ -16140,7 +16139,7 @@ static bool epctx__tensor_read(epctx__convert *c, epctx_model *model, epctx_view
     }
     if (out->data == NULL && out->elem_type == EPCTX_ONNX_STRING) {
         *why = "strings cannot be in a file";
-    } else if (out->data == NULL && out->size == 0 && !t.has_raw) {
+    } else if (out->data == NULL) {
         *why = "its data is in fields of a packed type that cannot be moved";
     }
     return true;
@@ -16158,7 +16157,7 @@ static bool epctx__each_graph(epctx__convert *c, epctx_view graph, epctx__graph_
     if (!step(c, graph)) {
         return false;
     }
-    while (depth > 0 && epctx__next_body(&nodes, &node)) {
+    while (depth > 0 && epctx__next_body(&nodes, &node)) { /* not taken: open bounds the nesting */
         epctx_cursor attrs = epctx_fields(node, 5);
         epctx_view attr;
         while (epctx__next_body(&attrs, &attr)) {
@@ -16519,6 +16518,7 @@ static bool epctx__weight_origin(epctx__convert *c, const epctx_model *source, e
     parts[0] = epctx_path_folder(name);
     parts[1] = tensor->location;
     *offset = tensor->offset;
+    /* not taken: the file was found under a longer path */
     if (epctx__path_join(path, sizeof path, parts, 2, c->error) != EPCTX_OK) {
         return false;
     }
@@ -17221,6 +17221,7 @@ static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_s
                           m->to, folder);
     }
     *name = epctx_str_of(m->to + strlen(folder));
+    /* not taken: a file has a name behind its folder */
     while (name->size > 0 && epctx__is_separator(name->data[0])) {
         name->data++;
         name->size--;

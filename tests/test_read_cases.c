@@ -224,13 +224,21 @@ static bool read_stream(pb_istream_t *stream, pb_byte_t *out, size_t count)
     return true;
 }
 
-/* The last event, and the node that was found last. */
+static char strings_found[3 * EPCTX_SCAN_TEXT]; /* name, source, partition */
+
+/* The last event, and the node of the main graph that was found last. */
 static epctx_scan_event scan_all(epctx_scan *scan, epctx_scan *found, epctx_error *error)
 {
     epctx_scan_event event;
     epctx_error_clear(error);
     while ((event = epctx_scan_next(scan, error)) != EPCTX_SCAN_END && event != EPCTX_SCAN_FAILED)
-        if (event == EPCTX_SCAN_EPNODE) *found = *scan;
+        if (event == EPCTX_SCAN_EPNODE && scan->depth == 0) {
+            *found = *scan; /* its strings are those of `scan`, which goes on */
+            snprintf(strings_found, sizeof strings_found, "%.*s %.*s %.*s",
+                     (int)scan->node.name.size, scan->node.name.data, (int)scan->node.source.size,
+                     scan->node.source.data, (int)scan->node.partition_name.size,
+                     scan->node.partition_name.data);
+        }
     return event;
 }
 
@@ -338,6 +346,34 @@ TEST(odd_fields)
     }
 }
 
+/* A graph inside of a compiled node, and the node's attributes behind it. */
+TEST(attributes_behind_a_graph)
+{
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
+    bytes body = {0}, attr = {0};
+    bytes_source bs = {&data};
+    epctx_source source;
+    epctx_scan scan, found;
+    epctx_error error;
+    add_epnode(&body, "inner", "x", "z", 1, 1, "QNN", "inside", "d", 1);
+    put_child(&attr, 6, &body);
+    put_str(&attr, 1, "body");
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    add_attr_str(&node, "source", npu, strlen(npu));
+    add_attr_str(&node, "partition_name", "p", 1);
+    put_child(&graph, 1, &node);
+    data = end_model(&graph);
+    source.user = &bs;
+    source.read_fn = read_bytes;
+    source.size = data.size;
+    memset(&found, 0, sizeof found);
+    epctx_scan_begin(&scan, &source);
+    CHECK(scan_all(&scan, &found, &error) == EPCTX_SCAN_END, "%s", error.message);
+    CHECK_STR(strings_found, "n EpctxNpuExecutionProvider p");
+    bytes_free(&data);
+}
+
 /* Strings of a node that are longer together than there is room: the places of all are known, and
  * what fits is kept. */
 TEST(more_text_than_room)
@@ -378,6 +414,7 @@ int main(int argc, char **argv)
     RUN(out_of_memory);
     RUN(streams_that_end);
     RUN(odd_fields);
+    RUN(attributes_behind_a_graph);
     RUN(more_text_than_room);
     return test_end();
 }
