@@ -1754,69 +1754,6 @@ TEST(mv_asks_the_ep)
               EPCTX_ERR_NOT_FOUND);
 }
 
-#if defined(__linux__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-
-/* Anonymous memory of this process in KiB, its heap among it. */
-static long anonymous(void)
-{
-    char line[200];
-    long kib = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "RssAnon:", 8) == 0) kib = strtol(line + 8, NULL, 10);
-    if (file != NULL) fclose(file);
-    return kib;
-}
-
-static long most_anonymous;
-
-/* Looks at every write, counts the bytes, and keeps none. */
-static epctx_status watched_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                  epctx_error *error)
-{
-    long now = anonymous();
-    (void)file, (void)error;
-    if (now > most_anonymous) most_anonymous = now;
-    /* Some of what write(2) reads: it is whoever copies that takes memory. */
-    for (size_t i = 0; i < size; i += 32 << 20)
-        *(uint64_t *)user += ((const uint8_t *)data)[i];
-    now = anonymous();
-    if (now > most_anonymous) most_anonymous = now;
-    return EPCTX_OK;
-}
-
-/* Puts `head` in front of what follows it in the file: a message whose last field is still open. */
-static void open_field(bytes *head, uint32_t number, bytes *before, uint64_t rest)
-{
-    bytes all = {0};
-    bytes_add(&all, before->data, before->size);
-    put_tag(&all, number, 2);
-    put_varint(&all, head->size + rest);
-    bytes_add(&all, head->data, head->size);
-    bytes_free(before);
-    bytes_free(head);
-    *head = all;
-}
-
-/* A model whose last bytes are an embedded context of `size` zeros: a hole in the file. */
-static void make_huge(const char *name, uint64_t size)
-{
-    bytes head = {0}, attr = {0}, node, graph = {0}, model = {0};
-    put_str(&attr, 1, "ep_cache_context");
-    put_int(&attr, 20, EPCTX_ATTR_STRING);
-    open_field(&head, 4, &attr, size);
-    node = new_node("EPContext", "com.microsoft", "a", "x", "y");
-    add_attr_int(&node, "embed_mode", 1);
-    add_attr_str(&node, "source", "X", 1);
-    open_field(&head, 5, &node, size);
-    open_field(&head, 1, &graph, size);
-    put_int(&model, 1, 8);
-    open_field(&head, 7, &model, size);
-    make_file(name, head.data, head.size);
-    if (truncate(at(name), (off_t)(head.size + size)) != 0) abort();
-    bytes_free(&head);
-}
-
 /* What a tensor gets stands among its fields by number, not behind them all. */
 TEST(external_data_in_field_order)
 {
@@ -1921,6 +1858,69 @@ TEST(parts_beyond_a_file)
     }
     epctx_model_close(&m);
     bytes_free(&model);
+}
+
+#if defined(__linux__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
+
+/* Anonymous memory of this process in KiB, its heap among it. */
+static long anonymous(void)
+{
+    char line[200];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, "RssAnon:", 8) == 0) kib = strtol(line + 8, NULL, 10);
+    if (file != NULL) fclose(file);
+    return kib;
+}
+
+static long most_anonymous;
+
+/* Looks at every write, counts the bytes, and keeps none. */
+static epctx_status watched_write(void *user, epctx_io_file *file, const void *data, size_t size,
+                                  epctx_error *error)
+{
+    long now = anonymous();
+    (void)file, (void)error;
+    if (now > most_anonymous) most_anonymous = now;
+    /* Some of what write(2) reads: it is whoever copies that takes memory. */
+    for (size_t i = 0; i < size; i += 32 << 20)
+        *(uint64_t *)user += ((const uint8_t *)data)[i];
+    now = anonymous();
+    if (now > most_anonymous) most_anonymous = now;
+    return EPCTX_OK;
+}
+
+/* Puts `head` in front of what follows it in the file: a message whose last field is still open. */
+static void open_field(bytes *head, uint32_t number, bytes *before, uint64_t rest)
+{
+    bytes all = {0};
+    bytes_add(&all, before->data, before->size);
+    put_tag(&all, number, 2);
+    put_varint(&all, head->size + rest);
+    bytes_add(&all, head->data, head->size);
+    bytes_free(before);
+    bytes_free(head);
+    *head = all;
+}
+
+/* A model whose last bytes are an embedded context of `size` zeros: a hole in the file. */
+static void make_huge(const char *name, uint64_t size)
+{
+    bytes head = {0}, attr = {0}, node, graph = {0}, model = {0};
+    put_str(&attr, 1, "ep_cache_context");
+    put_int(&attr, 20, EPCTX_ATTR_STRING);
+    open_field(&head, 4, &attr, size);
+    node = new_node("EPContext", "com.microsoft", "a", "x", "y");
+    add_attr_int(&node, "embed_mode", 1);
+    add_attr_str(&node, "source", "X", 1);
+    open_field(&head, 5, &node, size);
+    open_field(&head, 1, &graph, size);
+    put_int(&model, 1, 8);
+    open_field(&head, 7, &model, size);
+    make_file(name, head.data, head.size);
+    if (truncate(at(name), (off_t)(head.size + size)) != 0) abort();
+    bytes_free(&head);
 }
 
 /* A context of 1 GB goes into a model and out of one with less than 4 MB of memory of its own. */

@@ -2050,7 +2050,7 @@ TEST(names_of_nodes_of_one_binary)
 /* Without links a backup is a copy, and takes the place of none that is there. */
 TEST(backups_without_links)
 {
-    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[200], backup[200];
+    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[400], backup[200];
     epctx_io io = *epctx_io_files();
     epctx_error error;
     io.link_fn = NULL;
