@@ -2590,7 +2590,20 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
 
 /* ================================================================================================
  * >>gen: ordinary model -> EPContext model
+ *
+ * What an EPContext model was made of stands in its build stamp, the metadata entry
+ * "epctx.build.<source>": lines of a word and its values,
+ *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
+ *     data <bytes> <XXH64> <location>      once per file of external data
+ *     options <XXH64 of what was asked for>
+ *     sdk <ep_sdk_version>
+ *     arch <hardware_architecture>
+ *     binary <bytes> <XXH64>               the context binary, wherever it is
+ * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
+ * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
+
+#define EPCTX_BUILD_PREFIX "epctx.build."
 
 #ifndef EPCTX_NO_EDIT
 
@@ -2676,31 +2689,26 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* -- is an EPContext model still what its source would give? --
  *
- * The build stamp is the metadata entry "epctx.build.<source>": lines of a word and its values,
- *     source <bytes> <XXH64 of the file, 16 hex digits> <file name>
- *     data <bytes> <XXH64> <location>      once per file of external data
- *     options <XXH64 of what was asked for>
- *     sdk <ep_sdk_version>
- *     arch <hardware_architecture>
- * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
- * bytes. The fast way asks for the times of the files themselves (epctx_io.times_fn). */
-
-#define EPCTX_BUILD_PREFIX "epctx.build."
+ * The build stamp tells. The fast way asks for the times of the files themselves
+ * (epctx_io.times_fn). */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
-    EPCTX_STALE,        /* the source, the options, the SDK or the architecture changed */
+    EPCTX_STALE, /* the source, the options, the SDK or the architecture changed, or the binary
+                    beside the model is another one: compiled again, without this model */
     EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
 } epctx_freshness;
 
 typedef struct epctx_fresh_opts {
     const char *source_path; /* default: the file the stamp names, beside the EPContext model */
     const epctx_gen_opts *gen; /* compared when given */
-    bool fast; /* sizes, and no hash when no source file changed since the model was written */
+    bool fast; /* sizes, and no hash of the binary, nor of the source's files when none changed
+                  since the model was written */
 } epctx_fresh_opts;
 
 /* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
- * gives SDK and architecture to compare. `why` (may be NULL) says what differs. */
+ * gives SDK and architecture to compare. A binary that is embedded, or that is not there, is not
+ * judged: loading will. `why` (may be NULL) says what differs. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -2763,6 +2771,7 @@ typedef struct epctx_loaded {
     epctx_reader reader;
     const epctx_profile *profile;
     struct epctx__weight_model *sources; /* models that weights come from */
+    const struct epctx__stamp_line *made; /* the binary as the build stamp has it, or NULL */
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
 } epctx_loaded;
@@ -2774,6 +2783,10 @@ typedef struct epctx_loaded {
  * Weightless contexts get their weights from `source_model`, else `source_model_path`, else
  * onnx_model_filename beside the model: the first that is there counts, and every weight is
  * compared with what was compiled.
+ * A binary in a file must have the size that the build stamp gives, if there is one. Its hash is
+ * not compared, which would read every byte of a binary that the backend may only map: the graph's
+ * hash in `notes` tells generations apart, and a backend checks its bytes as it likes. When that
+ * fails the hash is, so that the message says whether the binary is of another compilation.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -2838,6 +2851,46 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  * writes: N models give N + 1 files. Loading, the first session loads that binary and uses its own
  * graph; the others wait in the workspace and are moved to the sessions that ask for them, which do
  * not open the binary. Everything is counted: workspace and sessions may end in any order.
+ *
+ * QUICK START: two models compiled into one binary, and both loaded from it
+ *       const char *files[2] = {"prefill.onnx", "decode.onnx"};
+ *       const char *contexts[2] = {"prefill_ctx.onnx", "decode_ctx.onnx"};
+ *       epctx_workspace *workspace;
+ *       epctx_model models[2];
+ *       epctx_loaded loaded[2];
+ *       epctx_error err;
+ *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
+ *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           status = epctx_model_open_file(&models[i], files[i], NULL, &err);
+ *           if (status == EPCTX_OK) {
+ *               status = epctx_share_generate(workspace, NULL, &models[i], &backend, NULL, i == 1,
+ *                                             NULL, &err);
+ *           }
+ *           epctx_model_close(&models[i]);
+ *       }
+ *       memset(models, 0, sizeof models);
+ *       memset(loaded, 0, sizeof loaded);
+ *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
+ *           status = epctx_model_open_file(&models[i], contexts[i], NULL, &err);
+ *           if (status == EPCTX_OK) {
+ *               status = epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &err);
+ *           }
+ *       }
+ *       if (status == EPCTX_OK) {
+ *           printf("%u and %u nodes share one binary\n", (unsigned)loaded[0].bound_count,
+ *                  (unsigned)loaded[1].bound_count);
+ *       } else {
+ *           fprintf(stderr, "%s\n", err.message);
+ *       }
+ *       for (int i = 0; i < 2; i++) {
+ *           epctx_unload(&loaded[i]);
+ *           epctx_model_close(&models[i]);
+ *       }
+ *       epctx_workspace_close(workspace);
+ *
+ * What sharing would save tells `epctx weights` before anything is compiled. The models of a group
+ * are compiled together, always: a binary that was compiled again without one of them has not its
+ * graphs any more. The build stamps of the models tell (>>gen), and loading says so.
  * ============================================================================================== */
 
 /* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
@@ -2950,7 +3003,13 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
  * one, when its model is written, epctx_share_finish (OnSessionInitializationEnd). A session whose
  * model ORT could not write takes itself back with epctx_share_withdraw.
  * The models are there before their binary: until the last session is through they do not load.
- * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. */
+ * Should an older binary of that name be there, the graph hashes in the nodes tell it apart. Such
+ * models have no build stamp.
+ * Failures: a session that fails in epctx_share_compile is not in the group, it may try again. One
+ * whose model is not written must withdraw, or its place stays taken. When the last session fails
+ * before epctx_share_finish, it withdraws like any other, and the group waits for another last one;
+ * when epctx_share_finish fails, the group is gone and nobody withdraws: what was written of it
+ * does not load, and its sessions start over. */
 
 typedef struct epctx_share_opts {
     const epctx_io *io;       /* default epctx_io_files(); lives until the group ends */
@@ -3032,6 +3091,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #ifdef _WIN32
 #if !defined(_WIN32_WINNT) || _WIN32_WINNT < 0x0600
 #error "epctx.h: needs Windows Vista or newer: define _WIN32_WINNT 0x0600 first"
+#define EPCTX__STOP /* one error is enough: nothing below is compiled */
 #endif
 #else
 #include <dirent.h>
@@ -3047,9 +3107,10 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #if !defined(O_CLOEXEC) ||                                                                         \
     (defined(__GLIBC__) && !defined(__USE_XOPEN_EXTENDED) && !defined(__USE_MISC))
 #error "epctx.h: a system header came first without _XOPEN_SOURCE 700: use the two-line epctx.c"
-#endif
-#if !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
+#define EPCTX__STOP /* one error is enough: nothing below is compiled */
+#elif !defined(PATH_MAX) || PATH_MAX > EPCTX_PATH_MAX
 #error "epctx.h: EPCTX_PATH_MAX is smaller than the longest path of this system"
+#define EPCTX__STOP
 #endif
 /* Not in POSIX before 2024: strict feature macros hide it, but it is there. */
 #if defined(MAP_ANONYMOUS)
@@ -3065,10 +3126,14 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #else
 #define EPCTX__MAP_ANONYMOUS 0x1000 /* the BSDs and macOS */
 #endif
+#ifndef EPCTX__STOP
 /* A negative size here: a system header came first without _FILE_OFFSET_BITS 64. */
 typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
+#endif
 #endif /* _WIN32 */
 #endif /* EPCTX_NO_STDIO */
+
+#ifndef EPCTX__STOP
 
 #ifdef __cplusplus
 extern "C" {
@@ -3076,8 +3141,12 @@ extern "C" {
 
 #if defined(__GNUC__) || defined(__clang__)
 #define EPCTX__UNUSED __attribute__((unused))
+/* Not to become part of its caller, which is in a recursion or calls one: its variables would be on
+ * the stack all the time. */
+#define EPCTX__APART __attribute__((noinline))
 #else
 #define EPCTX__UNUSED
+#define EPCTX__APART
 #endif
 
 /* ================================================================================================
@@ -9573,7 +9642,7 @@ static bool epctx__ort_domain(epctx_str domain)
            epctx_str_is(domain, "org.pytorch.aten");
 }
 
-static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
+EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_str domain = epctx__canonical_domain(node->domain);
     if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
@@ -9680,21 +9749,27 @@ static void epctx__note_type(epctx__lint *l, epctx__frame *scope, const epctx_va
     epctx__remember(l, &scope->types, value->name, (uint32_t)scope->note_count++);
 }
 
+/* Types from a list of ValueInfoProtos. */
+static void epctx__note_list(epctx__lint *l, epctx__frame *scope, epctx_view owner, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(owner, number);
+    epctx_value_view value;
+    if (!scope->typed) {
+        epctx_map_init(&scope->types, &l->arena);
+        scope->typed = true;
+    }
+    while (epctx_next_value(&it, &value)) {
+        epctx__note_type(l, scope, &value);
+    }
+}
+
+/* Of a function the types are known already. */
 static void epctx__note_types(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     static const uint8_t lists[3] = {13, 11, 12}; /* value_info, input, output */
     int i;
-    if (scope->typed) {
-        return;
-    }
-    scope->typed = true;
-    epctx_map_init(&scope->types, &l->arena);
-    for (i = 0; i < 3; i++) {
-        epctx_cursor it = epctx_fields(graph, lists[i]);
-        epctx_value_view value;
-        while (epctx_next_value(&it, &value)) {
-            epctx__note_type(l, scope, &value);
-        }
+    for (i = scope->typed ? 3 : 0; i < 3; i++) {
+        epctx__note_list(l, scope, graph, lists[i]);
     }
 }
 
@@ -9917,8 +9992,8 @@ static void epctx__lint_context(epctx__lint *l, epctx__judged *judged)
     }
 }
 
-static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope, const epctx_node_view *view,
-                               epctx_view graph)
+EPCTX__APART static void epctx__lint_epnode(epctx__lint *l, epctx__frame *scope,
+                                            const epctx_node_view *view, epctx_view graph)
 {
     const uint32_t both = 1u << EPCTX_EP_MAIN_CONTEXT | 1u << EPCTX_EP_EMBED_MODE;
     epctx__judged judged;
@@ -10085,7 +10160,7 @@ static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str
 }
 
 /* Fills the names that a graph defines before its nodes run. */
-static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 11);
     epctx_map infos;
@@ -10130,7 +10205,7 @@ static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view 
     }
 }
 
-static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
+EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
     epctx_node_view node;
     epctx_map names;
@@ -10205,7 +10280,7 @@ static void epctx__lint_sharding(epctx__lint *l, const epctx_node_view *node,
 
 /* onnx.proto at NodeDeviceConfigurationProto and ShardingSpecProto: the id is the name of one of
  * the model's configurations, the tensor an input or output of the node. */
-static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
+EPCTX__APART static void epctx__lint_devices(epctx__lint *l, const epctx_node_view *node)
 {
     epctx_cursor it = epctx_node_configs(node);
     epctx_node_config_view config;
@@ -10242,7 +10317,7 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
     }
 }
 
-static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 12);
     epctx_value_view value;
@@ -10262,7 +10337,8 @@ static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope, epctx_view 
 }
 
 /* Quantization annotations name the value and the values of its parameters. */
-static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_annotations(epctx__lint *l, epctx__frame *scope,
+                                                 epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 14);
     epctx_annotation_view annotation;
@@ -10365,7 +10441,7 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
     l->in_training = false;
 }
 
-static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
+EPCTX__APART static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
 {
     epctx_cursor it = epctx_model_trainings(l->model);
     epctx_training_view training;
@@ -10379,7 +10455,7 @@ static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
     }
 }
 
-static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+EPCTX__APART static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
     epctx_cursor it = epctx_fields(graph, 5);
     epctx_view body;
@@ -10439,6 +10515,7 @@ static void epctx__lint_function(epctx__lint *l, epctx_view function)
         epctx__remember(l, &scope.names, name, 0);
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
+    epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
     epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
     it = epctx_fields(function, 5);
     while (epctx_next_str(&it, &name)) {
@@ -20255,18 +20332,18 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
     return epctx__remove_slot(model, second, error) == EPCTX_OK;
 }
 
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
-                               epctx_str node, uint32_t depth)
+/* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
+EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                                              epctx_str *node)
 {
     const epctx__singles *single = &epctx__singular[type];
     epctx_model *model = r->m.c.model;
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (epctx__open_message(model, slot, r->m.c.error) != EPCTX_OK) {
-        return false;
+    if (type == EPCTX__T_NODE) {
+        *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
-    node = type == EPCTX__T_NODE ? epctx_node_of(epctx__slot_view(slot)).name : node;
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
@@ -20294,12 +20371,23 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
         } else if (epctx__remove_slot(model, first, r->m.c.error) != EPCTX_OK) {
             return false;
         }
-        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, node,
+        if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
                                message ? "field %u of a %s: the two are one now"
                                        : "field %u of a %s: the last one stays",
                                (uint64_t)child->number, epctx__type_name(type))) {
             return false;
         }
+    }
+    return true;
+}
+
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+                               epctx_str node, uint32_t depth)
+{
+    epctx_slot *child;
+    if (epctx__open_message(r->m.c.model, slot, r->m.c.error) != EPCTX_OK ||
+        !epctx__repair_fields(r, slot, type, &node)) {
+        return false;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind =
@@ -22489,6 +22577,20 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
     return EPCTX_OK;
 }
 
+/* -- a binary that several models share, compiled again without one of them -- */
+
+#define EPCTX__OTHER_BINARY                                                                        \
+    "it was compiled again without this model; compile all models that share it together"
+
+static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
+                                      epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_VERSION,
+                      "context binary '%S' has %u bytes, the model was compiled with one of %u: "
+                      EPCTX__OTHER_BINARY,
+                      &name, found, expected);
+}
+
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
     if (hooks != NULL && hooks->cancel_fn != NULL && hooks->cancel_fn(hooks->user)) {
@@ -22514,63 +22616,63 @@ typedef struct epctx__piece {
     const epctx_value *types; /* of its outputs as the backend inferred them, or NULL */
 } epctx__piece;
 
+/* One graph of a shared context. */
+typedef struct epctx__known_graph {
+    epctx_str name;
+    uint64_t hash;
+} epctx__known_graph;
+
 /* The graphs that a shared context holds already, whoever compiled them. */
 typedef struct epctx__known {
-    epctx_buffer names;   /* each with a size_t in front */
-    epctx_buffer hashes;
+    epctx_buffer graphs; /* epctx__known_graph each, in order */
+    epctx_map index;     /* name -> position among them */
     int64_t max_size;
 } epctx__known;
+
+static epctx__known_graph *epctx__known_at(const epctx__known *known, size_t i)
+{
+    size_t count = known->graphs.size / sizeof(epctx__known_graph);
+    return i < count ? (epctx__known_graph *)(void *)known->graphs.data + i : NULL;
+}
 
 /* Whether the shared context has this very graph; another one of that name is an error. */
 static epctx_status epctx__known_find(const epctx__known *known, epctx_str name, uint64_t hash,
                                       bool *found, epctx_error *error)
 {
-    size_t at = 0;
-    size_t i = 0;
+    const epctx__known_graph *graph = epctx__known_at(known, epctx_map_get(&known->index, name));
     *found = false;
-    while (at < known->names.size) {
-        epctx_str other;
-        uint64_t has;
-        memcpy(&other.size, known->names.data + at, sizeof other.size);
-        other.data = (const char *)known->names.data + at + sizeof other.size;
-        memcpy(&has, known->hashes.data + i++ * sizeof has, sizeof has);
-        at += sizeof other.size + other.size;
-        if (!epctx_str_eq(name, other)) {
-            continue;
-        }
-        *found = has == hash;
-        return *found ? EPCTX_OK
-                      : epctx_fail(error, EPCTX_ERR_ARG,
-                                   "the shared context has another graph '%S': generate with "
-                                   "ep.context_node_name_prefix",
-                                   &name);
+    /* The index does not forget what was taken back. */
+    if (graph == NULL || !epctx_str_eq(graph->name, name)) {
+        return EPCTX_OK;
     }
-    return EPCTX_OK;
+    *found = graph->hash == hash;
+    return *found ? EPCTX_OK
+                  : epctx_fail(error, EPCTX_ERR_ARG,
+                               "the shared context has another graph '%S': generate with "
+                               "ep.context_node_name_prefix",
+                               &name);
 }
 
 static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64_t hash,
                                      epctx_error *error)
 {
-    size_t names = known->names.size;
-    epctx_status status = epctx_buffer_append(&known->names, &name.size, sizeof name.size);
-    if (status == EPCTX_OK) {
-        status = epctx_buffer_append(&known->names, name.data, name.size);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_buffer_append(&known->hashes, &hash, sizeof hash);
-    }
-    if (status != EPCTX_OK) {
-        known->names.size = names;
+    size_t count = known->graphs.size / sizeof(epctx__known_graph);
+    epctx__known_graph graph;
+    graph.name.data = epctx_arena_copy(known->index.arena, name);
+    graph.name.size = name.size;
+    graph.hash = hash;
+    if (graph.name.data == NULL || count >= EPCTX_MAP_NONE ||
+        epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
+        epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
         return epctx__nomem(error, name.size);
     }
     return EPCTX_OK;
 }
 
 /* Takes back the last graph added. */
-static void epctx__known_drop(epctx__known *known, epctx_str name)
+static void epctx__known_drop(epctx__known *known)
 {
-    known->names.size -= sizeof name.size + name.size;
-    known->hashes.size -= sizeof(uint64_t);
+    known->graphs.size -= sizeof(epctx__known_graph);
 }
 
 static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_error *error)
@@ -22783,7 +22885,7 @@ EPCTX_API epctx_status epctx_ep_compile(epctx_ep *ep, const epctx_graph *piece, 
     if (status == EPCTX_OK && !known) {
         status = b->compile_fn(b->self, ep->build, piece, p->name, p->hash, error);
         if (status != EPCTX_OK && ep->shared != NULL) {
-            epctx__known_drop(ep->shared, p->name);
+            epctx__known_drop(ep->shared);
         }
     }
     if (status == EPCTX_OK) {
@@ -23013,11 +23115,126 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
     memset(ep, 0, sizeof *ep);
 }
 
-#ifndef EPCTX_NO_EDIT
-
 /* ================================================================================================
  * >>gen
  * ============================================================================================== */
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- what a build stamp says -- */
+
+/* One line of a stamp: its word, up to two numbers, and what follows. */
+typedef struct epctx__stamp_line {
+    epctx_str word;
+    uint64_t size, hash;
+    epctx_str name; /* as stored: escaped */
+} epctx__stamp_line;
+
+static epctx_str epctx__word_until(epctx_str *rest, char at)
+{
+    epctx_str part = *rest;
+    size_t i = 0;
+    while (i < rest->size && rest->data[i] != at) {
+        i++;
+    }
+    part.size = i;
+    i += i < rest->size;
+    rest->data += i;
+    rest->size -= i;
+    return part;
+}
+
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
+{
+    epctx_str text;
+    epctx_str number;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    memset(line, 0, sizeof *line);
+    text = epctx__word_until(rest, '\n');
+    line->word = epctx__word_until(&text, ' ');
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+        epctx_str_is(line->word, "binary")) {
+        number = epctx__word_until(&text, ' ');
+        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
+            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
+        }
+        number = epctx__word_until(&text, ' ');
+        epctx__hex(number, &line->hash);
+    } else if (epctx_str_is(line->word, "options")) {
+        epctx__hex(text, &line->hash);
+    }
+    line->name = text;
+    return true;
+}
+
+static bool epctx__stamp_of(const epctx_model *model, const char *source, epctx_str *out)
+{
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_str parts[2];
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = epctx_str_of(source);
+    return epctx__join(key, sizeof key, parts, 2, "a metadata key", NULL) == EPCTX_OK &&
+           epctx_model_metadata(model, epctx_str_of(key), out);
+}
+
+/* The file that the nodes of an EP have their contexts in; false when there is none, or several. */
+static bool epctx__only_binary(const epctx_model *model, const char *source, epctx_str *name)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    *name = epctx_str_of(NULL);
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_is(node.source, source) || node.main_context == 0 || node.embed_mode != 0) {
+            continue;
+        }
+        if (name->size > 0 && !epctx_str_eq(*name, node.ep_cache_context)) {
+            return false;
+        }
+        *name = node.ep_cache_context;
+    }
+    return name->size > 0;
+}
+
+/* The line of the binary, with its name in the model. False when there is none, and for a model
+ * that somebody put together from several: the stamp is that of one of them. */
+static bool epctx__stamp_binary(const epctx_model *model, const char *source,
+                                epctx__stamp_line *line)
+{
+    epctx_str rest;
+    bool found = epctx__stamp_of(model, source, &rest);
+    while (found && epctx__stamp_next(&rest, line)) {
+        if (epctx_str_is(line->word, "binary")) {
+            return epctx__only_binary(model, source, &line->name);
+        }
+    }
+    return false;
+}
+
+/* Is a binary the one that the model was compiled with? */
+static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const epctx_mapping *binary,
+                                        epctx_error *error)
+{
+    uint64_t hash;
+    if (binary->size != line->size) {
+        return epctx__other_size(line->name, binary->size, line->size, error);
+    }
+    hash = epctx_hash(binary->data, binary->size, 0);
+    return hash == line->hash
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_VERSION,
+                            "context binary '%S' has hash %x, the model was compiled with one of "
+                            "hash %x: " EPCTX__OTHER_BINARY,
+                            &line->name, hash, line->hash);
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+#ifndef EPCTX_NO_EDIT
 
 /* An initializer that goes into the file of initializers. */
 typedef struct epctx__aside {
@@ -24262,6 +24479,13 @@ static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t
            epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
 }
 
+static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary)
+{
+    return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
+           epctx__stamp_text(out, " ") &&
+           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16);
+}
+
 static epctx_status epctx__gen_stamp(epctx__generation *g)
 {
     const epctx_model *model = g->model;
@@ -24285,11 +24509,16 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
          epctx__stamp_name(&text, epctx_str_of(g->backend->sdk_version)) &&
          epctx__stamp_text(&text, "arch ") &&
          epctx__stamp_name(&text, epctx_str_of(g->backend->hardware_architecture));
+    text.size -= ok; /* without the last line end */
+    /* The last session of a group makes its binary: epctx__pending_complete. */
+    if (ok && g->build == NULL) {
+        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep));
+    }
     if (!ok) {
         return epctx__nomem(g->error, g->arena->missing);
     }
     value.data = (const char *)text.data;
-    value.size = text.size - 1; /* without the last line end */
+    value.size = text.size;
     return epctx__gen_metadata(g, EPCTX_BUILD_PREFIX, value);
 }
 
@@ -24703,52 +24932,6 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 
 /* -- freshness -- */
 
-/* One line of a stamp: its word, up to two numbers, and what follows. */
-typedef struct epctx__stamp_line {
-    epctx_str word;
-    uint64_t size, hash;
-    epctx_str name; /* as stored: escaped */
-} epctx__stamp_line;
-
-static epctx_str epctx__word_until(epctx_str *rest, char at)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != at) {
-        i++;
-    }
-    part.size = i;
-    i += i < rest->size;
-    rest->data += i;
-    rest->size -= i;
-    return part;
-}
-
-static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
-{
-    epctx_str text;
-    epctx_str number;
-    size_t i;
-    if (rest->size == 0) {
-        return false;
-    }
-    memset(line, 0, sizeof *line);
-    text = epctx__word_until(rest, '\n');
-    line->word = epctx__word_until(&text, ' ');
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data")) {
-        number = epctx__word_until(&text, ' ');
-        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
-            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
-        }
-        number = epctx__word_until(&text, ' ');
-        epctx__hex(number, &line->hash);
-    } else if (epctx_str_is(line->word, "options")) {
-        epctx__hex(text, &line->hash);
-    }
-    line->name = text;
-    return true;
-}
-
 /* Does a name of the stamp, escaped, stand for `plain`? */
 static bool epctx__stamp_is(epctx_str escaped, const char *plain)
 {
@@ -24866,30 +25049,57 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
     return EPCTX_FRESH;
 }
 
+/* Is a binary in a file the one that the stamp means? Where it is not beside the model only the
+ * application knows where it is. */
+static epctx_freshness epctx__fresh_binary(const epctx_model *model, const char *source,
+                                           bool fast, epctx_error *why)
+{
+    const epctx_io *io = model->io;
+    epctx_str folder = epctx_path_folder(epctx_str_of(model->path));
+    char path[EPCTX_PATH_MAX];
+    epctx__stamp_line line;
+    epctx_file_kind kind;
+    epctx_mapping mapping;
+    uint64_t size;
+    epctx_status status = EPCTX_OK;
+    if (!epctx__stamp_binary(model, source, &line) ||
+        epctx_path_find(io, folder, line.name, model->path_flags, path, sizeof path, NULL) !=
+            EPCTX_OK ||
+        io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
+        return EPCTX_FRESH;
+    }
+    if (size != line.size) {
+        status = epctx__other_size(line.name, size, line.size, why);
+    } else if (!fast && io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
+        return EPCTX_FRESH_UNKNOWN;
+    } else if (!fast) {
+        status = epctx__stamp_verify(&line, &mapping, why);
+        io->unmap_fn(io->user, &mapping);
+    }
+    return status == EPCTX_OK ? EPCTX_FRESH : EPCTX_STALE;
+}
+
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why)
 {
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
     epctx_fresh_opts defaults;
     epctx__stamp_line line;
-    epctx_freshness verdict = EPCTX_FRESH;
-    epctx_str parts[2];
+    epctx_freshness verdict;
     epctx_str rest;
     bool has_source = false;
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = epctx_str_of(source);
-    if (epctx__join(key, sizeof key, parts, 2, "a metadata key", why) != EPCTX_OK ||
-        !epctx_model_metadata(model, epctx_str_of(key), &rest)) {
+    opts = opts != NULL ? opts : &defaults;
+    if (!epctx__stamp_of(model, source, &rest)) {
         epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
         epctx_blame(why, model->path, NULL, NULL);
         return EPCTX_FRESH_UNKNOWN;
     }
+    verdict = epctx__fresh_binary(model, source, opts->fast, why);
     while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
         has_source = has_source || epctx_str_is(line.word, "source");
-        verdict = epctx__fresh_line(model, &line, backend, opts != NULL ? opts : &defaults, why);
+        verdict = epctx__fresh_line(model, &line, backend, opts, why);
     }
     if (verdict == EPCTX_FRESH && !has_source) {
         epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the build stamp names no source");
@@ -24924,14 +25134,15 @@ typedef struct epctx__context {
 typedef struct epctx__wanted {
     epctx_str folder, name; /* of the binary */
     const char *path;       /* its canonical path, "" when it is not there */
+    uint64_t size;          /* the model was compiled with; 0: not known */
     epctx_str key;
     uint64_t hash;
 } epctx__wanted;
 
-/* How graphs come from a workspace and go back. */
+/* How graphs come from a workspace and go back. Without `load` only those that wait there. */
 typedef struct epctx__sharing {
-    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, epctx_bound *bound,
-                            epctx_error *error);
+    epctx_status (*take_fn)(epctx_loaded *loaded, const epctx__wanted *wanted, bool load,
+                            epctx_bound *bound, epctx_error *error);
     void (*give_fn)(epctx_loaded *loaded, epctx_bound *bound);
     void (*leave_fn)(struct epctx_workspace *workspace);
 } epctx__sharing;
@@ -24999,6 +25210,18 @@ static epctx_status epctx__load_bytes(epctx_loaded *loaded, epctx__context *c, e
     return status;
 }
 
+static epctx_status epctx__load_read(epctx_loaded *loaded, epctx_str folder, epctx_str name,
+                                     epctx__context *c, epctx_error *error)
+{
+    epctx_status status =
+        loaded->reader.read_fn != NULL
+            ? loaded->reader.read_fn(loaded->reader.user, name, &c->mapping, error)
+            : epctx__path_binary_bytes(loaded->io, folder, name, loaded->path_flags, &c->mapping,
+                                       error);
+    c->mapped = status == EPCTX_OK;
+    return status;
+}
+
 /* A binary outside of the model. */
 static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
                                         const epctx__wanted *wanted, epctx_error *error)
@@ -25008,21 +25231,20 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
     if (c->path == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
-    if (loaded->reader.read_fn != NULL) {
-        status = loaded->reader.read_fn(loaded->reader.user, wanted->name, &c->mapping, error);
-    } else {
-        status = epctx__path_binary_bytes(loaded->io, wanted->folder, wanted->name,
-                                          loaded->path_flags, &c->mapping, error);
-    }
+    status = epctx__load_read(loaded, wanted->folder, wanted->name, c, error);
     if (status != EPCTX_OK) {
         return status;
     }
-    c->mapped = true;
     c->payload.data = c->mapping.data;
     c->payload.size = c->mapping.size;
     if (c->payload.size == 0 || c->payload.data == NULL) {
         epctx__context_unmap(loaded, c);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "'%S' is empty", &wanted->name);
+    }
+    if (wanted->size != 0 && wanted->size != c->payload.size) {
+        size_t size = c->payload.size;
+        epctx__context_unmap(loaded, c);
+        return epctx__other_size(wanted->name, size, wanted->size, error);
     }
     status = epctx__load_bytes(loaded, c, error);
     epctx__blame_binary(error, c->path);
@@ -25068,6 +25290,7 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
     wanted.folder = folder;
     wanted.name = node->ep_cache_context;
     wanted.path = path;
+    wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
     for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
         if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
@@ -25101,8 +25324,8 @@ static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *
 }
 
 /* A graph from the workspace: from the node's own binary, else from those of the model's others. */
-static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
-                                       bool *tried, epctx_error *error)
+static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                     bool load, bool *tried, epctx_error *error)
 {
     epctx_bound *bound = &loaded->bound[index];
     bool own = epctx__load_has_own(loaded, &bound->node);
@@ -25113,6 +25336,7 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
     wanted.path = path;
+    wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     wanted.key = epctx__load_key(loaded, &bound->node);
     wanted.hash = epctx_notes_hash(bound->node.notes);
     for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
@@ -25130,10 +25354,23 @@ static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
-            status = loaded->sharing->take_fn(loaded, &wanted, bound, error);
+            status = loaded->sharing->take_fn(loaded, &wanted, load, bound, error);
         }
     }
     return status;
+}
+
+/* A secondary node may belong to any binary: those that are loaded are asked first. */
+static epctx_status epctx__bind_shared(epctx_loaded *loaded, size_t index, epctx_str folder,
+                                       bool *tried, epctx_error *error)
+{
+    epctx_status status = EPCTX_ERR_CONTEXT;
+    if (!epctx__load_has_own(loaded, &loaded->bound[index].node)) {
+        status = epctx__bind_from(loaded, index, folder, false, tried, error);
+    }
+    return status == EPCTX_ERR_CONTEXT
+               ? epctx__bind_from(loaded, index, folder, true, tried, error)
+               : status;
 }
 
 /* The graph of a node: in its own context, or for a secondary node in any primary of the model. */
@@ -25436,6 +25673,28 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
     return status;
 }
 
+/* What a backend refuses may be the binary of another compilation. Then that is what to say. */
+static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_status status,
+                              epctx_error *error)
+{
+    const epctx__stamp_line *made = loaded->made;
+    epctx__context c;
+    epctx_error why;
+    if (made == NULL || error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
+        (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
+         status != EPCTX_ERR_BACKEND)) {
+        return;
+    }
+    memset(&c, 0, sizeof c);
+    epctx_error_clear(&why);
+    if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
+        if (epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK) {
+            *error = why;
+        }
+        epctx__context_unmap(loaded, &c);
+    }
+}
+
 /* Loads the context that a node brings, unless the workspace does. */
 static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *node,
                                     epctx_str folder, const epctx__context **own,
@@ -25448,62 +25707,104 @@ static epctx_status epctx__load_own(epctx_loaded *loaded, const epctx_epnode *no
     return epctx__load_primary(loaded, node, folder, own, error);
 }
 
+/* Checks node `i` and loads the context that it brings. */
+static epctx_status epctx__load_context(epctx_loaded *loaded, size_t i, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str *folder,
+                                        const epctx__context **own, epctx_error *error)
+{
+    const epctx_backend *b = loaded->backend;
+    const epctx_epnode *node = &loaded->bound[i].node;
+    epctx_status status = epctx_cancelled(opts->hooks, error);
+    if (status == EPCTX_OK && b->check_fn != NULL) {
+        status = b->check_fn(b->self, node, error);
+    }
+    if (status != EPCTX_OK) {
+        return epctx__load_failed(status, error, model->path, &node->name, NULL);
+    }
+    if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
+        loaded->reader.read_fn == NULL) {
+        status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                                 folder, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__load_own(loaded, node, *folder, own, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__load_judge(loaded, *folder, status, error);
+        return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
+    }
+    return EPCTX_OK;
+}
+
+/* Binds node `i` to its graph, in its own context or in another node's. */
+static epctx_status epctx__load_bind(epctx_loaded *loaded, size_t i, const epctx_model *model,
+                                     const epctx_load_opts *opts, epctx_str folder,
+                                     const epctx__context *own, epctx_error *error)
+{
+    epctx_bound *bound = &loaded->bound[i];
+    bool shared = loaded->sharing != NULL && own == NULL;
+    bool tried = false;
+    epctx_status status = EPCTX_OK;
+    if (shared) {
+        status = epctx__bind_shared(loaded, i, folder, &tried, error);
+    }
+    /* A secondary node of a model that has embedded contexts, too, may belong to those. */
+    if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
+        epctx_error_clear(error);
+        status = epctx__bind(loaded, bound, own, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__load_judge(loaded, folder, status, error);
+        return epctx__load_failed(status, error, model->path, &bound->node.name,
+                                  own == NULL && bound->node.main_context == 0 ? "main_context"
+                                                                               : NULL);
+    }
+    status = epctx__bind_weights(loaded, model, opts, bound, error);
+    return status == EPCTX_OK ? EPCTX_OK
+                              : epctx__load_failed(status, error, model->path, &bound->node.name,
+                                                   EPCTX_WEIGHTS_ATTR);
+}
+
 static epctx_status epctx__load_all(epctx_loaded *loaded, const epctx_model *model,
                                     const epctx_load_opts *opts, epctx_error *error)
 {
-    const epctx_backend *b = loaded->backend;
     epctx_str folder = epctx_str_of(NULL);
     const epctx__context **own = (const epctx__context **)epctx_arena_array(
         &loaded->arena, loaded->bound_count, sizeof *own);
+    size_t done = 0;
     size_t i;
+    int step;
     epctx_status status = own != NULL ? EPCTX_OK : epctx__nomem(error, loaded->arena.missing);
     for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        const epctx_epnode *node = &loaded->bound[i].node;
-        status = epctx_cancelled(opts->hooks, error);
-        if (status == EPCTX_OK && b->check_fn != NULL) {
-            status = b->check_fn(b->self, node, error);
-        }
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &node->name, NULL);
-        }
-        if (node->embed_mode == 0 && epctx__load_has_own(loaded, node) &&
-            loaded->reader.read_fn == NULL) {
-            status = epctx_path_base(epctx_str_of(model->path),
-                                     epctx_str_of(opts->context_file_path), &folder, error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__load_own(loaded, node, folder, &own[i], error);
-        }
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &node->name, "ep_cache_context");
-        }
+        status = epctx__load_context(loaded, i, model, opts, &folder, &own[i], error);
     }
-    for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
-        epctx_bound *bound = &loaded->bound[i];
-        bool shared = loaded->sharing != NULL && own[i] == NULL;
-        bool tried = false;
-        if (shared) {
-            status = epctx__bind_shared(loaded, i, folder, &tried, error);
+    /* Who brings a binary comes first: the others find it loaded. */
+    for (step = 0; step < 2; step++) {
+        for (i = 0; status == EPCTX_OK && i < loaded->bound_count; i++) {
+            if (epctx__load_has_own(loaded, &loaded->bound[i].node) == (step == 0)) {
+                status = epctx__load_bind(loaded, i, model, opts, folder, own[i], error);
+                epctx__progress(opts->hooks, "load", ++done, loaded->bound_count);
+            }
         }
-        /* A secondary node of a model that has embedded contexts, too, may belong to those. */
-        if (!tried || (status == EPCTX_ERR_CONTEXT && loaded->context_count > 0)) {
-            epctx_error_clear(error);
-            status = epctx__bind(loaded, bound, own[i], error);
-        }
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                      own[i] == NULL && bound->node.main_context == 0
-                                          ? "main_context"
-                                          : NULL);
-        }
-        status = epctx__bind_weights(loaded, model, opts, bound, error);
-        if (status != EPCTX_OK) {
-            return epctx__load_failed(status, error, model->path, &bound->node.name,
-                                      EPCTX_WEIGHTS_ATTR);
-        }
-        epctx__progress(opts->hooks, "load", i + 1, loaded->bound_count);
     }
     return status;
+}
+
+/* The binary that the model was compiled with. */
+static epctx_status epctx__load_made(epctx_loaded *loaded, const epctx_model *model,
+                                     epctx_error *error)
+{
+    epctx__stamp_line line, *made;
+    if (!epctx__stamp_binary(model, loaded->backend->source, &line)) {
+        return EPCTX_OK;
+    }
+    made = (epctx__stamp_line *)epctx_arena_alloc(&loaded->arena, sizeof *made);
+    if (made == NULL) {
+        return epctx__nomem(error, loaded->arena.missing);
+    }
+    *made = line;
+    loaded->made = made;
+    return EPCTX_OK;
 }
 
 /* `loaded` is zeroed but for what sharing needs. */
@@ -25526,7 +25827,10 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
         loaded->reader = *opts->reader;
     }
     epctx_arena_init(&loaded->arena, opts->allocator);
-    status = epctx__load_collect(loaded, model, error);
+    status = epctx__load_made(loaded, model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__load_collect(loaded, model, error);
+    }
     if (status == EPCTX_OK) {
         status = epctx__load_all(loaded, model, opts, error);
     }
@@ -25650,9 +25954,10 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     return false;
 }
 
-static epctx_status epctx__cache_compile(const char *model_path, const char *path,
-                                         const epctx_backend *backend, const epctx_cache_opts *o,
-                                         epctx_error *error)
+EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path, const char *path,
+                                                      const epctx_backend *backend,
+                                                      const epctx_cache_opts *o,
+                                                      epctx_error *error)
 {
     epctx_gen_opts gen;
     epctx_model source;
@@ -25877,7 +26182,8 @@ typedef struct epctx__entry {
     const char *alias; /* canonical folder and the name in the model: known when the file is gone */
     epctx_mapping mapping;
     void *context;
-    epctx_buffer taken; /* void *: graphs in use */
+    epctx_map graphs; /* the bytes of a graph's handle -> 1 in use, 0 not any more */
+    size_t taken;     /* graphs in use */
     bool closed;        /* not to be found any more */
 } epctx__entry;
 
@@ -25974,17 +26280,35 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace)
 
 /* -- loading -- */
 
-static bool epctx__is_taken(const epctx__entry *entry, const void *graph)
+/* A handle as the key of a map; borrowed from `graph`. */
+static epctx_str epctx__handle_key(void *const *graph)
 {
-    size_t at;
-    for (at = 0; at < entry->taken.size; at += sizeof graph) {
-        void *other;
-        memcpy(&other, entry->taken.data + at, sizeof other);
-        if (other == graph) {
-            return true;
+    epctx_str key;
+    key.data = (const char *)(const void *)graph;
+    key.size = sizeof *graph;
+    return key;
+}
+
+static bool epctx__is_taken(const epctx__entry *entry, void *graph)
+{
+    return epctx_map_get(&entry->graphs, epctx__handle_key(&graph)) == 1;
+}
+
+static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_error *error)
+{
+    void **key = &graph;
+    if (epctx_map_get(&entry->graphs, epctx__handle_key(key)) == EPCTX_MAP_NONE) {
+        key = (void **)epctx_arena_alloc(&entry->arena, sizeof *key);
+        if (key == NULL) {
+            return epctx__nomem(error, entry->arena.missing);
         }
+        *key = graph;
     }
-    return false;
+    if (epctx_map_put(&entry->graphs, epctx__handle_key(key), 1) != EPCTX_OK) {
+        return epctx__nomem(error, entry->arena.missing);
+    }
+    entry->taken++;
+    return EPCTX_OK;
 }
 
 static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
@@ -26002,7 +26326,6 @@ static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
     if (entry->mapping.handle != NULL) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
-    epctx_buffer_free(&entry->taken);
     epctx_arena_free(&entry->arena);
     w->allocator.free_fn(w->allocator.user, entry);
 }
@@ -26012,9 +26335,8 @@ static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_sh
 {
     const epctx_backend *b = &entry->backend;
     epctx_status status = b->info_fn(b->self, graph, &out->info, error);
-    if (status == EPCTX_OK &&
-        epctx_buffer_append(&entry->taken, &graph, sizeof graph) != EPCTX_OK) {
-        status = epctx__nomem(error, sizeof graph);
+    if (status == EPCTX_OK) {
+        status = epctx__mark_taken(entry, graph, error);
     }
     if (status == EPCTX_OK) {
         out->graph = graph;
@@ -26027,15 +26349,17 @@ static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_sh
 typedef struct epctx__names {
     char path[EPCTX_PATH_MAX];  /* canonical; empty: the file is not there */
     char alias[EPCTX_PATH_MAX]; /* empty: neither is the folder */
+    uint64_t size;              /* 0: any */
 } epctx__names;
 
-static epctx_status epctx__names_find(const epctx_binary_file *binary, epctx__names *place,
-                                      epctx_error *error)
+static epctx_status epctx__names_find(const epctx_binary_file *binary, uint64_t made,
+                                      epctx__names *place, epctx_error *error)
 {
     const epctx_io *io = binary->io;
     char folder[EPCTX_PATH_MAX];
     epctx_str parts[3];
     epctx_status status = epctx_path_check(binary->name, error);
+    place->size = made;
     place->path[0] = place->alias[0] = '\0';
     if (status != EPCTX_OK) {
         return status;
@@ -26060,7 +26384,8 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *back
                             const epctx__names *place)
 {
     if (entry->closed || entry->backend.self != backend->self ||
-        strcmp(entry->backend.source, backend->source) != 0) {
+        strcmp(entry->backend.source, backend->source) != 0 ||
+        (place->size != 0 && place->size != entry->mapping.size)) {
         return false;
     }
     return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
@@ -26084,7 +26409,7 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     entry->backend = *backend;
     entry->io = binary->io;
     epctx_arena_init(&entry->arena, &w->allocator);
-    epctx_buffer_init(&entry->taken, &w->allocator);
+    epctx_map_init(&entry->graphs, &entry->arena);
     entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
     entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
     status = entry->path != NULL && entry->alias != NULL
@@ -26096,6 +26421,9 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     }
     bytes.data = entry->mapping.data;
     bytes.size = entry->mapping.size;
+    if (status == EPCTX_OK && place->size != 0 && place->size != bytes.size) {
+        status = epctx__other_size(binary->name, bytes.size, place->size, error);
+    }
     if (status == EPCTX_OK) {
         status = backend->load_fn(backend->self, bytes, &entry->context, error);
         epctx__blame_binary(error, entry->path);
@@ -26136,14 +26464,15 @@ static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend 
 }
 
 static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, epctx_str key, uint64_t hash,
-                                epctx_shared *out, epctx_error *error)
+                                const epctx_binary_file *binary, uint64_t made, bool load,
+                                epctx_str key, uint64_t hash, epctx_shared *out,
+                                epctx_error *error)
 {
     epctx__names place;
     epctx__entry *entry = NULL;
     void *graph = NULL;
     bool used = false;
-    epctx_status status = epctx__names_find(binary, &place, error);
+    epctx_status status = epctx__names_find(binary, made, &place, error);
     if (status == EPCTX_OK) {
         status = epctx__entry_search(w, backend, &place, key, hash, out, &used, error);
     }
@@ -26154,6 +26483,9 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "graph '%S' of '%S' is in use by another session of this workspace", &key,
                           &binary->name);
+    }
+    if (!load) {
+        return EPCTX_ERR_CONTEXT;
     }
     status = epctx__entry_load(w, backend, binary, &place, &entry, error);
     if (status == EPCTX_OK) {
@@ -26171,26 +26503,22 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
 {
     epctx__entry *entry = shared->entry;
-    size_t at;
-    /* not taken: what is given back was taken */
-    for (at = 0; at < entry->taken.size; at += sizeof shared->graph) {
-        void *graph;
-        memcpy(&graph, entry->taken.data + at, sizeof graph);
-        if (graph == shared->graph) {
-            entry->taken.size -= sizeof graph;
-            memmove(entry->taken.data + at, entry->taken.data + entry->taken.size, sizeof graph);
-            break;
-        }
+    if (epctx__is_taken(entry, shared->graph)) {
+        epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        entry->taken--;
     }
-    if (entry->taken.size == 0) {
+    if (entry->taken == 0) {
         epctx__entry_free(w, entry);
     }
     memset(shared, 0, sizeof *shared);
 }
 
-EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                        const epctx_binary_file *binary, epctx_str key,
-                                        uint64_t hash, epctx_shared *out, epctx_error *error)
+/* `made`: bytes of the binary that is wanted; 0: any. Without `load` CONTEXT when the graph does
+ * not wait in the workspace. */
+static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                      const epctx_binary_file *binary, uint64_t made, bool load,
+                                      epctx_str key, uint64_t hash, epctx_shared *out,
+                                      epctx_error *error)
 {
     epctx_status status;
     epctx_error_clear(error);
@@ -26202,10 +26530,17 @@ EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, key, hash, out, error);
+    status = epctx__take(workspace, backend, binary, made, load, key, hash, out, error);
     workspace->holds += status == EPCTX_OK;
     epctx__workspace_unlock(workspace);
     return status;
+}
+
+EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
+                                        const epctx_binary_file *binary, epctx_str key,
+                                        uint64_t hash, epctx_shared *out, epctx_error *error)
+{
+    return epctx__share_take(workspace, backend, binary, 0, true, key, hash, out, error);
 }
 
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
@@ -26222,7 +26557,7 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
 #ifndef EPCTX_NO_WIRE
 
 static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wanted *wanted,
-                                        epctx_bound *bound, epctx_error *error)
+                                        bool load, epctx_bound *bound, epctx_error *error)
 {
     epctx_binary_file binary;
     epctx_shared shared;
@@ -26231,8 +26566,8 @@ static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wante
     binary.folder = wanted->folder;
     binary.name = wanted->name;
     binary.path_flags = loaded->path_flags;
-    status = epctx_share_take(loaded->workspace, loaded->backend, &binary, wanted->key,
-                              wanted->hash, &shared, error);
+    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size, load,
+                               wanted->key, wanted->hash, &shared, error);
     if (status == EPCTX_OK) {
         bound->graph = shared.graph;
         bound->info = shared.info;
@@ -26339,8 +26674,7 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     for (p = group->pending; p != NULL; p = p->next) {
         epctx__pending_drop(p);
     }
-    epctx_buffer_free(&group->known.names);
-    epctx_buffer_free(&group->known.hashes);
+    epctx_buffer_free(&group->known.graphs);
     epctx_arena_free(&group->arena);
     w->allocator.free_fn(w->allocator.user, group);
 }
@@ -26383,8 +26717,8 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     group->weightless = weightless;
     group->pending_end = &group->pending;
     epctx_arena_init(&group->arena, &w->allocator);
-    epctx_buffer_init(&group->known.names, &w->allocator);
-    epctx_buffer_init(&group->known.hashes, &w->allocator);
+    epctx_buffer_init(&group->known.graphs, &w->allocator);
+    epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
     how.hooks = NULL; /* the group outlives the session whose hooks they would be */
     how.prepare_only = prepare_only;
@@ -26603,19 +26937,67 @@ static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, ep
 
 /* The largest max_size of the group goes into every node: spill buffers are shared like the
  * context. */
-static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx__pending *p,
-                                  epctx_error *error)
+static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model *model,
+                                          epctx_error *error)
 {
-    epctx_open_opts open;
-    epctx_model model;
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view view;
-    epctx_cursor it;
-    epctx_buffer fresh;
     epctx_attr max_size;
-    epctx_status status;
+    epctx_status status = EPCTX_OK;
     memset(&max_size, 0, sizeof max_size);
     max_size.name = epctx_str_of("max_size");
     max_size.type = EPCTX_ATTR_INT;
+    max_size.i = group->known.max_size;
+    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
+        epctx_epnode ep;
+        if (epctx_is_epnode(&view) &&
+            epctx_str_is(epctx__source_of(&view), group->backend->source) &&
+            epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK &&
+            ep.max_size != group->known.max_size) {
+            status = epctx_set_attr(model, view.view, &max_size, error);
+        }
+    }
+    return status;
+}
+
+/* The binary into the build stamp. A copy of a model without nodes for this EP has none. */
+static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model *model,
+                                         epctx_span binary, epctx_error *error)
+{
+    epctx_allocator in_arena;
+    epctx_buffer text;
+    epctx_str parts[2];
+    epctx_str value;
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_status status;
+    if (!epctx__stamp_of(model, group->backend->source, &value)) {
+        return EPCTX_OK;
+    }
+    in_arena.user = &model->arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    epctx_buffer_init(&text, &in_arena);
+    if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
+        !epctx__stamp_add_binary(&text, binary)) {
+        return epctx__nomem(error, model->arena.missing);
+    }
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = epctx_str_of(group->backend->source);
+    value.data = (const char *)text.data;
+    value.size = text.size;
+    status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
+    return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
+}
+
+/* What only the whole group knows goes into a session's model. */
+static epctx_status epctx__pending_complete(epctx_workspace *w, const epctx__group *group,
+                                            epctx__pending *p, epctx_span binary,
+                                            epctx_error *error)
+{
+    epctx_open_opts open;
+    epctx_model model;
+    epctx_buffer fresh;
+    epctx_status status;
     memset(&open, 0, sizeof open);
     open.allocator = &w->allocator;
     open.io = group->io;
@@ -26624,18 +27006,11 @@ static epctx_status epctx__resize(epctx_workspace *w, epctx__group *group, epctx
         return status;
     }
     epctx_buffer_init(&fresh, &w->allocator);
-    it = epctx_graph_nodes(epctx_model_graph(&model));
-    while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
-        epctx_epnode ep;
-        if (!epctx_is_epnode(&view) ||
-            /* not taken: nodes of this EP were made here, and can be read */
-            !epctx_str_is(epctx__source_of(&view), group->backend->source) ||
-            epctx_epnode_read(&view, &ep, NULL) != EPCTX_OK ||
-            ep.max_size == group->known.max_size) {
-            continue;
-        }
-        max_size.i = group->known.max_size;
-        status = epctx_set_attr(&model, view.view, &max_size, error);
+    if (group->backend->max_size_fn != NULL) {
+        status = epctx__pending_resize(group, &model, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__pending_stamp(group, &model, binary, error);
     }
     if (status == EPCTX_OK) {
         status = epctx__buffer_model(&fresh, &model, error);
@@ -26660,7 +27035,7 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     if (status != EPCTX_OK) {
         return status;
     }
-    if (group->known.hashes.size > 0) {
+    if (group->known.graphs.size > 0) {
         status = epctx__commit_bytes(&c, group->binary_path, binary->data, binary->size);
     }
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
@@ -26686,18 +27061,18 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     return epctx__commit_end(&c, status);
 }
 
-/* Nodes of models that are still here get the largest max_size of the group. */
-static epctx_status epctx__group_resize(epctx_workspace *w, epctx__group *group,
-                                        epctx_error *error)
+/* Models that are still here get what was not known when they were made. */
+static epctx_status epctx__group_complete(epctx_workspace *w, const epctx__group *group,
+                                          const epctx_buffer *binary, epctx_error *error)
 {
-    epctx__pending *p;
     epctx_status status = EPCTX_OK;
-    if (group->backend->max_size_fn == NULL) {
-        return EPCTX_OK;
-    }
+    epctx__pending *p;
+    epctx_span bytes;
+    bytes.data = binary->data;
+    bytes.size = binary->size;
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
         if (!p->hosted) {
-            status = epctx__resize(w, group, p, error);
+            status = epctx__pending_complete(w, group, p, bytes, error);
         }
     }
     return status;
@@ -26711,9 +27086,10 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
 {
     const epctx_backend *b = group->backend;
     const epctx__known *known = &group->known;
+    const epctx__known_graph *graph;
     void *context = NULL;
+    void *handle;
     epctx_span bytes;
-    size_t at = 0;
     size_t i = 0;
     epctx_status status;
     bytes.data = binary->data;
@@ -26722,15 +27098,8 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
     if (status != EPCTX_OK) {
         return status;
     }
-    while (status == EPCTX_OK && at < known->names.size) {
-        epctx_str name;
-        uint64_t hash;
-        void *graph;
-        memcpy(&name.size, known->names.data + at, sizeof name.size);
-        name.data = (const char *)known->names.data + at + sizeof name.size;
-        memcpy(&hash, known->hashes.data + i++ * sizeof hash, sizeof hash);
-        at += sizeof name.size + name.size;
-        status = b->find_fn(b->self, context, name, hash, &graph, error);
+    while (status == EPCTX_OK && (graph = epctx__known_at(known, i++)) != NULL) {
+        status = b->find_fn(b->self, context, graph->name, graph->hash, &handle, error);
     }
     b->unload_fn(b->self, context);
     return status;
@@ -26748,12 +27117,12 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
-    if (status == EPCTX_OK && group->verify && group->known.hashes.size > 0) {
+    if (status == EPCTX_OK && group->verify && group->known.graphs.size > 0) {
         status = epctx__group_verify(group, &binary, error);
     }
 #ifndef EPCTX_NO_EDIT
     if (status == EPCTX_OK) {
-        status = epctx__group_resize(w, group, error);
+        status = epctx__group_complete(w, group, &binary, error);
     }
 #endif
     if (status == EPCTX_OK) {
@@ -27111,5 +27480,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #ifdef __cplusplus
 }
 #endif
+
+#endif /* EPCTX__STOP */
 
 #endif /* EPCTX_IMPLEMENTATION */

@@ -21,11 +21,34 @@
  *   The functions of epctx.h are needed too: define EPCTX_IMPLEMENTATION before the same include,
  *   or in another file.
  *
- * QUICK START: compile and load through epctx.h
+ * QUICK START: compile, load and run through epctx.h (a model of one partition, x[36] -> y[2])
  *       epctx_npu npu;
  *       epctx_backend backend;
+ *       epctx_model model;
+ *       epctx_loaded loaded;
+ *       epctx_error err;
+ *       float x[36] = {0}, y[2];
+ *       epctx_span in[1] = {{(const uint8_t *)x, sizeof x}};
+ *       epctx_memory out[1] = {{y, sizeof y}};
+ *       epctx_gen_opts opts = {0}; // writes m_ctx.onnx and m_npu.bin
+ *       opts.overwrite = true;
  *       epctx_npu_init(&npu, NULL, &backend, &err);
- *       epctx_generate(&model, &backend, NULL, NULL, &err);
+ *       if (epctx_model_open_file(&model, "m.onnx", NULL, &err) != EPCTX_OK ||
+ *           epctx_generate(&model, &backend, &opts, NULL, &err) != EPCTX_OK ||
+ *           epctx_load(&loaded, &model, &backend, NULL, &err) != EPCTX_OK) {
+ *           fprintf(stderr, "%s\n", err.message);
+ *           return 1;
+ *       }
+ *       const epctx_bound *node = &loaded.bound[0];
+ *       char *memory = (char *)malloc(node->info.scratch_size + 64);
+ *       void *scratch = memory + (64 - (uintptr_t)memory % 64); // aligned to 64
+ *       if (backend.run_fn(backend.self, node->graph, in, out, scratch, node->info.scratch_size,
+ *                          &err) == EPCTX_OK) {
+ *           printf("%g %g\n", y[0], y[1]);
+ *       }
+ *       free(memory);
+ *       epctx_unload(&loaded);
+ *       epctx_model_close(&model);
  *
  * QUICK START: run a blob in flash, no heap (firmware, EPCTX_NPU_NO_COMPILER)
  *       static uint64_t memory[512], scratch[3000];

@@ -192,7 +192,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     status = epctx_path_map(&io, folder, name, flags, &mapping, out, sizeof out, &error);
     require((status == EPCTX_OK) == (error.message[0] == '\0'));
     require((status == EPCTX_OK) == (mapped != NULL));
-    require(mapped == NULL || (allowed(mapped->path, flags != 0) && strcmp(mapped->path, out) == 0));
+    require(mapped == NULL ||
+            (allowed(mapped->path, flags != 0) && strcmp(mapped->path, out) == 0));
     if (epctx_path_check(name, &error) != EPCTX_OK) {
         require(status == EPCTX_ERR_PATH);
         return 0;

@@ -382,7 +382,10 @@ where)
     case ${2:-} in
     ort) ort_binding "$(folder ort)" || die "ONNX Runtime is not there: tests/deps.sh demo" ;;
     ort-[0-9]*) ort_binding "$(folder "$2")" || die "ONNX Runtime ${2#ort-} is not there" ;;
-    *) folder "${2:-}" ;;
+    *)
+        dir=$(folder "${2:-}") || exit 1
+        [ -d "$dir" ] || die "$2 is not there: tests/deps.sh test fetches it"
+        echo "$dir" ;;
     esac
     exit ;;
 *)

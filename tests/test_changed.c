@@ -213,7 +213,8 @@ static int session(const epctx_io *io, uint32_t flags)
 }
 
 /* What comes of a session in which `file` changes at moment `at`: an exit code, or minus a signal. */
-static int attacked(const epctx_io *files, uint32_t flags, const char *file, action what, int moment)
+static int attacked(const epctx_io *files, uint32_t flags, const char *file, action what,
+                    int moment)
 {
     int status = 0;
     pid_t pid = fork();

@@ -527,6 +527,30 @@ static void function_with_reference(bytes *model)
     put_child(model, 25, &f);
 }
 
+/* An EPContext in a function, which has the types of its values in a list (IR version 10). */
+static void function_with_type(bytes *model, const char *typed)
+{
+    static const int64_t dims[] = {2, -1};
+    bytes f = {0}, node = new_node("EPContext", "com.microsoft", "c", "a", "t");
+    put_str(&f, 1, "F");
+    put_str(&f, 4, "a");
+    put_str(&f, 5, "t");
+    add_attr_str(&node, "source", "MyEP", 4);
+    put_child(&f, 7, &node);
+    add_value(&f, 12, typed, EPCTX_ONNX_FLOAT, dims);
+    put_child(model, 25, &f);
+}
+
+static void function_that_types_its_output(bytes *model)
+{
+    function_with_type(model, "t");
+}
+
+static void function_that_types_its_input(bytes *model)
+{
+    function_with_type(model, "a");
+}
+
 static void function_without_its_output(bytes *model)
 {
     bytes f = {0};
@@ -934,6 +958,8 @@ static const rule_case cases[] = {
      NULL,
      {.first = {.outputs = "y,untold"}},
      {.first = {.outputs = "y,"}}},
+    {EPCTX_RULE_NO_VALUE_TYPE, NULL, {.model_fn = function_that_types_its_input},
+     {.model_fn = function_that_types_its_output}},
     {EPCTX_RULE_REFERENCE, NULL, {.node_fn = reference}, {.model_fn = function_with_reference}},
     {EPCTX_RULE_OUTPUT_UNDEFINED, NULL, {.model_fn = function_without_its_output},
      {.model_fn = function_with_import}},
@@ -1287,8 +1313,8 @@ TEST(the_model_with_everything)
     CHECK_INT(judge_rich(true, NULL, &with_noise, noisy, sizeof noisy), EPCTX_OK);
     CHECK_STR(noisy, text);
     CHECK_STR(text, "5 ep 17 other 1 weightless 3 makers 1: model_qnn.bin from.onnx? "
-                    "qnn_op_trace.json? net_schematic.bin? model.xml model.bin training.bin? weights.bin sparse.bin "
-                    "attr.bin body.bin start.bin? step.bin?");
+                    "qnn_op_trace.json? net_schematic.bin? model.xml model.bin training.bin? "
+                    "weights.bin sparse.bin attr.bin body.bin start.bin? step.bin?");
     for (i = 0; i < EPCTX_RULE_COUNT; i++)
         CHECK(f.count[i] == with_noise.count[i], "%s: found %u times, with unknown fields %u",
               epctx_rule_of((epctx_rule)i).id, f.count[i], with_noise.count[i]);
@@ -1947,7 +1973,8 @@ TEST(hugging_face_cache)
               EPCTX_ERR_PATH);
     /* Not beside that snapshot, below the blobs, in another repository, from no snapshot at all. */
     snprintf(found, sizeof found,
-             "cd %s && mkdir -p other/blobs blobs/deeper plain && echo x >other/blobs/abc && echo x >blobs/deeper/abc && "
+             "cd %s && mkdir -p other/blobs blobs/deeper plain && echo x >other/blobs/abc && "
+             "echo x >blobs/deeper/abc && "
              "ln -s ../../blobs/deeper/abc snapshots/1/c.bin && "
              "ln -s ../../other/blobs/abc snapshots/1/d.bin && ln -s ../blobs/abc plain/e.bin && "
              "ln -s /etc/passwd snapshots/1/f.bin",

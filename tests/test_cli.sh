@@ -207,6 +207,12 @@ epctx info partly_ctx.onnx; result "two nodes" 0 "2 EPContext nodes, 1 other,"
 epctx scan plain_ctx.onnx; result "one node scanned" 0 "1 node, 1 of them EPContext"
 epctx ls plain_ctx.onnx; result "one user" 0 "1 time, first in"
 epctx lint --no-files plain_ctx.onnx; result "no finding" 0 "0 errors, 0 warnings,"
+epctx get plain_ctx.onnx source -o -; result "get to standard output" 0 "EpctxNpuExecutionProvider"
+epctx copy plain.onnx -
+same "copy to standard output" plain.onnx out
+if [ -e - ]; then fail "no file is called -" "there is one"; rm -f -- -; fi
+epctx run plain_ctx.onnx --source plain.onnx
+result "--source of a model with weights" 1 "not weightless"
 epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "called 'wrong'"
 grep -q "^  '.*_0'$" err && grep -q "^  '.*_1'$" err || fail "get of a wrong node" "no names"
 epctx get plain_ctx.onnx sauce; result "get of a wrong attribute" 1 "no attribute 'sauce'"

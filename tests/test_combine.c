@@ -398,11 +398,14 @@ TEST(merge_refusals)
     epctx_merge_opts opts = {0};
     epctx_connection links[2] = {0};
     MERGE_REFUSED(small_model("n", "b_x", "y"), small_model("m", "x", "z"), "b_", NULL,
-                  EPCTX_ERR_EXISTS, "value 'b_x' is in an earlier model, too: choose another prefix");
+                  EPCTX_ERR_EXISTS,
+                  "value 'b_x' is in an earlier model, too: choose another prefix");
     MERGE_REFUSED(small_model("b_m", "x", "y"), small_model("m", "x", "z"), "b_", NULL,
-                  EPCTX_ERR_EXISTS, "node 'b_m' is in an earlier model, too: choose another prefix");
+                  EPCTX_ERR_EXISTS,
+                  "node 'b_m' is in an earlier model, too: choose another prefix");
     MERGE_REFUSED(small_model("n", "x", "y"), small_model("n", "p", "q"), "", NULL,
-                  EPCTX_ERR_EXISTS, "node 'n' is in an earlier model, too: give the model a prefix");
+                  EPCTX_ERR_EXISTS,
+                  "node 'n' is in an earlier model, too: give the model a prefix");
     add_node(&extra, "Step", "step", "p", "q");
     put_child(&function, 2, &extra);
     put_child(&model, 20, &function);
@@ -550,7 +553,8 @@ TEST(types_of_connections)
         for (k = 0; k < 2; k++) {
             int32_t elem = k == 0 ? cases[i].a : cases[i].b;
             uint32_t field = k == 0 ? GRAPH_OUTPUT : GRAPH_INPUT;
-            add_node(&graphs[k], "Relu", k == 0 ? "n" : "m", k == 0 ? "x" : "y", k == 0 ? "y" : "z");
+            add_node(&graphs[k], "Relu", k == 0 ? "n" : "m", k == 0 ? "x" : "y",
+                     k == 0 ? "y" : "z");
             add_value(&graphs[k], k == 0 ? GRAPH_INPUT : GRAPH_OUTPUT, k == 0 ? "x" : "z",
                       EPCTX_ONNX_FLOAT, vector);
             if (elem >= 0) {
@@ -1746,8 +1750,10 @@ static const char *starve(int which, const bytes *a, const bytes *b, bool second
         epctx_model models[2];
         epctx_status status;
         size_t left, missing;
-        if (open_hungry(&models[0], NULL, a, memory[0], second ? SIZE_MAX : room, &error) != EPCTX_OK ||
-            open_hungry(&models[1], NULL, b, memory[1], second ? room : SIZE_MAX, &error) != EPCTX_OK)
+        if (open_hungry(&models[0], NULL, a, memory[0], second ? SIZE_MAX : room, &error) !=
+                EPCTX_OK ||
+            open_hungry(&models[1], NULL, b, memory[1], second ? room : SIZE_MAX, &error) !=
+                EPCTX_OK)
             return "a model cannot be opened";
         models[second].arena.missing = 0;
         status = operate(which, &models[0], &models[1], &error);

@@ -818,7 +818,14 @@ TEST(group_spares_its_sources)
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
 
-typedef enum flaky_kind { EMBED, EXTRACT, EXTRACT_OVER, EXTRACT_BACKUP, EXTERNAL, KINDS } flaky_kind;
+typedef enum flaky_kind {
+    EMBED,
+    EXTRACT,
+    EXTRACT_OVER,
+    EXTRACT_BACKUP,
+    EXTERNAL,
+    KINDS
+} flaky_kind;
 
 static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_error *error)
 {
@@ -1335,7 +1342,8 @@ TEST(mv_in_this_folder)
     CHECK_INT(epctx_move_binary("b.bin", "/x.bin", models, 3, &opts, NULL, NULL, NULL, &error),
               EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "outside of the model's folder");
-    CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, NULL, NULL, &error),
+    CHECK_INT(epctx_move_binary("b.bin", "a\\..\\c.bin", models, 3, &opts, NULL, NULL, NULL,
+                                &error),
               EPCTX_ERR_PATH);
     opts.dry_run = false;
     CHECK_INT(epctx_move_binary("b.bin", "c.bin", models, 3, NULL, mv_heard, &heard, NULL, NULL),

@@ -309,7 +309,8 @@ TEST(round_trip)
     record.output_count = 1;
     record.attrs = attrs;
     record.attr_count = epctx_epnode_attrs(&ep, attrs);
-    CHECK(epctx_put_node(&model, none, &record, none, &placed, &error) == EPCTX_OK, "%s", error.message);
+    CHECK(epctx_put_node(&model, none, &record, none, &placed, &error) == EPCTX_OK, "%s",
+          error.message);
     view = epctx_node_of(placed);
     CHECK_TRUE(epctx_str_is(view.name, "new"));
     result = written(&model);

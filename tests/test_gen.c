@@ -1416,6 +1416,11 @@ TEST(stamp)
         CHECK_HAS(text, want);
         CHECK_HAS(text, " w.data\noptions ");
         CHECK_HAS(text, "\nsdk 1.0\narch paper");
+        bytes_free(&b);
+        b = read_file(at("m_fake.bin"));
+        snprintf(want, sizeof want, "\nbinary %zu %016" PRIx64, b.size,
+                 epctx_hash(b.data, b.size, 0));
+        CHECK_HAS(text, want);
     }
     bytes_free(&b);
     CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error), EPCTX_FRESH);
@@ -1447,6 +1452,7 @@ TEST(hostile_stamp)
                  {"source 3 0 x%", EPCTX_FRESH_UNKNOWN},
                  {"\n\n\n", EPCTX_FRESH_UNKNOWN},
                  {"options", EPCTX_FRESH_UNKNOWN},
+                 {"binary", EPCTX_FRESH_UNKNOWN},
                  {"future word\nsource 0", EPCTX_FRESH_UNKNOWN}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bytes b = source(0), pair = {0};

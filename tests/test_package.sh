@@ -128,6 +128,7 @@ same "dry run: same plan" "$(sed 's/"dry_run": [a-z]*//' done)" "$(sed 's/"dry_r
 # Refused, with the cure, and nothing is left behind.
 before=$(ls -a)
 epctx package plain_ctx.onnx; result "no folder" 2 "-o DIR"
+epctx package -o - plain_ctx.onnx; result "package to standard output" 2 "-o DIR"
 epctx package -o one plain_ctx.onnx; result "folder in use" 1 "choose another folder"
 epctx package -o new plain_ctx.onnx ./plain_ctx.onnx; result "doubled name" 2 "NAME=FILE"
 epctx package -o new "../x=plain_ctx.onnx"; result "name of a variant" 2 "letters, digits"

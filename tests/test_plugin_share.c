@@ -485,7 +485,8 @@ TEST(binary_opened_once)
 /* Sessions end in every order; those that are left go on running. */
 TEST(any_order_of_release)
 {
-    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     size_t o, i, k;
     CHECK_ORT(make_group(3));
     for (o = 0; o < 6; o++) {
@@ -513,7 +514,8 @@ TEST(same_model_twice)
     CHECK_ORT(make_group(2));
     CHECK_TRUE(watch_begin(&w, in_folder(binary_name("a"))));
     ok = open_session(contexts[0], &sessions[0]) && watch_opens(&w) == 1 &&
-         open_session(contexts[0], &sessions[1]) && watch_opens(&w) == 2 && runs_as(sessions[0], in_folder(sources[0])) && runs_as(sessions[1], in_folder(sources[0]));
+         open_session(contexts[0], &sessions[1]) && watch_opens(&w) == 2 &&
+         runs_as(sessions[0], in_folder(sources[0])) && runs_as(sessions[1], in_folder(sources[0]));
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
     if (ok) ok = runs_as(sessions[1], in_folder(sources[0]));
     if (sessions[1]) ort->ReleaseSession(sessions[1]);

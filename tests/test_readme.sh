@@ -2,7 +2,8 @@
 # The README's C quick start, exactly as printed: its first ```c block goes into
 # the file that the first compiler command after it names; then every command
 # of that ```sh block runs, with a model of the test's own under the .onnx name
-# that the commands use. The last one has to say something.
+# that the commands use. The last one has to say something. Then the quick starts
+# in the headers' manuals, each as the body of a main function.
 set -u
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -47,3 +48,46 @@ else
     cat log
     exit 1
 fi
+
+# -- the manuals --
+status=0
+
+# manual NAME HEADER TITLE EXPECTED [DECLARATION]: the code below "QUICK START: TITLE" compiles,
+# as C99 and C++17, and what it prints has EXPECTED in it. DECLARATION: what it takes for granted.
+manual() {
+    {
+        printf '#define EPCTX_IMPLEMENTATION\n#define EPCTX_NPU_IMPLEMENTATION\n'
+        printf '#include "epctx_npu.h"\n#include <stdio.h>\n#include <stdlib.h>\n'
+        printf '#include <string.h>\nint main(void)\n{\n%s\n' "${5-}"
+        awk -v title=" * QUICK START: $3" 'index($0, title) == 1 { on = 1; next }
+            on && !/^ \*       / { exit } on { print substr($0, 9) }' "$root/$2"
+        printf 'return 0;\n}\n'
+    } >manual.c
+    [ "$(grep -c . manual.c)" -gt 12 ] || {
+        echo "FAIL quick start of $1: $2 has no 'QUICK START: $3'"
+        status=1
+        return
+    }
+    for compiler in "${CC:-gcc} -std=c99" "${CXX:-g++} -x c++ -std=c++17"; do
+        if $compiler -Wall -Wextra -Wno-missing-field-initializers -Werror -O1 ${NANOPB_CFLAGS-} \
+            -c -o manual.o manual.c >log 2>&1 &&
+            ${CXX:-g++} -o manual manual.o ${NANOPB_LIBS:--lprotobuf-nanopb} -lm >>log 2>&1 &&
+            rm -f prefill_* decode_* && ./manual >out 2>>log && [ ! -s log ] &&
+            grep -q "$4" out; then
+            echo "ok quick start of $1 (${compiler##*-std=})"
+        else
+            echo "FAIL quick start of $1 (${compiler##*-std=}): expected '$4'"
+            cat log out
+            status=1
+        fi
+    done
+}
+
+cp plain.onnx m.onnx
+cp plain.onnx prefill.onnx
+cp plain.onnx decode.onnx
+manual npu epctx_npu.h "compile, load and run" "^[-0-9.e]* [-0-9.e]*$"
+manual epctx epctx.h "print the EPContext nodes" "^EpctxNpuExecutionProvider$"
+manual share epctx.h "two models compiled" "^1 and 1 nodes share" \
+    "epctx_npu npu; epctx_backend backend; epctx_npu_init(&npu, NULL, &backend, NULL);"
+exit $status

@@ -10,6 +10,7 @@
 #include "test.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 /* -- an io that counts what is opened -- */
 
@@ -436,6 +437,154 @@ TEST(generations)
     stop(&fresh);
     CHECK_INT(f.alive, 0);
     epctx_workspace_close(w);
+}
+
+/* -- a binary that is not the one of the model any more -- */
+
+static epctx_status compile_alone(fake *f, const char *file, epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_gen_opts opts;
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
+    memset(&opts, 0, sizeof opts);
+    opts.overwrite = true;
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_freshness freshness(const char *file, bool fast, epctx_error *why)
+{
+    epctx_freshness verdict = EPCTX_FRESH_UNKNOWN;
+    epctx_fresh_opts opts;
+    epctx_model model;
+    memset(&opts, 0, sizeof opts);
+    opts.fast = fast;
+    if (epctx_model_open_file(&model, at(file), NULL, why) == EPCTX_OK)
+        verdict = epctx_check_fresh(&model, "FakeEP", NULL, &opts, why);
+    epctx_model_close(&model);
+    return verdict;
+}
+
+static epctx_status load_file(fake *f, const char *file, const epctx_load_opts *opts,
+                              epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_loaded loaded;
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
+    if (status == EPCTX_OK) {
+        status = epctx_load(&loaded, &model, &backend, opts, error);
+        epctx_unload(&loaded);
+    }
+    epctx_model_close(&model);
+    return status;
+}
+
+/* Compiling one member anew takes the other one's graphs out of the binary: everyone is told. */
+TEST(member_compiled_alone)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_opened opened;
+    epctx_error error;
+    session s;
+    bytes group, alone;
+    char sizes[2][40];
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    CHECK(freshness("b_ctx.onnx", false, &error) == EPCTX_FRESH, "%s", error.message);
+    group = read_file(at("a_fake.bin"));
+    CHECK(compile_alone(&f, "a.onnx", &error) == EPCTX_OK, "%s", error.message);
+    alone = read_file(at("a_fake.bin"));
+    snprintf(sizes[0], sizeof sizes[0], "has %zu bytes", alone.size);
+    snprintf(sizes[1], sizeof sizes[1], "one of %zu", group.size);
+    bytes_free(&group);
+    bytes_free(&alone);
+    CHECK_INT(freshness("a_ctx.onnx", false, &error), EPCTX_FRESH);
+    CHECK_INT(freshness("b_ctx.onnx", false, &error), EPCTX_STALE);
+    CHECK_INT(freshness("b_ctx.onnx", true, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "b_ctx.onnx");
+    CHECK_HAS(error.message, "'a_fake.bin'");
+    CHECK_HAS(error.message, sizes[0]);
+    CHECK_HAS(error.message, sizes[1]);
+    CHECK_INT(load_file(&f, "b_ctx.onnx", NULL, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, "b_ctx.onnx");
+    CHECK_HAS(error.message, "'a_fake.bin'");
+    CHECK_HAS(error.message, sizes[0]);
+    CHECK_HAS(error.message, sizes[1]);
+    /* The other member's context waits in the workspace: it is not this one's. */
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    f.loads = 0;
+    CHECK_INT(start(&s, w, at("b_ctx.onnx"), &backend, NULL, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, sizes[1]);
+    CHECK_INT(f.loads, 0);
+    epctx_workspace_close(w);
+    CHECK_INT(load_file(&f, "a_ctx.onnx", NULL, &error), EPCTX_OK);
+    /* A cache compiles what it cannot use, under a name of its own. */
+    CHECK(epctx_open_or_compile(&opened, at("b.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
+    CHECK_HAS(opened.reason.message, "'a_fake.bin'");
+    epctx_opened_close(&opened);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx b_fake.bin ");
+    CHECK_INT(freshness("a_ctx.onnx", false, &error), EPCTX_FRESH);
+    CHECK_INT(freshness("b_ctx.onnx", false, &error), EPCTX_FRESH);
+    CHECK_INT(f.alive, 0);
+}
+
+static bytes served; /* what the reader below gives */
+
+static epctx_status serve(void *user, epctx_str name, epctx_mapping *out, epctx_error *error)
+{
+    (void)user, (void)name, (void)error;
+    memset(out, 0, sizeof *out);
+    out->data = served.data;
+    out->size = served.size;
+    return EPCTX_OK;
+}
+
+/* Of the same size it is the backend that refuses it, or the hash that tells. */
+TEST(binary_of_the_same_size)
+{
+    fake f = {0};
+    epctx_load_opts opts;
+    epctx_reader reader;
+    epctx_error error;
+    char *hash, *name;
+    memset(&opts, 0, sizeof opts);
+    memset(&reader, 0, sizeof reader);
+    reader.read_fn = serve;
+    CHECK(make_group(&f, 2, &error), "%s", error.message);
+    served = read_file(at("a_fake.bin"));
+    bytes_add(&served, "", 1); /* text for strstr */
+    served.size--;
+    name = strstr((char *)served.data, "\nb2\n");
+    CHECK_TRUE(name != NULL);
+    name[2] = '9'; /* an output: nobody who loads looks at that */
+    make_file(at("a_fake.bin"), served.data, served.size);
+    CHECK_INT(load_file(&f, "b_ctx.onnx", NULL, &error), EPCTX_OK);
+    CHECK_INT(freshness("b_ctx.onnx", true, &error), EPCTX_FRESH);
+    CHECK_INT(freshness("b_ctx.onnx", false, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "has hash ");
+    name[2] = '2';
+    hash = strrchr((char *)served.data, '_'); /* of the last graph: "_<index>", then its hash */
+    CHECK_TRUE(hash != NULL);
+    hash[3] = hash[3] == '1' ? '2' : '1';
+    opts.reader = &reader;
+    for (int i = 0; i < 2; i++) {
+        make_file(at("a_fake.bin"), served.data, served.size);
+        CHECK_INT(epctx_status_to_ort(load_file(&f, "b_ctx.onnx", i > 0 ? &opts : NULL, &error)),
+                  10);
+        CHECK_HAS(error.message, "'a_fake.bin' has hash ");
+        CHECK_HAS(error.message, "b_ctx.onnx");
+    }
+    served.size++;
+    CHECK_INT(load_file(&f, "b_ctx.onnx", &opts, &error), EPCTX_ERR_VERSION);
+    CHECK_HAS(error.message, " bytes, the model was compiled with one of ");
+    CHECK_INT(f.alive, 0);
+    bytes_free(&served);
 }
 
 /* A session in the middle fails: the group goes on, and on the disk there is nothing. */
@@ -1478,6 +1627,189 @@ TEST(members)
     CHECK_INT(f.alive, 0);
 }
 
+/* -- very many graphs -- */
+
+static epctx_status many_begin(void *self, void **build, epctx_error *error)
+{
+    (void)self, (void)error;
+    *build = calloc(1, sizeof(size_t));
+    return *build != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+static epctx_status many_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
+                                 uint64_t hash, epctx_error *error)
+{
+    (void)self, (void)graph, (void)name, (void)hash, (void)error;
+    ++*(size_t *)build;
+    return EPCTX_OK;
+}
+
+static epctx_status many_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
+{
+    epctx_status status = epctx_buffer_append(out, build, sizeof(size_t));
+    (void)self, (void)error;
+    free(build);
+    return status;
+}
+
+static void many_free(void *self, void *memory)
+{
+    (void)self;
+    free(memory);
+}
+
+static epctx_status many_load(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    size_t count;
+    (void)self, (void)error;
+    memcpy(&count, binary.data, sizeof count);
+    *context = calloc(count + 1, 1);
+    return *context != NULL ? EPCTX_OK : EPCTX_ERR_NOMEM;
+}
+
+/* The handle of graph i is byte i of the context: its name ends with "_<i>". */
+static epctx_status many_find(void *self, void *context, epctx_str name, uint64_t hash,
+                              void **graph, epctx_error *error)
+{
+    size_t start = name.size, number = 0;
+    (void)self, (void)hash, (void)error;
+    while (name.data[start - 1] != '_')
+        start--;
+    for (; start < name.size; start++)
+        number = number * 10 + (size_t)(name.data[start] - '0');
+    *graph = (char *)context + number;
+    return EPCTX_OK;
+}
+
+static epctx_status many_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error)
+{
+    (void)self, (void)graph, (void)error;
+    memset(info, 0, sizeof *info);
+    return EPCTX_OK;
+}
+
+static epctx_backend many_backend(fake *f)
+{
+    epctx_backend b = fake_backend(f);
+    b.begin_fn = many_begin;
+    b.compile_fn = many_compile;
+    b.finish_fn = many_finish;
+    b.discard_fn = many_free;
+    b.load_fn = many_load;
+    b.unload_fn = many_free;
+    b.find_fn = many_find;
+    b.info_fn = many_info;
+    return b;
+}
+
+static double seconds_of(clock_t start)
+{
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
+
+/* What compiling `count` graphs into a group takes, and giving them back; false when it fails. */
+static bool time_graphs(size_t count, double *compile, double *give)
+{
+    fake f = {0};
+    epctx_backend backend = many_backend(&f);
+    const epctx_graph **pieces = (const epctx_graph **)calloc(count, sizeof *pieces);
+    epctx_shared *taken = (epctx_shared *)calloc(count, sizeof *taken);
+    const epctx_node *nodes = NULL;
+    epctx_share_opts opts;
+    epctx_binary_file binary;
+    epctx_workspace *w;
+    epctx_arena arena = {0};
+    epctx_graph graph;
+    epctx_error error;
+    clock_t start;
+    bool ok;
+    clear_root();
+    memset(&graph, 0, sizeof graph);
+    memset(&opts, 0, sizeof opts);
+    memset(&binary, 0, sizeof binary);
+    epctx_arena_init(&arena, NULL);
+    for (size_t i = 0; i < count; i++)
+        pieces[i] = &graph;
+    opts.context_path = at("m_ctx.onnx");
+    ok = epctx_workspace_open(&w, NULL, &error) == EPCTX_OK;
+    start = clock();
+    ok = ok && epctx_share_compile(w, NULL, &backend, pieces, count, &opts, &arena, &nodes,
+                                   &error) == EPCTX_OK;
+    *compile = seconds_of(start);
+    ok = ok && epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error) == EPCTX_OK;
+    binary.io = epctx_io_files();
+    binary.folder = epctx_str_of(at(""));
+    binary.name = epctx_str_of("m_fake.bin");
+    for (size_t i = 0; ok && i < count; i++)
+        ok = epctx_share_take(w, &backend, &binary, nodes[i].name, 0, &taken[i], &error) ==
+             EPCTX_OK;
+    start = clock();
+    for (size_t i = 0; i < count; i++)
+        epctx_share_give(w, &taken[i]);
+    *give = seconds_of(start);
+    epctx_workspace_close(w);
+    epctx_arena_free(&arena);
+    free((void *)pieces);
+    free(taken);
+    return ok;
+}
+
+/* Four times as many graphs take about four times as long: 16 times would be quadratic. The best of
+ * three counts, and what a clock cannot tell apart is allowed. */
+TEST(linear_in_graphs)
+{
+    enum { COUNT = 5000 };
+    double best[2][2] = {{1e9, 1e9}, {1e9, 1e9}};
+    for (int round = 0; round < 3; round++) {
+        for (int k = 0; k < 2; k++) {
+            double compile, give;
+            CHECK_TRUE(time_graphs(k == 0 ? COUNT : 4 * COUNT, &compile, &give));
+            if (compile < best[0][k]) best[0][k] = compile;
+            if (give < best[1][k]) best[1][k] = give;
+        }
+    }
+    for (int what = 0; what < 2; what++)
+        CHECK(best[what][1] < 8 * best[what][0] + 0.05, "%s: %d graphs %.3f s, %d graphs %.3f s",
+              what == 0 ? "compile" : "give", COUNT, best[what][0], 4 * COUNT, best[what][1]);
+}
+
+/* Secondary nodes of several binaries: each binary is loaded once. */
+TEST(several_binaries)
+{
+    static const int64_t dims[] = {2, -1};
+    static const char *const graphs[2] = {"FAKE1\n2\np0\n0\n0\n0\ns0\n0\n0\n0\n",
+                                          "FAKE1\n2\np1\n0\n0\n0\ns1\n0\n0\n0\n"};
+    static const char *const parts[4] = {"s1", "s0", "p0", "p1"};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    session s;
+    bytes graph = {0}, model;
+    clear_root();
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    for (int i = 0; i < 4; i++) {
+        char out[8], file[16];
+        snprintf(out, sizeof out, "y%d", i);
+        snprintf(file, sizeof file, "%s.bin", parts[i]);
+        add_epnode(&graph, parts[i], "x", out, i >= 2, 0, "FakeEP", parts[i],
+                   i >= 2 ? file : NULL, strlen(file));
+        add_value(&graph, GRAPH_OUTPUT, out, EPCTX_ONNX_FLOAT, dims);
+        if (i >= 2) make_file(at(file), graphs[i - 2], strlen(graphs[i - 2]));
+    }
+    model = new_model(&graph);
+    make_file(at("m_ctx.onnx"), model.data, model.size);
+    bytes_free(&model);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK(start(&s, w, at("m_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(f.loads, 2);
+    for (int i = 0; i < 4; i++)
+        CHECK_TRUE(epctx_str_is(s.loaded.bound[i].info.name, parts[i]));
+    stop(&s);
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -1488,6 +1820,8 @@ int main(int argc, char **argv)
     RUN(any_order);
     RUN(failed_load);
     RUN(generations);
+    RUN(member_compiled_alone);
+    RUN(binary_of_the_same_size);
     RUN(failed_generate);
     RUN(failed_first);
     RUN(given_up);
@@ -1510,6 +1844,8 @@ int main(int argc, char **argv)
     RUN(any_end);
     RUN(large_binary);
     RUN(members);
+    RUN(linear_in_graphs);
+    RUN(several_binaries);
     remove_root();
     return test_end();
 }

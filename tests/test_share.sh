@@ -69,7 +69,8 @@ expect "the other model loads" 0 "b_ctx.onnx" lint b_ctx.onnx
 rm -rf d_* alone* *_ctx.onnx *_npu.bin
 
 # -- a real pair: prefill and decode of a language model over one file of weights --
-"$python" "$top/tests/judge/transformer.py" pair --layers 2 --width 128 || fail "the pair" "no model"
+"$python" "$top/tests/judge/transformer.py" pair --layers 2 --width 128 ||
+    fail "the pair" "no model"
 expect "the pair" 0 "files          3" compile --require-all pair/prefill.onnx pair/decode.onnx
 weights=$(wc -c <pair/weights.bin) binary=$(wc -c <pair/prefill_npu.bin)
 if [ $((binary * 100)) -le $((weights * 105)) ]; then
@@ -94,9 +95,68 @@ expect "list with commas" 0 "files          4" compile -e npu -i "arch|generic" 
     -C "ep.context_node_name_prefix|_part1 ep.share_ep_contexts|1" ./a.onnx,./b.onnx,./c.onnx
 expect "the prefix is in the nodes" 0 "_part1EpctxNpu" dump a_ctx.onnx
 expect "no overwriting" 1 "-f replaces it" compile a.onnx,b.onnx
+expect "a model that is left out needs the binary" 1 "b_ctx.onnx needs this binary" \
+    compile -f a.onnx c.onnx
+rm c_ctx.onnx
+cp b_ctx.onnx copy.onnx # it has nothing that b has not
 expect "-f" 0 "files          3" compile -f -v a.onnx b.onnx
-grep -q '^write 3 of 3' err || fail "-v" "no progress"
-rm -f *_ctx.onnx *_npu.bin
+if [ "$(cat err)" = "a.onnx: compile 1 of 1
+b.onnx: compile 1 of 2
+b.onnx: compile 2 of 2
+write 1 of 3
+write 2 of 3
+write 3 of 3" ]; then echo "ok -v names the models"; else fail "-v names the models" "found"; fi
+rm copy.onnx
+
+# -- a binary that is not the model's any more --
+"$fast" compile -f a.onnx c.onnx b.onnx >out 2>err
+expect "one of a group is not compiled alone" 1 "b_ctx.onnx needs this binary as it is" \
+    compile -f a.onnx
+expect "nor planned" 1 "b_ctx.onnx needs this binary as it is" compile -f --dry-run a.onnx c.onnx
+expect "the group is still whole" 0 ": fresh" check --fresh b_ctx.onnx
+expect "under a name of its own it may" 0 "binary         b_npu.bin" compile -f b.onnx
+"$fast" compile -f a.onnx c.onnx b.onnx >out 2>err
+cp a_npu.bin old.bin
+rm a_npu.bin
+expect "who removes the binary may" 0 "binary         a_npu.bin" compile -f a.onnx
+expect "fresh tells of another binary" 1 "context binary 'a_npu.bin' has " \
+    check --fresh b_ctx.onnx
+expect "loading tells of another binary" 1 "bytes, the model was compiled with one of" \
+    run b_ctx.onnx
+expect "the one that was compiled is fresh" 0 ": fresh" check --fresh a_ctx.onnx
+mv old.bin a_npu.bin
+expect "fresh with its binary" 0 ": fresh" check --fresh c_ctx.onnx
+expect "fresh under another name" 0 "" mv a_npu.bin new.bin
+expect "renamed" 0 ": fresh" check --fresh c_ctx.onnx
+expect "embedding" 0 "" embed -o e_ctx.onnx c_ctx.onnx
+expect "embedded" 0 ": fresh" check --fresh e_ctx.onnx
+expect "extracting" 0 "" extract --in-place --name again.bin e_ctx.onnx
+expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
+printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
+expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
+rm -f dd_err new.bin again.bin *_ctx.onnx *_npu.bin
+
+# -- what is shared --
+cp a.onnx copy_of_a.onnx
+expect "a whole graph is shared" 0 "152 bytes of weights, 152 of them shared" \
+    compile a.onnx copy_of_a.onnx
+expect "counted once" 0 "152 of 304 bytes" compile -f a.onnx copy_of_a.onnx
+rm -f copy_of_a.onnx *_ctx.onnx *_npu.bin
+
+# -- a dry run of a group --
+expect "dry run of a group" 0 "b_ctx.onnx" compile --dry-run a.onnx b.onnx
+grep -q "^binary  *a_npu.bin" out || fail "dry run of a group" "no binary"
+files "nothing is written" "a.onnx b.onnx c.onnx "
+mkdir sub && cp a.onnx sub
+expect "dry run: two folders" 1 "is not in the folder" compile --dry-run a.onnx sub/a.onnx
+expect "dry run: the same name twice" 1 "the same file" compile --dry-run a.onnx ./a.onnx
+rm -r sub
+touch b_ctx.onnx
+expect "dry run: an output is there" 1 "-f replaces it" compile --dry-run a.onnx b.onnx
+rm b_ctx.onnx
+expect "-o -" 2 "no standard output" compile -o - a.onnx
+expect "an option of another phase" 2 "the phase of the option is load" \
+    compile -C "ep.context_source_model_path|x.onnx" a.onnx
 expect "a group of one" 0 "files          2" compile -C "ep.share_ep_contexts|1" a.onnx
 files "two files" "a.onnx a_ctx.onnx a_npu.bin b.onnx c.onnx "
 rm -f *_ctx.onnx *_npu.bin
@@ -105,7 +165,8 @@ expect "EP by its source" 0 "partitions" compile -e EpctxNpuExecutionProvider a.
 expect "EP option" 2 "arch|NAME" compile -i "soc_model|60" a.onnx b.onnx
 expect "session option" 2 "0" compile -C "ep.context_embed_mode|2" a.onnx b.onnx
 expect "embedded and shared" 2 "--embed" compile --embed a.onnx b.onnx
-expect "embedded and shared by option" 2 "--embed" compile -C "ep.context_embed_mode|1" a.onnx b.onnx
+expect "embedded and shared by option" 2 "--embed" \
+    compile -C "ep.context_embed_mode|1" a.onnx b.onnx
 expect "-o and several models" 2 "-o" compile -o x_ctx.onnx a.onnx b.onnx
 expect "not generating" 2 "ep.context_enable" compile -C "ep.context_enable|0" a.onnx
 expect "empty name" 2 "empty name" compile a.onnx,,b.onnx

@@ -368,7 +368,8 @@ TEST(external_data)
     r.outside = true;
     clear_root();
     make_model("m.onnx", &r);
-    CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error), EPCTX_OK);
+    CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error),
+              EPCTX_OK);
     CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error), EPCTX_OK);
     CHECK_INT(run("f_ctx.onnx", NULL, expected, &error), EPCTX_OK);
     CHECK(run("w_ctx.onnx", NULL, y, &error) == EPCTX_OK, "%s", error.message);
@@ -404,7 +405,8 @@ TEST(external_only)
     r.outside = true;
     clear_root();
     make_model("m.onnx", &r);
-    CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error), EPCTX_OK);
+    CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error),
+              EPCTX_OK);
     CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_EXTERNAL_ONLY, false, &report,
                       &error),
               EPCTX_OK);
@@ -427,7 +429,8 @@ TEST(embedded_and_split)
     r.split = true;
     clear_root();
     make_model("m.onnx", &r);
-    CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error), EPCTX_OK);
+    CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error),
+              EPCTX_OK);
     CHECK(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, true, &report, &error) == EPCTX_OK,
           "%s", error.message);
     CHECK_UINT(report.partition_count, 2);

@@ -128,7 +128,8 @@ static epctx_status find(const char *name, char *out, epctx_error *error)
 TEST(paths_in_models)
 {
     static const char *const bad[] = {"C:\\a.bin", "c:a.bin", "\\a.bin",
-                                      "\\\\server\\share\\a.bin", "..\\a.bin", "sub\\..\\..\\a.bin", "sub/../a.bin", "/a.bin",
+                                      "\\\\server\\share\\a.bin", "..\\a.bin",
+                                       "sub\\..\\..\\a.bin", "sub/../a.bin", "/a.bin",
                                       "\\\\?\\C:\\a.bin", "a.bin:stream", "", "NUL"};
     static const char *const good[] = {"sub\\a.bin", "sub/a.bin", ".\\sub\\a.bin", "SUB/A.BIN"};
     char out[EPCTX_PATH_MAX];

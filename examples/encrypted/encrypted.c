@@ -204,7 +204,8 @@ static bool read_key(const char *path, vault *v)
     FILE *file = fopen(path, "rb");
     bool good = file != NULL && fread(v->key, 1, KEY_SIZE, file) == KEY_SIZE && fgetc(file) == EOF;
     if (file != NULL) fclose(file);
-    if (!good) fprintf(stderr, "encrypted: %s: a key of %d bytes is expected\n", path, (int)KEY_SIZE);
+    if (!good)
+        fprintf(stderr, "encrypted: %s: a key of %d bytes is expected\n", path, (int)KEY_SIZE);
     return good;
 }
 

@@ -258,12 +258,13 @@ const cli_command cli_check = {
     "  2 EP_SUPPORTED_PREFER_RECOMPILATION                           3 EP_UNSUPPORTED\n"
     "and 64 for wrong usage, 65 for a file that cannot be read.\n"
     "With --fresh it tells whether the model is still what its source would give, by the build\n"
-    "stamp that epctx left in it: 0 fresh, 1 stale, 2 cannot be told. It looks at the source, not\n"
-    "at the binary: whether that is there and whole tell `epctx lint` and `epctx run`.\n\n"
+    "stamp that epctx left in it: 0 fresh, 1 stale, 2 cannot be told. A binary that stands beside\n"
+    "FILE is compared, too: compiling one of several models that share it makes the others stale.\n"
+    "Whether it is there at all tell `epctx lint` and `epctx run`.\n\n"
     "  --ep NAME          the entry of this EP, as in the key ep_compatibility_info.NAME\n"
     "  --against STRING   the machine's string\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's own\n"
-    "  --fresh            compare sizes and hashes of the source and its data with the stamp\n"
+    "  --fresh            compare sizes and hashes of source, data and binary with the stamp\n"
     "  --source MODEL     the source; default: beside FILE, under the name in the stamp\n"
     "  --json             one JSON object\n",
     run,

@@ -2,7 +2,7 @@
  * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "cli.h"
+#include "compile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,80 +10,19 @@
 
 enum { MOST_MODELS = 1000 };
 
-typedef struct settings {
-    epctx_gen_opts gen;
-    epctx_open_opts open;
-    epctx_options options; /* of -C */
-    const char *arch;
-    const char *ep, *ep_options, *session_options;
-    bool share;
-    bool weightless;
-    bool verbose;
-    bool dry_run;
-    bool json;
-} settings;
+static const char *const phase_names[] = {"-", "generate", "load", "both"}; /* EPCTX_PHASE_... */
 
 /* The session options of ORT, as this command knows them. */
 static void list_options(void)
 {
-    static const char *const phases[] = {"-", "generate", "load", "both"};
     static const char *const types[] = {"switch", "text",   "file",  "folder",
                                         "name",   "number", "choice"};
     size_t count, i;
     const epctx_option_info *list = epctx_option_list(&count);
     for (i = 0; i < count; i++)
         printf("%s\t%s\t\"%s\"\t%s\t%s%s\t%s\n", list[i].key, types[list[i].type],
-               list[i].fallback, phases[list[i].phases], list[i].ort[0] ? "kOrtSessionOption" : "-",
-               list[i].ort, list[i].text);
-}
-
-static epctx_status outputs_of(const epctx_model *model, const char *file, const settings *set,
-                               const epctx_backend *backend, epctx_arena *arena, epctx_outputs *out,
-                               epctx_error *error)
-{
-    epctx_dependency *files;
-    epctx_preflight_in in;
-    epctx_options options;
-    const char **inputs;
-    size_t count, i;
-    epctx_status status = epctx_model_files(model, NULL, arena, &files, &count, error);
-    if (status != EPCTX_OK) return status;
-    epctx_options_init(&options, arena);
-    options.values[EPCTX_OPTION_CONTEXT_FILE_PATH] = set->gen.context_file_path;
-    options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = set->gen.embed ? "1" : "0";
-    options.values[EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE] = set->gen.initializers_file_name;
-    options.values[EPCTX_OPTION_OVERWRITE] = set->gen.overwrite ? "1" : "0";
-    memset(&in, 0, sizeof in);
-    in.model_path = file;
-    in.eps = &backend->short_name;
-    in.ep_count = 1;
-    inputs = epctx_arena_array(arena, count, sizeof *inputs);
-    if (inputs == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    for (i = 0; i < count; i++)
-        if (files[i].path != NULL) inputs[in.input_count++] = files[i].path;
-    in.inputs = inputs;
-    return epctx_preflight(&options, &in, arena, out, error);
-}
-
-/* Says what would be written, or why it would fail before anything is compiled. */
-static int dry_run(const epctx_model *model, const char *file, const settings *set,
-                   const epctx_backend *backend)
-{
-    epctx_outputs out;
-    epctx_arena arena;
-    epctx_error error;
-    epctx_status status;
-    epctx_arena_init(&arena, NULL);
-    status = outputs_of(model, file, set, backend, &arena, &out, &error);
-    if (status == EPCTX_OK) {
-        printf("model          %s\n", out.model);
-        printf("binary         %s\n", out.binary_count > 0 ? out.binaries[0] : "embedded");
-        if (out.initializers != NULL) printf("initializers   %s\n", out.initializers);
-        puts("note           a dry run: nothing was compiled, nothing was written");
-    }
-    epctx_arena_free(&arena);
-    if (status == EPCTX_ERR_EXISTS) return cli_fail_text("%s (-f replaces it)", error.message);
-    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
+               list[i].fallback, phase_names[list[i].phases],
+               list[i].ort[0] ? "kOrtSessionOption" : "-", list[i].ort, list[i].text);
 }
 
 static void print_report(const epctx_gen_report *report, const epctx_backend *backend,
@@ -128,9 +67,18 @@ static void print_json(const char *file, const epctx_gen_report *report,
     printf("\"milliseconds\": %.3f}\n", milliseconds);
 }
 
-static int compile(const char *file, const settings *set)
+/* -v: a line for each step. */
+static void print_step(void *user, const char *work, uint64_t done, uint64_t total)
+{
+    (void)user;
+    fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
+}
+
+static int compile(const char *file, const compile_settings *set)
 {
     static epctx_gen_report report; /* two paths: too big for a small stack */
+    epctx_gen_opts gen = set->gen;
+    epctx_hooks hooks;
     double start = cli_now();
     epctx_backend backend;
     epctx_model model;
@@ -138,21 +86,20 @@ static int compile(const char *file, const settings *set)
     epctx_open_opts opts;
     size_t optional;
     epctx_status status = cli_backend(set->arch, &backend, &error);
+    if (status == EPCTX_OK) status = compile_check_binary(&file, 1, set, &backend, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
+    memset(&hooks, 0, sizeof hooks);
+    if (set->verbose) hooks.progress_fn = print_step;
+    gen.hooks = &hooks;
     opts = set->open;
     opts.io = cli_progress_io();
     cli_progress_begin("compile", 0);
     status = epctx_model_open_file(&model, file, &opts, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
-    if (set->dry_run) {
-        int code = dry_run(&model, file, set, &backend);
-        epctx_model_close(&model);
-        return code;
-    }
     status = cli_optional_inputs(&model, false, &optional, &error);
     /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
     if (epctx_model_read(&model).ir_version < 4) optional = 0;
-    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &set->gen, &report, &error);
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &gen, &report, &error);
     epctx_model_close(&model);
     cli_progress_end();
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
@@ -177,137 +124,6 @@ static int compile(const char *file, const settings *set)
     return CLI_OK;
 }
 
-/* -- several models, one binary -- */
-
-/* Weights that the pieces of one model brought. */
-typedef struct sharing {
-    uint64_t stored, shared;
-    bool verbose;
-    FILE *lines; /* of the report, printed when everything was written */
-} sharing;
-
-static void count_weights(void *user, const char *work, uint64_t done, uint64_t total)
-{
-    sharing *s = (sharing *)user;
-    uint64_t stored, shared;
-    if (strcmp(work, "compile") == 0) {
-        cli_weight_bytes(&stored, &shared);
-        s->stored += stored;
-        s->shared += shared;
-    }
-    if (s->verbose)
-        fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
-}
-
-static void print_session(FILE *out, const char *file, const epctx_gen_report *report,
-                          const sharing *weights)
-{
-    fprintf(out, "%-14s %s: %zu partition%s, %zu node%s compiled, %zu left to the CPU; %" PRIu64
-           " bytes of weights, %" PRIu64 " of them shared\n",
-           "model", report->context_path[0] != '\0' ? report->context_path : file,
-           report->partition_count, cli_plural(report->partition_count), report->compiled_nodes,
-           cli_plural(report->compiled_nodes), report->cpu_nodes,
-           weights->stored + weights->shared, weights->shared);
-}
-
-/* One model of the group; the last one writes everything. */
-static epctx_status compile_session(epctx_workspace *workspace, const char *file, bool last,
-                                    const settings *set, const epctx_backend *backend,
-                                    epctx_gen_report *report, sharing *all, epctx_error *error)
-{
-    sharing mine = {0, 0, false, NULL};
-    epctx_gen_opts gen = set->gen;
-    epctx_hooks hooks;
-    epctx_model model;
-    epctx_open_opts open = set->open;
-    epctx_status status;
-    open.io = cli_progress_io();
-    status = epctx_model_open_file(&model, file, &open, error);
-    if (status != EPCTX_OK) return status;
-    cli_progress_begin("compile", 0);
-    memset(&hooks, 0, sizeof hooks);
-    mine.verbose = set->verbose;
-    hooks.user = &mine;
-    hooks.progress_fn = count_weights;
-    gen.hooks = &hooks;
-    status = epctx_share_generate(workspace, NULL, &model, backend, &gen, last, report, error);
-    epctx_model_close(&model);
-    cli_progress_end();
-    if (status != EPCTX_OK) return status;
-    print_session(all->lines, file, report, &mine);
-    all->stored += mine.stored;
-    all->shared += mine.shared;
-    return EPCTX_OK;
-}
-
-/* All of them are looked for before the first one is compiled. */
-static epctx_status find_models(const char *const *files, int count, epctx_error *error)
-{
-    const epctx_io *io = epctx_io_files();
-    epctx_status status = EPCTX_OK;
-    epctx_file_kind kind;
-    uint64_t size;
-    int i;
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = io->stat_fn(io->user, files[i], &kind, &size, error);
-        if (status != EPCTX_OK || kind != EPCTX_FILE_NONE) continue;
-        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot open: there is no such file");
-        epctx_blame(error, files[i], NULL, NULL);
-    }
-    return status;
-}
-
-static epctx_status compile_sessions(const char *const *files, int count, const settings *set,
-                                     sharing *all, epctx_gen_report *report, char *first_binary,
-                                     epctx_error *error)
-{
-    epctx_workspace *workspace;
-    epctx_backend backend;
-    int i;
-    epctx_status status = find_models(files, count, error);
-    if (status == EPCTX_OK) status = cli_backend(set->arch, &backend, error);
-    if (status == EPCTX_OK) status = epctx_workspace_open(&workspace, NULL, error);
-    if (status != EPCTX_OK) return status;
-    for (i = 0; status == EPCTX_OK && i < count; i++) {
-        status = compile_session(workspace, files[i], i + 1 == count, set, &backend, report, all,
-                                 error);
-        if (i == 0 && status == EPCTX_OK)
-            snprintf(first_binary, EPCTX_PATH_MAX, "%s", report->binary_path);
-    }
-    epctx_workspace_close(workspace);
-    return status;
-}
-
-static int compile_group(const char *const *files, int count, const settings *set)
-{
-    static epctx_gen_report report;
-    char first_binary[EPCTX_PATH_MAX] = "";
-    sharing all = {0, 0, false, NULL};
-    char *lines = NULL;
-    size_t size = 0;
-    double start = cli_now();
-    epctx_error error;
-    epctx_status status;
-    all.lines = open_memstream(&lines, &size);
-    if (all.lines == NULL) return cli_fail_text("out of memory");
-    status = compile_sessions(files, count, set, &all, &report, first_binary, &error);
-    if (fclose(all.lines) == 0 && status == EPCTX_OK) fputs(lines, stdout);
-    free(lines);
-    if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
-        return cli_fail_text("%s (-f replaces it)", error.message);
-    if (status != EPCTX_OK) {
-        cli_fail(&error);
-        if (count > 1) fputs("epctx: nothing was written for any of the models\n", stderr);
-        return CLI_FAILED;
-    }
-    printf("binary         %s, %" PRIu64 " bytes\n", first_binary, report.binary_size);
-    printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were there already\n",
-           all.shared, all.stored + all.shared);
-    printf("files          %d\n", count + 1);
-    printf("time           %.1f ms\n", cli_now() - start);
-    return CLI_OK;
-}
-
 /* -- the command line -- */
 
 static bool usage(const char *text, const char *what)
@@ -317,7 +133,7 @@ static bool usage(const char *text, const char *what)
 }
 
 /* -e: only the reference NPU can be asked for, under any of its names. */
-static bool read_ep(const settings *set)
+static bool read_ep(const compile_settings *set)
 {
     const epctx_profile *npu = epctx_profile_find(epctx_str_of("npu"));
     const epctx_profile *asked;
@@ -328,7 +144,7 @@ static bool read_ep(const settings *set)
 }
 
 /* -i: "key|value key|value" for the EP; this one knows `arch`. */
-static bool read_ep_options(settings *set, epctx_arena *arena)
+static bool read_ep_options(compile_settings *set, epctx_arena *arena)
 {
     char *text = epctx_arena_copy(arena, epctx_str_of(set->ep_options));
     if (text == NULL) return usage("out of memory", "");
@@ -353,7 +169,7 @@ static bool twice(epctx_option option)
 }
 
 /* A text of the command line and the same option in -C: one of them. */
-static bool either_text(const settings *set, epctx_option option, const char **text)
+static bool either_text(const compile_settings *set, epctx_option option, const char **text)
 {
     if (!epctx_option_given(&set->options, option)) return true;
     if (*text != NULL) return twice(option);
@@ -362,7 +178,7 @@ static bool either_text(const settings *set, epctx_option option, const char **t
 }
 
 /* A switch of the command line, which -C may not take back. */
-static bool either_switch(const settings *set, epctx_option option, bool *on)
+static bool either_switch(const compile_settings *set, epctx_option option, bool *on)
 {
     if (!epctx_option_given(&set->options, option)) return true;
     if (*on && !epctx_option_on(&set->options, option)) return twice(option);
@@ -389,15 +205,30 @@ static bool known_options(const char *list)
     return true;
 }
 
+/* An option of another phase would be read by nobody. */
+static bool for_generation(size_t option)
+{
+    size_t count;
+    const epctx_option_info *info = &epctx_option_list(&count)[option];
+    if ((info->phases & EPCTX_PHASE_GENERATE) != 0) return true;
+    fprintf(stderr, "epctx: -C: %s has no effect here: this command generates, and the phase of "
+                    "the option is %s\n",
+            info->key, phase_names[info->phases]);
+    return false;
+}
+
 /* -C: session options of ORT. */
-static bool read_session_options(settings *set, int count)
+static bool read_session_options(compile_settings *set, int count)
 {
     const epctx_options *o = &set->options;
     epctx_error error;
+    size_t option;
     if (set->session_options != NULL &&
         epctx_options_set_list(&set->options, set->session_options, &error) != EPCTX_OK)
         return usage("-C: ", error.message);
     if (set->session_options != NULL && !known_options(set->session_options)) return false;
+    for (option = 0; option < EPCTX_OPTION_COUNT; option++)
+        if (epctx_option_given(o, (epctx_option)option) && !for_generation(option)) return false;
     if (epctx_option_given(o, EPCTX_OPTION_CONTEXT_ENABLE) &&
         !epctx_option_on(o, EPCTX_OPTION_CONTEXT_ENABLE))
         return usage("-C: this command generates: leave ep.context_enable out", "");
@@ -421,6 +252,8 @@ static bool read_session_options(settings *set, int count)
     if (epctx_option_given(o, EPCTX_OPTION_NO_NODES)) set->gen.no_nodes = epctx_option_no_nodes(o);
     if (set->share && set->gen.embed)
         return usage("models that share a binary cannot embed it: no --embed", "");
+    if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
+        return usage("-o -: a model and its binary are files, no standard output: -o FILE", "");
     if (count > 1 && set->gen.context_file_path != NULL)
         return usage("several models have the names MODEL_ctx.onnx: no -o", "");
     return true;
@@ -457,7 +290,7 @@ static bool read_models(const char *const *operands, int count, epctx_arena *are
 static int run_with(int argc, char **argv, epctx_arena *arena)
 {
     static const char *operands[MOST_MODELS], *files[MOST_MODELS];
-    settings set;
+    compile_settings set;
     bool list = false;
     int count;
     memset(&set, 0, sizeof set);
@@ -486,14 +319,12 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
     if (count < 0 || !read_ep(&set) || !read_ep_options(&set, arena) ||
         !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
         return CLI_USAGE;
-    if (set.share && set.json) {
-        usage("--json reports on one model", "");
+    if (set.json && (set.share || set.dry_run)) {
+        usage("--json reports on one model that is compiled", "");
         return CLI_USAGE;
     }
-    if (set.share && !set.dry_run) return compile_group(files, count, &set);
-    if (count == 1) return compile(files[0], &set);
-    usage("--dry-run looks at one model", "");
-    return CLI_USAGE;
+    if (set.dry_run) return compile_plan(files, count, &set);
+    return set.share ? compile_group(files, count, &set) : compile(files[0], &set);
 }
 
 static int run(int argc, char **argv)
@@ -522,7 +353,8 @@ const cli_command cli_compile = {
     "model stays as it is; nodes that the NPU does not take stay ordinary nodes.\n"
     "Several models (or a list a.onnx,b.onnx) share one binary, which is named after the first:\n"
     "N models give N + 1 files, all or none. This is ORT's ep_weight_sharing_ctx_gen, with its\n"
-    "options -e, -i, -C and -v.\n\n"
+    "options -e, -i, -C and -v. A binary that another model in the folder needs is not replaced:\n"
+    "models that share one are compiled together, always.\n\n"
     "  -o OUT               name of the EPContext model\n"
     "  --embed              put the compiled code into the model instead of a file\n"
     "  --weightless         leave the weights in MODEL or its external data, where running finds\n"
@@ -535,10 +367,10 @@ const cli_command cli_compile = {
     "  --arch A             architecture to compile for\n"
     "  -e EP                the EP: npu\n"
     "  -i \"K|V ...\"         options of the EP: arch|A\n"
-    "  -C \"K|V ...\"         session options of ONNX Runtime\n"
+    "  -C \"K|V ...\"         session options of ONNX Runtime, those that count when generating\n"
     "  -v                   progress to standard error\n"
     "  --json               print the report as one JSON object; one model only\n"
-    "  --dry-run            only check the names of the outputs and whether they can be written\n"
+    "  --dry-run            only list the outputs, and check whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type, default,\n"
     "                       phase, ORT's constant, meaning, separated by tabs\n",
     run,

@@ -3,7 +3,17 @@
 
 #include <string.h>
 
-static int copy(const char *from, const output *out, bool rebuild)
+static int to_stdout(output *out, epctx_model *model)
+{
+    int code;
+    cli_progress_end();
+    out->allow_huge = true;
+    code = output_model(out, model);
+    epctx_model_close(model);
+    return code;
+}
+
+static int copy(const char *from, output *out, bool rebuild)
 {
     epctx_write_opts write = output_options(out);
     epctx_model model;
@@ -14,6 +24,7 @@ static int copy(const char *from, const output *out, bool rebuild)
     status = output_open(&model, from, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (rebuild) status = epctx_rebuild(&model, &error);
+    if (status == EPCTX_OK && out->to_stdout) return to_stdout(out, &model);
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, out->path, &write, &error);
     epctx_model_close(&model);
     cli_progress_end();
@@ -44,7 +55,8 @@ const cli_command cli_copy = {
     "[--rebuild] [--overwrite POLICY] IN OUT",
     "write a model again, byte for byte",
     "Reads a model, checks it, and writes it to OUT: the same bytes, whatever is in them.\n"
-    "OUT is written in one step, or stays as it was when something goes wrong.\n\n"
+    "OUT is written in one step, or stays as it was when something goes wrong; - is standard\n"
+    "output.\n\n"
     "  --rebuild            take every message apart and put it together again first\n"
     "  --overwrite POLICY   when OUT exists: fail (default), replace, or backup, which keeps it\n"
     "                       as OUT~\n"

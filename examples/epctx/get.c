@@ -218,6 +218,7 @@ static int run(int argc, char **argv)
         {NULL, NULL, NULL},
     };
     if (!cli_parse(&cli_get, argc, argv, options, operands, 2)) return CLI_USAGE;
+    if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
     work.file = operands[0];
     work.what = operands[1];
     if (epctx_model_open_file(&work.model, work.file, NULL, &work.error) != EPCTX_OK)
@@ -237,7 +238,7 @@ const cli_command cli_get = {
     "characters\n"
     "are written as \\xHH.\n\n"
     "  --node NAME           the EPContext node, when there is more than one\n"
-    "  -o, --output OUT      write to a file\n"
+    "  -o, --output OUT      write to a file; - is standard output, as without\n"
     "  -f, --overwrite       replace OUT when it exists\n"
     "  --json                a JSON object; what is no UTF-8 text stands in it as base64\n"
     "  --context-path FILE   ep.context_file_path: the binary is in its folder\n",

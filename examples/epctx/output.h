@@ -68,7 +68,8 @@ typedef struct output {
 void output_init(output *out);
 void output_free(output *out);
 /* After cli_parse: fills `path`, `policy` and `to_stdout`. `source` is the file that --in-place
- * replaces. On a mistake prints what is wrong and returns false: the command ends with CLI_USAGE. */
+ * replaces. On a mistake prints what is wrong and returns false: the command ends with
+ * CLI_USAGE. */
 bool output_check(output *out, const char *source);
 /* Opens the model that is to be changed; writing it shows progress. */
 epctx_status output_open(epctx_model *model, const char *file, epctx_error *error);

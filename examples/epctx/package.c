@@ -579,7 +579,8 @@ static bool is_folder_name(const char *text)
 
 static bool refuse_name(const char *what, const char *name)
 {
-    fprintf(stderr, "epctx: %s '%s': letters, digits, '_', '-' and '.' are expected, as it becomes a "
+    fprintf(stderr,
+            "epctx: %s '%s': letters, digits, '_', '-' and '.' are expected, as it becomes a "
                     "folder; NAME=FILE gives a variant its name\n",
             what, name);
     return false;
@@ -621,6 +622,10 @@ static bool settings_good(package *p)
 {
     if (p->path == NULL) {
         fputs("epctx: where should the package go? -o DIR\n", stderr);
+        return false;
+    }
+    if (strcmp(p->path, "-") == 0) {
+        fputs("epctx: -o -: a package is a folder, no standard output: -o DIR\n", stderr);
         return false;
     }
     if (p->device != NULL && strcmp(p->device, "cpu") != 0 && strcmp(p->device, "gpu") != 0 &&
@@ -748,8 +753,9 @@ const cli_command cli_package = {
     "                     [--device D] [--ep NAME] [--dry-run] [--json] [VARIANT=]FILE...",
     "write a model package of ONNX Runtime",
     "Puts EPContext models, each for one EP, with all the files that they need into a folder from\n"
-    "which ONNX Runtime (1.29 and newer, OrtModelPackageApi) chooses the one that fits the machine:\n"
-    "by EP, device and the compatibility string of the model. Earlier ones win when two fit alike.\n"
+    "which ONNX Runtime (1.29 and newer, OrtModelPackageApi) chooses the one that fits the\n"
+    "machine: by EP, device and the compatibility string of the model. Earlier ones win when two\n"
+    "fit alike.\n"
     "Files that several variants need are there once, as shared assets. Models are not changed.\n\n"
     "  -o, --output DIR     the folder; it must not exist, or be empty\n"
     "  --source MODEL       the ordinary model: the variant 'cpu', for CPUExecutionProvider\n"

@@ -169,7 +169,7 @@ const cli_command cli_run = {
     "  --dump DIR        write inputs, outputs and io.txt, which holds lines of\n"
     "                    'input <i> <ONNX element type> <d0,d1,... or -> <name>' and 'output ...'\n"
     "  --output-dir DIR  the same without the inputs\n"
-    "  --source MODEL    the model that a weightless one takes its weights from\n"
+    "  --source MODEL    the model that a weightless one takes its weights from; others refuse it\n"
     "                    (ep.context_source_model_path); default what FILE names, beside it\n"
     "  --repeat N        run N times and print the median time\n"
     "  --json            one JSON object; numbers that JSON has not are strings\n\n"

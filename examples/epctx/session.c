@@ -113,7 +113,8 @@ static epctx_status value_size(const epctx_value *type, size_t *size, epctx_erro
     size_t bytes = epctx_elem_size(type->elem_type);
     int32_t i;
     if (bytes == 0)
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S': element type %s (%d) cannot be run", &type->name,
+        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                          "value '%S': element type %s (%d) cannot be run", &type->name,
                           epctx_elem_name(type->elem_type), (int64_t)type->elem_type);
     if (type->rank < 0)
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "value '%S' has no shape", &type->name);
@@ -357,6 +358,20 @@ static epctx_status connect(session *s, epctx_error *error)
 
 /* -- session -- */
 
+/* Does an EPContext node take weights from the source model? */
+static bool is_weightless(const epctx_model *model)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view node;
+    while (epctx_next_node(&it, &node)) {
+        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_attr_view attr;
+        while (epctx_is_epnode(&node) && epctx_next_attr(&attrs, &attr))
+            if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) return true;
+    }
+    return false;
+}
+
 static epctx_status open_steps(session *s, const char *file, const char *source,
                                epctx_error *error)
 {
@@ -372,9 +387,11 @@ static epctx_status open_steps(session *s, const char *file, const char *source,
     if (status == EPCTX_OK) status = cli_optional_inputs(&s->model, true, &optional, error);
     if (status != EPCTX_OK) return status;
     if (!cli_first_epnode(&s->model, &node)) status = compile(s, error);
-    if (s->compiled && status == EPCTX_OK && source != NULL)
+    if (status == EPCTX_OK && source != NULL && !is_weightless(&s->model))
         status = epctx_fail(error, EPCTX_ERR_ARG,
-                            "%s is an ordinary model with weights of its own: no --source", file);
+                            "%s is %s: no --source", file,
+                            s->compiled ? "an ordinary model with weights of its own"
+                                        : "not weightless, its weights are in the context binary");
     memset(&load, 0, sizeof load);
     load.source_model_path = source;
     if (status == EPCTX_OK) status = epctx_load(&s->loaded, &s->model, &s->backend, &load, error);

@@ -439,101 +439,156 @@ static OrtStatus *read_unknown(ep_record *record, const OrtValueInfo *info, epct
     return remember(record, known, name, FROM_INPUT);
 }
 
-static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const OrtNode *fused)
-{
-    const ep_api *api = record->api;
-    const OrtApi *ort = api->ort;
-    epctx_graph *out = &record->graph;
-    const OrtValueInfo **ends, **outputs, ***node_inputs;
-    epctx_value *inputs, *values;
+/* A graph while it is read. */
+typedef struct reading {
+    ep_record *record;
+    const OrtGraph *graph;
+    const OrtNode *fused; /* its boundary counts; NULL: the graph's own */
+    const OrtValueInfo ***node_inputs;
     epctx_node *nodes;
-    epctx_tensor *tensors;
-    epctx_map known, constants;
+    epctx_map known;  /* names that are explained */
+    size_t end_count; /* inputs of all nodes */
+} reading;
+
+/* Nodes, in ORT's topological order; returns how many outputs they have. */
+static OrtStatus *read_nodes(reading *r, size_t *output_count)
+{
+    ep_record *record = r->record;
+    const OrtApi *ort = record->api->ort;
+    const OrtValueInfo **ends;
     opset opsets = {NULL, NULL, 0};
-    const char *text = NULL;
     void *memory;
-    size_t i, k, count, end_count, slots = 0;
-
-    EP_TRY(ort->Graph_GetName(graph, &text));
-    out->name = epctx_str_of(text);
-    EP_TRY(ort->Graph_GetModelPath(graph, &text));
-    record->model_path = text ? text : "";
-    epctx_map_init(&known, &record->arena);
-
-    /* Nodes, in ORT's topological order. */
-    EP_TRY(read_opsets(record, graph, &opsets));
-    EP_TRY(ort->Graph_GetNumNodes(graph, &count));
+    size_t i, count;
+    EP_TRY(read_opsets(record, r->graph, &opsets));
+    EP_TRY(ort->Graph_GetNumNodes(r->graph, &count));
     EP_TRY(get_memory(record, count, sizeof *record->nodes, &memory));
     record->nodes = (const OrtNode **)memory;
-    if (count) EP_TRY(ort->Graph_GetNodes(graph, record->nodes, count));
-    EP_TRY(get_memory(record, count, sizeof *nodes, &memory));
-    nodes = (epctx_node *)memory;
-    out->nodes = nodes;
-    out->node_count = count;
-    EP_TRY(get_memory(record, count, sizeof *node_inputs, &memory));
-    node_inputs = (const OrtValueInfo ***)memory;
+    if (count) EP_TRY(ort->Graph_GetNodes(r->graph, record->nodes, count));
+    EP_TRY(get_memory(record, count, sizeof *r->nodes, &memory));
+    r->nodes = (epctx_node *)memory;
+    record->graph.nodes = r->nodes;
+    record->graph.node_count = count;
+    EP_TRY(get_memory(record, count, sizeof *r->node_inputs, &memory));
+    r->node_inputs = (const OrtValueInfo ***)memory;
     for (i = 0; i < count; i++) {
-        EP_TRY(read_node(record, record->nodes[i], &opsets, &node_inputs[i], &ends, &nodes[i]));
-        nodes[i].id = (uint32_t)i;
-        slots += nodes[i].output_count;
+        EP_TRY(read_node(record, record->nodes[i], &opsets, &r->node_inputs[i], &ends,
+                         &r->nodes[i]));
+        r->nodes[i].id = (uint32_t)i;
+        r->end_count += r->nodes[i].input_count;
+        *output_count += r->nodes[i].output_count;
     }
-    EP_TRY(get_memory(record, slots, sizeof *values, &memory));
+    return NULL;
+}
+
+/* Types of what the nodes produce. */
+static OrtStatus *read_values(reading *r, size_t output_count)
+{
+    ep_record *record = r->record;
+    epctx_graph *out = &record->graph;
+    const OrtValueInfo **ends;
+    epctx_value *values;
+    void *memory;
+    size_t i, k, end_count;
+    EP_TRY(get_memory(record, output_count, sizeof *values, &memory));
     values = (epctx_value *)memory;
     out->values = values;
-    for (i = 0, slots = 0; i < count; i++) {
-        slots += nodes[i].input_count;
-        EP_TRY(node_ends(api, record->nodes[i], true, &record->arena, &ends, &end_count));
+    for (i = 0; i < out->node_count; i++) {
+        EP_TRY(node_ends(record->api, record->nodes[i], true, &record->arena, &ends, &end_count));
         for (k = 0; k < end_count; k++) {
             if (!ends[k]) continue;
             EP_TRY(read_value(record, ends[k], &values[out->value_count]));
             if (values[out->value_count].name.size == 0) continue;
-            EP_TRY(remember(record, &known, values[out->value_count].name, FROM_NODE));
+            EP_TRY(remember(record, &r->known, values[out->value_count].name, FROM_NODE));
             out->value_count++;
         }
     }
+    return NULL;
+}
 
-    /* The boundary. */
-    if (fused) {
-        EP_TRY(node_ends(api, fused, false, &record->arena, &ends, &end_count));
-    } else {
-        EP_TRY(ort->Graph_GetNumInputs(graph, &end_count));
-        EP_TRY(get_memory(record, end_count, sizeof *ends, &memory));
-        ends = (const OrtValueInfo **)memory;
-        if (end_count) EP_TRY(ort->Graph_GetInputs(graph, ends, end_count));
+/* The graph's own inputs or outputs, or those of the fused node. */
+static OrtStatus *graph_ends(reading *r, bool outputs, const OrtValueInfo ***ends, size_t *count)
+{
+    const OrtApi *ort = r->record->api->ort;
+    void *memory;
+    if (r->fused) {
+        return node_ends(r->record->api, r->fused, outputs, &r->record->arena, ends, count);
     }
-    epctx_map_init(&constants, &record->arena);
-    if (fused) EP_TRY(find_constants(record, node_inputs, &constants));
-    EP_TRY(read_inputs(record, ends, end_count, end_count + slots, &constants, &known, &inputs));
-    if (fused) {
-        EP_TRY(node_ends(api, fused, true, &record->arena, &outputs, &end_count));
-    } else {
-        EP_TRY(ort->Graph_GetNumOutputs(graph, &end_count));
-        EP_TRY(get_memory(record, end_count, sizeof *outputs, &memory));
-        outputs = (const OrtValueInfo **)memory;
-        if (end_count) EP_TRY(ort->Graph_GetOutputs(graph, outputs, end_count));
-    }
-    EP_TRY(get_memory(record, end_count, sizeof *values, &memory));
+    EP_TRY(outputs ? ort->Graph_GetNumOutputs(r->graph, count)
+                   : ort->Graph_GetNumInputs(r->graph, count));
+    EP_TRY(get_memory(r->record, *count, sizeof **ends, &memory));
+    *ends = (const OrtValueInfo **)memory;
+    if (!*count) return NULL;
+    return outputs ? ort->Graph_GetOutputs(r->graph, *ends, *count)
+                   : ort->Graph_GetInputs(r->graph, *ends, *count);
+}
+
+static OrtStatus *read_outputs(reading *r)
+{
+    ep_record *record = r->record;
+    epctx_graph *out = &record->graph;
+    const OrtValueInfo **ends;
+    epctx_value *values;
+    void *memory;
+    size_t i, count;
+    EP_TRY(graph_ends(r, true, &ends, &count));
+    EP_TRY(get_memory(record, count, sizeof *values, &memory));
     values = (epctx_value *)memory;
     out->outputs = values;
-    for (i = 0; i < end_count; i++) {
-        if (!outputs[i]) continue;
-        EP_TRY(read_value(record, outputs[i], &values[out->output_count]));
+    for (i = 0; i < count; i++) {
+        if (!ends[i]) continue;
+        EP_TRY(read_value(record, ends[i], &values[out->output_count]));
         out->output_count++;
     }
+    return NULL;
+}
 
-    /* Constants, found through the nodes that use them: a graph view lists too many, the body of a
-     * control-flow node too few. */
-    EP_TRY(get_memory(record, slots, sizeof *tensors, &memory));
+/* Constants, found through the nodes that use them: a graph view lists too many, the body of a
+ * control-flow node too few. `inputs` has room for the values of outer graphs. */
+static OrtStatus *read_constants(reading *r, epctx_value *inputs)
+{
+    ep_record *record = r->record;
+    epctx_tensor *tensors;
+    void *memory;
+    size_t i, k;
+    EP_TRY(get_memory(record, r->end_count, sizeof *tensors, &memory));
     tensors = (epctx_tensor *)memory;
-    out->initializers = tensors;
-    for (i = 0; i < count; i++) {
-        for (k = 0; k < nodes[i].input_count; k++) {
-            const epctx_str name = nodes[i].inputs[k];
-            if (name.size == 0 || epctx_map_get(&known, name) != EPCTX_MAP_NONE) continue;
-            EP_TRY(read_unknown(record, node_inputs[i][k], name, &known, inputs, tensors));
+    record->graph.initializers = tensors;
+    for (i = 0; i < record->graph.node_count; i++) {
+        for (k = 0; k < r->nodes[i].input_count; k++) {
+            const epctx_str name = r->nodes[i].inputs[k];
+            if (name.size == 0 || epctx_map_get(&r->known, name) != EPCTX_MAP_NONE) continue;
+            EP_TRY(read_unknown(record, r->node_inputs[i][k], name, &r->known, inputs, tensors));
         }
     }
     return NULL;
+}
+
+static OrtStatus *read_graph(ep_record *record, const OrtGraph *graph, const OrtNode *fused)
+{
+    const OrtApi *ort = record->api->ort;
+    const OrtValueInfo **ends;
+    epctx_value *inputs;
+    epctx_map constants;
+    reading r;
+    const char *text = NULL;
+    size_t count, output_count = 0;
+    memset(&r, 0, sizeof r);
+    r.record = record;
+    r.graph = graph;
+    r.fused = fused;
+    epctx_map_init(&r.known, &record->arena);
+    epctx_map_init(&constants, &record->arena);
+    EP_TRY(ort->Graph_GetName(graph, &text));
+    record->graph.name = epctx_str_of(text);
+    EP_TRY(ort->Graph_GetModelPath(graph, &text));
+    record->model_path = text ? text : "";
+    EP_TRY(read_nodes(&r, &output_count));
+    EP_TRY(read_values(&r, output_count));
+    EP_TRY(graph_ends(&r, false, &ends, &count));
+    if (fused) EP_TRY(find_constants(record, r.node_inputs, &constants));
+    EP_TRY(read_inputs(record, ends, count, count + r.end_count, &constants, &r.known, &inputs));
+    EP_TRY(read_outputs(&r));
+    return read_constants(&r, inputs);
 }
 
 OrtStatus *ep_record_read(ep_record *record, const ep_api *api, const OrtGraph *graph,

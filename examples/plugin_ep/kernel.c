@@ -197,23 +197,28 @@ static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state)
 static OrtStatus *find_slots(const ep_api *api, const epctx_value *values, size_t value_count,
                              const char *const *wanted, size_t wanted_count,
                              const char *const *names, size_t name_count, const char *what,
-                             uint32_t *slots)
+                             epctx_arena *arena, uint32_t *slots)
 {
-    size_t i, k;
+    epctx_map places;
+    size_t i;
     if (value_count != wanted_count) {
         return ep_fail(api, EPCTX_ERR_CONTEXT, "the context's graph has %zu %ss, the node has %zu",
                        value_count, what, wanted_count);
     }
+    epctx_map_init(&places, arena);
+    for (i = name_count; i-- > 0;) { /* the first of a name counts */
+        if (epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK) {
+            return ep_no_memory(api);
+        }
+    }
     for (i = 0; i < wanted_count; i++) {
         const epctx_value *value = &values[i];
         int32_t d;
-        for (k = 0; k < name_count && strcmp(wanted[i], names[k]) != 0; k++) {
-        }
-        if (k == name_count) {
+        slots[i] = epctx_map_get(&places, epctx_str_of(wanted[i]));
+        if (slots[i] == EPCTX_MAP_NONE) {
             return ep_fail(api, EPCTX_ERR_CONTEXT, "%s '%s' is not at the fused node", what,
                            wanted[i]);
         }
-        slots[i] = (uint32_t)k;
         for (d = 0; d < value->rank && value->dims[d] >= 0; d++) {
         }
         if (value->rank < 0 || d != value->rank || value->elem_type <= 0) {
@@ -243,10 +248,11 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
     if (!kernel->slots) return ep_no_memory(api);
     EP_TRY(ep_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
     EP_TRY(find_slots(api, info->inputs, info->input_count, inputs, input_count,
-                      (const char *const *)names, kernel->ort_input_count, "input", kernel->slots));
+                      (const char *const *)names, kernel->ort_input_count, "input", arena,
+                      kernel->slots));
     EP_TRY(ep_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
     EP_TRY(find_slots(api, info->outputs, info->output_count, outputs, output_count,
-                      (const char *const *)names, kernel->ort_output_count, "output",
+                      (const char *const *)names, kernel->ort_output_count, "output", arena,
                       kernel->slots + info->input_count));
     arguments = info->input_count * sizeof(epctx_span) + info->output_count * sizeof(epctx_memory);
     kernel->scratch_offset = arguments;
@@ -300,18 +306,13 @@ OrtStatus *ep_kernel_create(ep_context *context, void *graph, const char *const 
     return NULL;
 }
 
-/* One weight, copied. */
+/* One weight, copied. `found` NULL: the node has none of that name. */
 static OrtStatus *copy_weight(ep_kernel *kernel, const epctx_weight_ref *ref,
-                              const epctx_graph *from, epctx_tensor *out)
+                              const epctx_tensor *found, epctx_tensor *out)
 {
-    const epctx_tensor *found = NULL;
     epctx_error error;
     uint8_t *copy;
     int64_t *dims;
-    size_t i;
-    for (i = 0; i < from->initializer_count && !found; i++) {
-        if (epctx_str_eq(from->initializers[i].name, ref->name)) found = &from->initializers[i];
-    }
     if (!found) {
         return ep_fail(kernel->api, EPCTX_ERR_CONTEXT,
                        "graph '%.*s': weight '%.*s' is no input of its EPContext node, and this EP "
@@ -342,6 +343,7 @@ static OrtStatus *set_weights(ep_kernel *kernel, epctx_str text, const epctx_gra
     epctx_str rest = text;
     epctx_weight_ref ref;
     epctx_tensor *tensors;
+    epctx_map names;
     epctx_error error;
     size_t count = 0, i;
     while (epctx_next_weight(&rest, &ref))
@@ -355,10 +357,19 @@ static OrtStatus *set_weights(ep_kernel *kernel, epctx_str text, const epctx_gra
     }
     tensors = (epctx_tensor *)epctx_arena_array(&kernel->weights, count, sizeof *tensors);
     if (!tensors) return ep_no_memory(kernel->api);
+    epctx_map_init(&names, &kernel->weights);
+    for (i = from->initializer_count; i-- > 0;) {
+        if (epctx_map_put(&names, from->initializers[i].name, (uint32_t)i) != EPCTX_OK) {
+            return ep_no_memory(kernel->api);
+        }
+    }
     rest = text;
     for (i = 0; i < count; i++) {
+        uint32_t at;
         epctx_next_weight(&rest, &ref);
-        EP_TRY(copy_weight(kernel, &ref, from, &tensors[i]));
+        at = epctx_map_get(&names, ref.name);
+        EP_TRY(copy_weight(kernel, &ref,
+                           at != EPCTX_MAP_NONE ? &from->initializers[at] : NULL, &tensors[i]));
     }
     epctx_error_clear(&error);
     EP_TRY(ep_load_status(

@@ -269,6 +269,35 @@ static OrtStatus *log_refusals(const ep_session *session, const epctx_graph *gra
     return NULL;
 }
 
+/* What the backend takes, without nodes that another EP has already. */
+static OrtStatus *take_nodes(ep_session *session, const ep_record *record, epctx_arena *arena,
+                             uint8_t *take)
+{
+    const ep_api *api = session->api;
+    epctx_error error;
+    ep_options ep;
+    const char *text;
+    bool bypass;
+    size_t i;
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(
+        api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
+        &error));
+    EP_TRY(log_refusals(session, &record->graph, take));
+    for (i = 0; i < record->graph.node_count; i++) {
+        const char *taken_by = NULL;
+        EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
+        /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
+        if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
+            take[i] = 0;
+        }
+    }
+    ep_options_of(session, &ep);
+    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
+    bypass = text && strcmp(text, "1") == 0;
+    return session->generate && !bypass ? avoid_control_flow(session, record, arena, take) : NULL;
+}
+
 static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
                                  const OrtGraph *graph, OrtEpGraphSupportInfo *info,
                                  epctx_arena *arena)
@@ -281,29 +310,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     const OrtNode **nodes =
         (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
     OrtNodeFusionOptions options;
-    epctx_error error;
-    size_t i, p, count, group_count = 0;
-    bool changed, bypass;
-    ep_options ep;
-    const char *text;
+    size_t p, count, group_count = 0;
+    bool changed;
     if (!take || !owner || !positions || !nodes) return ep_no_memory(api);
-    epctx_error_clear(&error);
-    EP_TRY(ep_status(
-        api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
-        &error));
-    EP_TRY(log_refusals(session, &record->graph, take));
-    for (i = 0; i < node_count; i++) {
-        const char *taken_by = NULL;
-        EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
-        /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
-        if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
-            take[i] = 0;
-        }
-    }
-    ep_options_of(session, &ep);
-    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
-    bypass = text && strcmp(text, "1") == 0;
-    if (session->generate && !bypass) EP_TRY(avoid_control_flow(session, record, arena, take));
+    EP_TRY(take_nodes(session, record, arena, take));
     do {
         changed = false;
         EP_TRY(group(record, take, arena, owner, &group_count));
