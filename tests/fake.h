@@ -100,7 +100,7 @@ static void fake_log(fake *f, const epctx_value *values, size_t count, const cha
         snprintf(f->log + used, sizeof f->log - used, "%s%.*s", i > 0 ? "," : "",
                  (int)values[i].name.size, values[i].name.data);
     }
-    strcat(f->log, end);
+    strncat(f->log, end, sizeof f->log - strlen(f->log) - 1); /* what does not fit is not told */
 }
 
 static epctx_status fake_compile(void *self, void *build, const epctx_graph *graph, epctx_str name,
