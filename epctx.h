@@ -2828,9 +2828,11 @@ typedef struct epctx_opened {
 /* Uses <stem>_ctx.onnx (or gen->context_file_path) when it is there, loads, and is what the source
  * would give now; otherwise compiles and writes it. Where contexts and initializers stand is not
  * compared (embed, binary, initializers_file_name): epctx_embed and epctx_extract leave a model
- * fresh. A source that is gone needs no comparing. Safe when several processes start at once: one
- * compiles, the others wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the
- * result; nobody sees half of it.
+ * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
+ * group one by one: compiling that one after which the binary is named makes the others stale, and
+ * they compile for themselves. Safe when several processes start at once: one compiles, the others
+ * wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the result; nobody sees half
+ * of it.
  * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
 EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *model_path,

@@ -1,6 +1,6 @@
 /*
- * Models compiled for the reference NPU: compiling ends, within a bounded amount of memory, and what
- * comes out passes the verifier and runs inside its scratch.
+ * Models compiled for the reference NPU: compiling ends, within bounded memory, and what comes out
+ * passes the verifier and runs inside its scratch.
  *
  * Bytes changed blindly mostly break the protobuf, so the mutator takes the model apart and changes
  * one field: a number, a name, a shape, a whole message; lengths are made right again.
@@ -90,9 +90,9 @@ static uint32_t any(rewrite *w, uint32_t below)
 
 static void change_number(rewrite *w, bytes *out, const epctx_field *field)
 {
-    static const int64_t good[] = {0,  1,  2,   3,   4,     5,         6,         7,        8,        9,
-                                   11, 13, 64,  255, 65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN,
-                                   -1, -2, 1000};
+    static const int64_t good[] = {0,     1,         2,         3,         4,         5,  6,  7,
+                                   8,     9,         11,        13,        64,        255, 1000,
+                                   65536, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, -1, -2};
     uint64_t value = field->value;
     switch (any(w, 4)) {
     case 0:

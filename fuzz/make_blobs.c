@@ -34,7 +34,7 @@ static int save(graph_builder *b, const char *folder, const char *name)
     return 0;
 }
 
-/* Strides and kernels with loops of their own, a sum in a convolution, slices, parts, quantizing. */
+/* Strides and kernels with loops of their own, a sum in a convolution, slices, parts, quantizing */
 static int windows(const char *folder)
 {
     static const int64_t x[4] = {1, 1, 20, 21}, w[4] = {8, 1, 3, 3}, d[4] = {8, 1, 5, 5};

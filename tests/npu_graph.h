@@ -88,7 +88,7 @@ GB_FN void gb_output(graph_builder *b, const char *name)
     v->rank = -1;
 }
 
-/* Little-endian bytes from native numbers of 1, 4 or 8 bytes, one byte off alignment: as in a file. */
+/* Little-endian bytes from native numbers of 1, 4 or 8 bytes, a byte off alignment as in files. */
 GB_FN void gb_constant(graph_builder *b, const char *name, int32_t elem, int rank,
                        const int64_t *dims, const void *data)
 {

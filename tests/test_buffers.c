@@ -205,7 +205,7 @@ TEST(generate_and_load)
     app_end(&a);
 }
 
-/* Folders are part of the name; a name that leaves them is refused before the application hears it. */
+/* Folders are part of the name; one that leaves them is refused before the application hears it. */
 TEST(names)
 {
     static const struct {

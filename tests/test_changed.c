@@ -212,7 +212,7 @@ static int session(const epctx_io *io, uint32_t flags)
     return somebody.moments < somebody.at ? NEVER : code;
 }
 
-/* What comes of a session in which `file` changes at moment `at`: an exit code, or minus a signal. */
+/* What comes of a session in which `file` changes at `moment`: an exit code, or minus a signal. */
 static int attacked(const epctx_io *files, uint32_t flags, const char *file, action what,
                     int moment)
 {
@@ -239,7 +239,7 @@ typedef struct outcome {
     char bad[300];
 } outcome;
 
-/* Every action at every moment. `mapped`: the file stays mapped, so that a cut may end in SIGBUS. */
+/* Every action at every moment. `mapped`: the file stays mapped, a cut may end in SIGBUS. */
 static outcome attack(const epctx_io *files, uint32_t flags, const char *file, bool mapped)
 {
     outcome o;

@@ -154,8 +154,8 @@ TEST(fuses_matmul_bias_activation)
     gb_free(&b);
 }
 
-/* A sum with something that is there before the convolution is the convolution's business; what comes
- * later is not, and weights must not be scaled behind it. */
+/* A sum with something that is there before the convolution is the convolution's business; what
+ * comes later is not, and weights must not be scaled behind it. */
 TEST(fuses_residual)
 {
     const int64_t out[4] = {1, 3, 4, 4};
@@ -185,8 +185,8 @@ TEST(fuses_residual)
     }
 }
 
-/* Conv and MaxPool at the peak of memory go part by part: 8 channels of 24x24 floats are never there
- * at once. A single output pixel becomes a Gemm without workspace. */
+/* Conv and MaxPool at the peak of memory go part by part: 8 channels of 24x24 floats are never
+ * there at once. A single output pixel becomes a Gemm without workspace. */
 TEST(bounds_workspace)
 {
     const int64_t picture[4] = {1, 1, 24, 24}, w[4] = {8, 1, 3, 3}, pads[4] = {1, 1, 1, 1};

@@ -201,8 +201,8 @@ TEST(conv_one_dimension)
     gb_free(&b);
 }
 
-/* A chain as in networks: x and a second input r through Conv (with pads that keep the size when the
- * kernel is odd), Add, an activation, MaxPool. */
+/* A chain as in networks: x and a second input r through Conv (with pads that keep the size when
+ * the kernel is odd), Add, an activation, MaxPool. */
 typedef struct chain {
     int64_t c, h, w, m, k, pad;
     int residual;    /* 0: none, 1: conv + r, 2: r + conv */

@@ -420,8 +420,8 @@ TEST(allocator_fails)
     }
 }
 
-/* A name that an initializer and a node define: the node behind it is no constant, though its reader
- * looks like one. */
+/* A name that an initializer and a node define: the node behind it is no constant, though its
+ * reader looks like one. */
 TEST(defined_twice)
 {
     enum { CHAIN = 6 };

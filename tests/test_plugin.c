@@ -1,6 +1,7 @@
 /*
- * The plugin EP inside the unmodified ONNX Runtime: what every application does with it. Generating,
- * reloading, the compile API, bad files, threads, control flow. tests/ort/ort_test.h is the harness.
+ * The plugin EP inside the unmodified ONNX Runtime: what every application does with it.
+ * Generating, reloading, the compile API, bad files, threads, control flow. tests/ort/ort_test.h is
+ * the harness.
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>

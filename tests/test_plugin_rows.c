@@ -148,7 +148,7 @@ TEST(run_options)
 }
 
 /* Two runs at once: the second is let in, or refused when it asks not to wait. This also shows that
- * ORT does not queue them (IsConcurrentRunSupported): the first is held while the second is told. */
+ * ORT does not queue them (IsConcurrentRunSupported): the first is held while the second hears. */
 TEST(run_refused)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -363,7 +363,7 @@ TEST(data_layout)
 
 /* ------------------------------------------------------------------ memory */
 
-/* Runs `body` with the plugin registered so that it has its virtual NPU, with memory when `memory`. */
+/* Runs `body` with the plugin registered so that it has its virtual NPU, maybe with memory. */
 static void with_npu(bool memory, void (*body)(const OrtEpDevice *))
 {
     const OrtEpDevice *device;

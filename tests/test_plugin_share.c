@@ -5,7 +5,7 @@
  *
  *     --generate MODEL...        one session each, the last with ep.stop_share_ep_contexts=1
  *     --compile MODEL...         the same through OrtCompileApi, which replaces what is there
- *     --judge CTX MODEL OTHER    what a crash left: does it run as one of the models, or not at all?
+ *     --judge CTX MODEL OTHER    what a crash left: does it run as one of the models or not at all?
  *     --load CTX MODEL [...]     sessions side by side over one binary, which goes after the first
  *                                one; outputs as those of ORT's CPU EP on MODEL
  */

@@ -1789,7 +1789,7 @@ TEST(several_binaries)
     clear_root();
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     for (int i = 0; i < 4; i++) {
-        char out[8], file[16];
+        char out[16], file[24];
         snprintf(out, sizeof out, "y%d", i);
         snprintf(file, sizeof file, "%s.bin", parts[i]);
         add_epnode(&graph, parts[i], "x", out, i >= 2, 0, "FakeEP", parts[i],

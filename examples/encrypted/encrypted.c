@@ -2,7 +2,7 @@
  *
  * What the library writes and reads goes through two callbacks with the shape of ONNX Runtime's
  * named-buffer callbacks (epctx_io_buffers). They seal each buffer with libsodium into the file
- * NAME.sealed: XChaCha20-Poly1305, a fresh nonce each time, and the name as additional data, so that
+ * NAME.sealed: XChaCha20-Poly1305, a fresh nonce each time, the name as additional data, so that
  * one sealed file cannot stand in for another. Plain bytes are never in a file. */
 #define _POSIX_C_SOURCE 200809L
 

@@ -26,8 +26,8 @@ typedef struct mine_graph {
     uint32_t source[MAX_ENDS];
 } mine_graph;
 
-/* YOURS: eight bytes of your own. Two EPs with one magic take each other's binaries for theirs; with
- * a new number at the end for each change of the format old ones are refused, not misread. */
+/* YOURS: eight bytes of your own. Two EPs with one magic take each other's binaries for theirs;
+ * with a new number at the end for each change of the format old ones are refused, not misread. */
 static const char magic[8] = "MINE1";
 
 /* ------------------------------------------------- 1. which nodes are taken */
