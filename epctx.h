@@ -22663,6 +22663,7 @@ static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64
     graph.name.data = epctx_arena_copy(known->index.arena, name);
     graph.name.size = name.size;
     graph.hash = hash;
+    /* not taken: needs 2^32 graphs */
     if (graph.name.data == NULL || count >= EPCTX_MAP_NONE ||
         epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
         epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
@@ -26505,6 +26506,7 @@ static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
 {
     epctx__entry *entry = shared->entry;
+    /* not taken: what is given back was taken */
     if (epctx__is_taken(entry, shared->graph)) {
         epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
         entry->taken--;
@@ -26953,6 +26955,7 @@ static epctx_status epctx__pending_resize(const epctx__group *group, epctx_model
     while (status == EPCTX_OK && epctx_next_node(&it, &view)) {
         epctx_epnode ep;
         if (epctx_is_epnode(&view) &&
+            /* not taken: nodes of this EP were made here, and can be read */
             epctx_str_is(epctx__source_of(&view), group->backend->source) &&
             epctx_epnode_read(&view, &ep, NULL) == EPCTX_OK &&
             ep.max_size != group->known.max_size) {
@@ -26988,6 +26991,7 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
     value.data = (const char *)text.data;
     value.size = text.size;
     status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
+    /* not taken: under this key the stamp was found */
     return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
 }
 

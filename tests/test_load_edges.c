@@ -884,6 +884,140 @@ TEST(group_initializers_refused)
     CHECK_INT(f.alive, 0);
 }
 
+/* -- binaries that the build stamp knows -- */
+
+/* A model of EPContext nodes with a stamp that says of its binary what `line` says. */
+static bytes stamped_model(const char *first, const char *second, const char *line)
+{
+    bytes graph = {0}, model, entry = {0};
+    add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", first, strlen(first));
+    if (second != NULL)
+        add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", second, strlen(second));
+    model = new_model(&graph);
+    put_str(&entry, 1, "epctx.build.FakeEP");
+    put_str(&entry, 2, line);
+    put_child(&model, 14, &entry);
+    return model;
+}
+
+/* Of several binaries nobody knows which one the stamp means: none is judged. */
+TEST(stamp_and_two_binaries)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    size_t bound;
+    char model[400];
+    bytes b;
+    clear_root();
+    snprintf(model, sizeof model, "%s", at("m_ctx.onnx"));
+    make_file(at("p.bin"), part_binary, strlen(part_binary));
+    make_file(at("q.bin"), part_binary, strlen(part_binary));
+    b = stamped_model("p.bin", "q.bin", "binary 999 0");
+    make_bytes("m_ctx.onnx", &b);
+    CHECK(load_one(NULL, model, &backend, NULL, NULL, &bound, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(bound, 2);
+    b = stamped_model("p.bin", "p.bin", "binary 999 0");
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, model, &backend, NULL, NULL, &bound, &error)), 10);
+    CHECK_HAS(error.message, "the model was compiled with one of 999");
+    CHECK_INT(load_one(NULL, model, &backend, NULL, NULL, &bound, NULL), EPCTX_ERR_VERSION);
+    CHECK_INT(f.alive, 0);
+}
+
+/* Why a binary was refused is told by its hash where it can be read, else by who refused it. */
+TEST(stamp_of_a_refused_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace_opts opts;
+    epctx_workspace *w;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    size_t bound;
+    char path[400], line[80];
+    bytes b;
+    clear_root();
+    snprintf(path, sizeof path, "%s", at("m_ctx.onnx"));
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary));
+    make_file(at("p.bin"), other_binary, strlen(other_binary));
+    b = stamped_model("p.bin", NULL, line);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, &error)), 10);
+    CHECK_HAS(error.message, "the model was compiled with one of hash 123456789abcdef");
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, NULL)), 10);
+    /* A name that leaves the folder is not opened to find out. */
+    memset(&opts, 0, sizeof opts);
+    opts.taken = EPCTX_TAKEN_ERROR;
+    CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+    b = stamped_model("../p.bin", NULL, line);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
+    CHECK_HAS(error.message, "'../p.bin'");
+    /* A binary that is in use, and whose file is gone. */
+    make_file(at("p.bin"), part_binary, strlen(part_binary));
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(part_binary));
+    b = stamped_model("p.bin", NULL, line);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
+    CHECK(epctx_share_load(w, &loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    remove(at("p.bin"));
+    CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
+    CHECK_HAS(error.message, "is in use by another session");
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+}
+
+/* A graph that failed to compile is forgotten, whatever took its place since. */
+TEST(group_forgets_failures)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_share_opts opts;
+    epctx_arena arena;
+    epctx_error error;
+    char paths[3][400];
+    bytes b;
+    clear_root();
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%c_ctx.onnx", 'a' + i);
+        snprintf(paths[i], sizeof paths[i], "%s", at(name));
+    }
+    memset(&opts, 0, sizeof opts);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    opts.context_path = paths[0];
+    opts.name_prefix = "a_";
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_OK);
+    opts.context_path = paths[1];
+    opts.name_prefix = "b_";
+    f.fail = FAKE_COMPILE;
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_BACKEND);
+    f.fail = FAKE_NONE;
+    opts.context_path = paths[2];
+    opts.name_prefix = "c_";
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_OK);
+    opts.context_path = paths[1];
+    opts.name_prefix = "b_";
+    CHECK(host(w, &backend, &opts, "y", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(f.compiled, 3);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    b = read_file(at("a_fake.bin"));
+    CHECK_TRUE(bytes_contain(&b, "FAKE1\n3\n", 8));
+    CHECK_TRUE(bytes_contain(&b, "\na_", 3) && bytes_contain(&b, "\nb_", 3) &&
+               bytes_contain(&b, "\nc_", 3));
+    bytes_free(&b);
+    epctx_arena_free(&arena);
+    epctx_workspace_close(w);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -908,6 +1042,9 @@ int main(int argc, char **argv)
     RUN(sizes_of_a_mixed_group);
     RUN(group_of_copies);
     RUN(group_initializers_refused);
+    RUN(stamp_and_two_binaries);
+    RUN(stamp_of_a_refused_binary);
+    RUN(group_forgets_failures);
     remove_root();
     return test_end();
 }
