@@ -6,6 +6,19 @@
 #include "files.h"
 #include "test.h"
 
+/* Files that are not flushed: what is written a thousand times need not survive a power cut. */
+static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    (void)user, (void)path, (void)error;
+    return EPCTX_OK;
+}
+
 static const int64_t two[] = {2, -1};
 static const float numbers[2] = {1, 2};
 static const char part_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
@@ -1018,6 +1031,69 @@ TEST(group_forgets_failures)
     epctx_workspace_close(w);
 }
 
+/* The stamp of a session's model gets its last line when the group ends: wherever the text grows,
+ * the memory for it is missing once, and nothing is written. */
+TEST(group_stamp_without_memory)
+{
+    epctx_io io = *epctx_io_files();
+    epctx_open_opts open = {0};
+    size_t refused = 0;
+    clear_root();
+    io.sync_fn = no_sync;
+    io.sync_folder_fn = no_sync_folder;
+    open.io = &io;
+    for (int length = 140; length < 184; length++) {
+        char name[300], path[400];
+        size_t total = 0;
+        memset(name, 'n', (size_t)length);
+        snprintf(name + length, sizeof name - (size_t)length, ".onnx");
+        make_named(name, 1);
+        snprintf(path, sizeof path, "%s", at(name));
+        for (size_t back = 0; back == 0 || back <= total; back++) {
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            epctx_workspace_opts opts;
+            epctx_workspace *w;
+            epctx_model model;
+            epctx_error error;
+            epctx_status status;
+            size_t first;
+            f.takes = "Take";
+            memset(&opts, 0, sizeof opts);
+            opts.allocator = &allocator;
+            CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+            CHECK_INT(epctx_model_open_file(&model, path, &open, &error), EPCTX_OK);
+            CHECK(epctx_share_generate(w, NULL, &model, &backend, NULL, false, NULL, &error) ==
+                      EPCTX_OK,
+                  "%s", error.message);
+            epctx_model_close(&model);
+            first = c.calls;
+            if (back > 0) c.fail_at = first + back;
+            status = epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error);
+            if (back == 0) total = c.calls - first;
+            epctx_workspace_close(w);
+            CHECK_UINT(c.alive, 0);
+            CHECK_INT(f.alive, 0);
+            if (back == 0) {
+                CHECK(status == EPCTX_OK, "%s", error.message);
+            } else {
+                char context[400];
+                snprintf(context, sizeof context, "%.*s_ctx.onnx", (int)(strlen(path) - 5), path);
+                CHECK_INT(status, EPCTX_ERR_NOMEM);
+                CHECK_TRUE(error.status == status && error.message[0] != '\0');
+                CHECK_INT(access(context, F_OK), -1);
+                refused++;
+            }
+            clear_root();
+            make_named(name, 1);
+        }
+        clear_root();
+    }
+    CHECK_TRUE(refused >= 44);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -1045,6 +1121,7 @@ int main(int argc, char **argv)
     RUN(stamp_and_two_binaries);
     RUN(stamp_of_a_refused_binary);
     RUN(group_forgets_failures);
+    RUN(group_stamp_without_memory);
     remove_root();
     return test_end();
 }
