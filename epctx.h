@@ -22693,6 +22693,7 @@ static epctx_status epctx__known_add(epctx__known *known, epctx_str name, uint64
     graph.name.data = epctx_arena_copy(known->index.arena, name);
     graph.name.size = name.size;
     graph.hash = hash;
+    /* not taken: needs 2^32 graphs */
     if (graph.name.data == NULL || count >= EPCTX_MAP_NONE ||
         epctx_map_put(&known->index, graph.name, (uint32_t)count) != EPCTX_OK ||
         epctx_buffer_append(&known->graphs, &graph, sizeof graph) != EPCTX_OK) {
@@ -27018,6 +27019,7 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
     value.data = (const char *)text.data;
     value.size = text.size;
     status = epctx__join(key, sizeof key, parts, 2, "a metadata key", error);
+    /* not taken: under this key the stamp was found */
     return status == EPCTX_OK ? epctx_put_metadata(model, epctx_str_of(key), value, error) : status;
 }
 

@@ -6,6 +6,19 @@
 #include "files.h"
 #include "test.h"
 
+/* Files that are not flushed: what is written a thousand times need not survive a power cut. */
+static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    (void)user, (void)path, (void)error;
+    return EPCTX_OK;
+}
+
 static const int64_t two[] = {2, -1};
 static const float numbers[2] = {1, 2};
 static const char part_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
@@ -884,6 +897,203 @@ TEST(group_initializers_refused)
     CHECK_INT(f.alive, 0);
 }
 
+/* -- binaries that the build stamp knows -- */
+
+/* A model of EPContext nodes with a stamp that says of its binary what `line` says. */
+static bytes stamped_model(const char *first, const char *second, const char *line)
+{
+    bytes graph = {0}, model, entry = {0};
+    add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", first, strlen(first));
+    if (second != NULL)
+        add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", second, strlen(second));
+    model = new_model(&graph);
+    put_str(&entry, 1, "epctx.build.FakeEP");
+    put_str(&entry, 2, line);
+    put_child(&model, 14, &entry);
+    return model;
+}
+
+/* Of several binaries nobody knows which one the stamp means: none is judged. */
+TEST(stamp_and_two_binaries)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_error error;
+    size_t bound;
+    char model[400];
+    bytes b;
+    clear_root();
+    snprintf(model, sizeof model, "%s", at("m_ctx.onnx"));
+    make_file(at("p.bin"), part_binary, strlen(part_binary));
+    make_file(at("q.bin"), part_binary, strlen(part_binary));
+    b = stamped_model("p.bin", "q.bin", "binary 999 0");
+    make_bytes("m_ctx.onnx", &b);
+    CHECK(load_one(NULL, model, &backend, NULL, NULL, &bound, &error) == EPCTX_OK, "%s",
+          error.message);
+    CHECK_UINT(bound, 2);
+    b = stamped_model("p.bin", "p.bin", "binary 999 0");
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, model, &backend, NULL, NULL, &bound, &error)), 10);
+    CHECK_HAS(error.message, "the model was compiled with one of 999");
+    CHECK_INT(load_one(NULL, model, &backend, NULL, NULL, &bound, NULL), EPCTX_ERR_VERSION);
+    CHECK_INT(f.alive, 0);
+}
+
+/* Why a binary was refused is told by its hash where it can be read, else by who refused it. */
+TEST(stamp_of_a_refused_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace_opts opts;
+    epctx_workspace *w;
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    size_t bound;
+    char path[400], line[80];
+    bytes b;
+    clear_root();
+    snprintf(path, sizeof path, "%s", at("m_ctx.onnx"));
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary));
+    make_file(at("p.bin"), other_binary, strlen(other_binary));
+    b = stamped_model("p.bin", NULL, line);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, &error)), 10);
+    CHECK_HAS(error.message, "the model was compiled with one of hash 123456789abcdef");
+    CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, NULL)), 10);
+    /* A name that leaves the folder is not opened to find out. */
+    memset(&opts, 0, sizeof opts);
+    opts.taken = EPCTX_TAKEN_ERROR;
+    CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+    b = stamped_model("../p.bin", NULL, line);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
+    CHECK_HAS(error.message, "'../p.bin'");
+    /* A binary that is in use, and whose file is gone. */
+    make_file(at("p.bin"), part_binary, strlen(part_binary));
+    snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(part_binary));
+    b = stamped_model("p.bin", NULL, line);
+    make_bytes("m_ctx.onnx", &b);
+    CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
+    CHECK(epctx_share_load(w, &loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s",
+          error.message);
+    remove(at("p.bin"));
+    CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
+    CHECK_HAS(error.message, "is in use by another session");
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    epctx_workspace_close(w);
+    CHECK_INT(f.alive, 0);
+}
+
+/* A graph that failed to compile is forgotten, whatever took its place since. */
+TEST(group_forgets_failures)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_share_opts opts;
+    epctx_arena arena;
+    epctx_error error;
+    char paths[3][400];
+    bytes b;
+    clear_root();
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%c_ctx.onnx", 'a' + i);
+        snprintf(paths[i], sizeof paths[i], "%s", at(name));
+    }
+    memset(&opts, 0, sizeof opts);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    opts.context_path = paths[0];
+    opts.name_prefix = "a_";
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_OK);
+    opts.context_path = paths[1];
+    opts.name_prefix = "b_";
+    f.fail = FAKE_COMPILE;
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_BACKEND);
+    f.fail = FAKE_NONE;
+    opts.context_path = paths[2];
+    opts.name_prefix = "c_";
+    CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_OK);
+    opts.context_path = paths[1];
+    opts.name_prefix = "b_";
+    CHECK(host(w, &backend, &opts, "y", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_INT(f.compiled, 3);
+    CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
+    b = read_file(at("a_fake.bin"));
+    CHECK_TRUE(bytes_contain(&b, "FAKE1\n3\n", 8));
+    CHECK_TRUE(bytes_contain(&b, "\na_", 3) && bytes_contain(&b, "\nb_", 3) &&
+               bytes_contain(&b, "\nc_", 3));
+    bytes_free(&b);
+    epctx_arena_free(&arena);
+    epctx_workspace_close(w);
+}
+
+/* The stamp of a session's model gets its last line when the group ends: wherever the text grows,
+ * the memory for it is missing once, and nothing is written. */
+TEST(group_stamp_without_memory)
+{
+    epctx_io io = *epctx_io_files();
+    epctx_open_opts open = {0};
+    size_t refused = 0;
+    clear_root();
+    io.sync_fn = no_sync;
+    io.sync_folder_fn = no_sync_folder;
+    open.io = &io;
+    for (int length = 140; length < 184; length++) {
+        char name[300], path[400];
+        size_t total = 0;
+        memset(name, 'n', (size_t)length);
+        snprintf(name + length, sizeof name - (size_t)length, ".onnx");
+        make_named(name, 1);
+        snprintf(path, sizeof path, "%s", at(name));
+        for (size_t back = 0; back == 0 || back <= total; back++) {
+            fake f = {0};
+            epctx_backend backend = fake_backend(&f);
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            epctx_workspace_opts opts;
+            epctx_workspace *w;
+            epctx_model model;
+            epctx_error error;
+            epctx_status status;
+            size_t first;
+            f.takes = "Take";
+            memset(&opts, 0, sizeof opts);
+            opts.allocator = &allocator;
+            CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+            CHECK_INT(epctx_model_open_file(&model, path, &open, &error), EPCTX_OK);
+            CHECK(epctx_share_generate(w, NULL, &model, &backend, NULL, false, NULL, &error) ==
+                      EPCTX_OK,
+                  "%s", error.message);
+            epctx_model_close(&model);
+            first = c.calls;
+            if (back > 0) c.fail_at = first + back;
+            status = epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error);
+            if (back == 0) total = c.calls - first;
+            epctx_workspace_close(w);
+            CHECK_UINT(c.alive, 0);
+            CHECK_INT(f.alive, 0);
+            if (back == 0) {
+                CHECK(status == EPCTX_OK, "%s", error.message);
+            } else {
+                char context[400];
+                snprintf(context, sizeof context, "%.*s_ctx.onnx", (int)(strlen(path) - 5), path);
+                CHECK_INT(status, EPCTX_ERR_NOMEM);
+                CHECK_TRUE(error.status == status && error.message[0] != '\0');
+                CHECK_INT(access(context, F_OK), -1);
+                refused++;
+            }
+            clear_root();
+            make_named(name, 1);
+        }
+        clear_root();
+    }
+    CHECK_TRUE(refused >= 44);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) {
@@ -908,6 +1118,10 @@ int main(int argc, char **argv)
     RUN(sizes_of_a_mixed_group);
     RUN(group_of_copies);
     RUN(group_initializers_refused);
+    RUN(stamp_and_two_binaries);
+    RUN(stamp_of_a_refused_binary);
+    RUN(group_forgets_failures);
+    RUN(group_stamp_without_memory);
     remove_root();
     return test_end();
 }

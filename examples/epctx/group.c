@@ -172,6 +172,7 @@ int compile_group(const char *const *files, int count, const compile_settings *s
     sharing s;
     epctx_error error;
     epctx_status status;
+    epctx_error_clear(&error);
     memset(&s, 0, sizeof s);
     s.lines = open_memstream(&lines, &size);
     if (s.lines == NULL) return cli_fail_text("out of memory");

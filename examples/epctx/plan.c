@@ -134,6 +134,7 @@ epctx_status compile_check_binary(const char *const *files, int count, const com
     static char path[EPCTX_PATH_MAX], name[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_status status;
+    epctx_error_clear(error);
     /* Without -f no binary is replaced. */
     if (set->gen.embed || !set->gen.overwrite) return EPCTX_OK;
     status = context_path(files[0], set, path, error);
@@ -244,8 +245,10 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
     epctx_error error;
     const char *binary = NULL;
     int i;
-    epctx_status status = cli_backend(set->arch, &backend, &error);
+    epctx_status status;
+    epctx_error_clear(&error);
     epctx_arena_init(&arena, NULL);
+    status = cli_backend(set->arch, &backend, &error);
     all = epctx_arena_array(&arena, (size_t)count, sizeof *all);
     if (all == NULL) status = epctx_fail(&error, EPCTX_ERR_NOMEM, "out of memory");
     for (i = 0; status == EPCTX_OK && i < count; i++) {
