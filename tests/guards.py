@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Takes the checks out of the headers one at a time, and expects a test or a fuzz seed to notice.
 
-    tests/guards.py [--jobs N] [--only TEXT] [--plain] [HEADER [SECTION...]]
+    tests/guards.py [--jobs N] [--only TEXT] [--again FILE] [--plain] [HEADER [SECTION...]]
 
 A check is an `if` whose block reports an error or returns a failure, or that leaves because of a
 size or of NULL. Taken out, its condition is still evaluated, but its block is never entered.
 SECTION is a banner of the implementation ("wire", "exec: loading"); --only takes the checks with
-TEXT in their function or condition, --plain does without sanitizers.
+TEXT in their function or condition, --again those that survived in the output of an earlier run,
+--plain does without sanitizers.
 
 Each check has a switch, so everything is compiled once. A first run of every test case and fuzz
 seed writes down which checks strike in it; a check is then only tried with the cases where it
@@ -205,6 +206,12 @@ def all_checks():
     return found
 
 
+def survived(check, output):
+    """Whether an earlier run says so; its line may have been another one then."""
+    return re.search(rf"^survivor \S+ {re.escape(check.function)}: {re.escape(check.condition)} \(",
+                     output, re.M) is not None
+
+
 def known():
     """{(header, function, condition): reason}"""
     reasons = {}
@@ -398,6 +405,7 @@ def main():
     parser = argparse.ArgumentParser(description="Takes checks out, one at a time.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--again", type=read, default="")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("header", nargs="?", choices=sorted(HEADERS))
     parser.add_argument("sections", nargs="*")
@@ -414,7 +422,8 @@ def main():
     programs = [Program(s) for s in sources]
     wanted = [c for c in checks if arguments.header in (None, c.header)
               and (not arguments.sections or c.section in arguments.sections)
-              and (arguments.only in c.function or arguments.only in c.condition)]
+              and (arguments.only in c.function or arguments.only in c.condition)
+              and (not arguments.again or survived(c, arguments.again))]
     reasons, verdicts = known(), {}
     folders = [WORK] if arguments.plain else [WORK, SANITIZED]
     with ThreadPoolExecutor(arguments.jobs) as pool:
