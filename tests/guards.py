@@ -39,7 +39,9 @@ SECTIONS = {
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/guards")
 SANITIZED = os.path.join(WORK, "asan")
-SANITIZED_SECONDS = 3  # of plain time for each check: sanitized it takes ten times as long
+# Plain time of the cases that an explained check is tried with, and any check once more sanitized,
+# which takes ten times as long.
+SECONDS = 3
 CC = os.environ.get("GUARDS_CC", "clang").split()
 # Every piece of an arena is an allocation of its own: each fails in its turn.
 FLAGS = ["-std=c11", "-O0", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
@@ -360,8 +362,8 @@ def record(programs, pool, checks):
 
 
 def quickest(cases):
-    """Those to sanitize: a check may strike nearly everywhere."""
-    left = SANITIZED_SECONDS
+    """A check may strike nearly everywhere."""
+    left = SECONDS
     for case in cases:
         yield case
         left -= case.seconds[WORK]
@@ -369,16 +371,16 @@ def quickest(cases):
             return
 
 
-def noticed_by(check, folders):
+def noticed_by(check, folders, explained):
     """The first case that fails without a check."""
-    asked = ((c, f) for f in folders for c in (check.cases if f == WORK else
-                                               quickest(check.cases)))
+    asked = ((c, f) for f in folders for c in (
+        quickest(check.cases) if explained or f == SANITIZED else check.cases))
     return next(filter(None, (c.notices(f, check.number) for c, f in asked)), None)
 
 
 def judge(check, reasons, folders):
     reason = reasons.get(check.key) or (None if check.cases else check.mark)
-    who = noticed_by(check, folders[:1] if reason else folders)
+    who = noticed_by(check, folders[:1] if reason else folders, reason)
     verdict = "noticed" if who else "explained" if reason else "handed on" if (
         check.kind == "handed" and check.cases) else "survivor"
     remark = who or reason or f"strikes in {len(check.cases)} cases" + (
