@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Takes the checks out of the headers one at a time, and expects a test or a fuzz seed to notice.
 
-    tests/guards.py [--jobs N] [--only TEXT] [--plain] [HEADER [SECTION...]]
+    tests/guards.py [--jobs N] [--only TEXT] [--again FILE] [--plain] [HEADER [SECTION...]]
 
 A check is an `if` whose block reports an error or returns a failure, or that leaves because of a
 size or of NULL. Taken out, its condition is still evaluated, but its block is never entered.
 SECTION is a banner of the implementation ("wire", "exec: loading"); --only takes the checks with
-TEXT in their function or condition, --plain does without sanitizers.
+TEXT in their function or condition, --again those that survived in the output of an earlier run,
+--plain does without sanitizers.
 
 Each check has a switch, so everything is compiled once. A first run of every test case and fuzz
 seed writes down which checks strike in it; a check is then only tried with the cases where it
@@ -38,7 +39,9 @@ SECTIONS = {
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/guards")
 SANITIZED = os.path.join(WORK, "asan")
-SANITIZED_SECONDS = 3  # of plain time for each check: sanitized it takes ten times as long
+# Plain time of the cases that an explained check is tried with, and any check once more sanitized,
+# which takes ten times as long.
+SECONDS = 3
 CC = os.environ.get("GUARDS_CC", "clang").split()
 # Every piece of an arena is an allocation of its own: each fails in its turn.
 FLAGS = ["-std=c11", "-O0", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
@@ -205,6 +208,12 @@ def all_checks():
     return found
 
 
+def survived(check, output):
+    """Whether an earlier run says so; its line may have been another one then."""
+    return re.search(rf"^survivor \S+ {re.escape(check.function)}: {re.escape(check.condition)} \(",
+                     output, re.M) is not None
+
+
 def known():
     """{(header, function, condition): reason}"""
     reasons = {}
@@ -353,8 +362,8 @@ def record(programs, pool, checks):
 
 
 def quickest(cases):
-    """Those to sanitize: a check may strike nearly everywhere."""
-    left = SANITIZED_SECONDS
+    """A check may strike nearly everywhere."""
+    left = SECONDS
     for case in cases:
         yield case
         left -= case.seconds[WORK]
@@ -362,16 +371,16 @@ def quickest(cases):
             return
 
 
-def noticed_by(check, folders):
+def noticed_by(check, folders, explained):
     """The first case that fails without a check."""
-    asked = ((c, f) for f in folders for c in (check.cases if f == WORK else
-                                               quickest(check.cases)))
+    asked = ((c, f) for f in folders for c in (
+        quickest(check.cases) if explained or f == SANITIZED else check.cases))
     return next(filter(None, (c.notices(f, check.number) for c, f in asked)), None)
 
 
 def judge(check, reasons, folders):
     reason = reasons.get(check.key) or (None if check.cases else check.mark)
-    who = noticed_by(check, folders[:1] if reason else folders)
+    who = noticed_by(check, folders[:1] if reason else folders, reason)
     verdict = "noticed" if who else "explained" if reason else "handed on" if (
         check.kind == "handed" and check.cases) else "survivor"
     remark = who or reason or f"strikes in {len(check.cases)} cases" + (
@@ -398,6 +407,7 @@ def main():
     parser = argparse.ArgumentParser(description="Takes checks out, one at a time.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--again", type=read, default="")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("header", nargs="?", choices=sorted(HEADERS))
     parser.add_argument("sections", nargs="*")
@@ -414,7 +424,8 @@ def main():
     programs = [Program(s) for s in sources]
     wanted = [c for c in checks if arguments.header in (None, c.header)
               and (not arguments.sections or c.section in arguments.sections)
-              and (arguments.only in c.function or arguments.only in c.condition)]
+              and (arguments.only in c.function or arguments.only in c.condition)
+              and (not arguments.again or survived(c, arguments.again))]
     reasons, verdicts = known(), {}
     folders = [WORK] if arguments.plain else [WORK, SANITIZED]
     with ThreadPoolExecutor(arguments.jobs) as pool:
