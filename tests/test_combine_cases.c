@@ -641,7 +641,7 @@ TEST(merge_into_a_long_path)
 typedef struct shelf {
     const bytes *model;
     uint8_t data[16];
-    char real[8];
+    char real[16];
 } shelf;
 
 static epctx_status shelf_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
@@ -695,7 +695,7 @@ TEST(merge_of_long_names)
         name[i] = i % 100 == 50 ? '/' : 'n';
     for (int i = 0; i < MODELS; i++) {
         epctx_open_opts opts = {0};
-        char x[8], y[8];
+        char x[16], y[16];
         snprintf(x, sizeof x, "x%d", i);
         snprintf(y, sizeof y, "y%d", i);
         data[i] = file_model(x, y, x, name, NULL);
