@@ -276,11 +276,17 @@ static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error
     return epctx_merge(parts, 2, &merge_opts, &out, error);
 }
 
-/* Both models as files, with all that `fill` up to `most` adds. */
-static const char *starve_merge(look a, look b, int most, size_t *runs)
+/* How many more of everything there are in turn: with these, every table of the operations is full
+ * at every place once (tables have room for 8, 11, 22 entries). */
+static const int fills[] = {0, 2, 3, 4, 5, 6, 8, 9, 11};
+enum { FILLS = sizeof fills / sizeof fills[0] };
+
+/* Both models as files. */
+static const char *starve_merge(look a, look b, size_t *runs)
 {
     static char text[900];
-    for (int fill = 0; fill <= most; fill++) {
+    for (int turn = 0; turn < FILLS; turn++) {
+        int fill = fills[turn];
         starve_in in;
         char path[2][400];
         const char *wrong;
@@ -331,7 +337,7 @@ TEST(merge_side_by_side)
     size_t runs = 0;
     const char *wrong;
     merge_wish(NULL, NULL, EPCTX_METADATA_PREFIX);
-    wrong = starve_merge(first, second, 11, &runs);
+    wrong = starve_merge(first, second, &runs);
     CHECK(wrong == NULL, "%s", wrong);
     printf("note %zu runs\n", runs);
 }
@@ -341,7 +347,7 @@ TEST(merge_with_prefixes)
     size_t runs = 0;
     const char *wrong;
     merge_wish("left_", "right_", EPCTX_METADATA_FIRST);
-    wrong = starve_merge(second, first, 11, &runs);
+    wrong = starve_merge(second, first, &runs);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
@@ -357,7 +363,7 @@ TEST(merge_with_bridges)
     link.input = epctx_str_of("x");
     merge_opts.connections = &link;
     merge_opts.connection_count = 1;
-    wrong = starve_merge(feeds, fed, 11, &runs);
+    wrong = starve_merge(feeds, fed, &runs);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
@@ -434,10 +440,11 @@ static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error
 
 /* Models in memory; `make` gets how many more of everything there are to be. */
 static const char *starve_made(starve_fn run, bytes (*make)(int fill), bytes (*make_second)(int),
-                               int most, size_t *runs)
+                               int turns, size_t *runs)
 {
     static char text[900];
-    for (int fill = 0; fill <= most; fill++) {
+    for (int turn = 0; turn < turns; turn++) {
+        int fill = fills[turn];
         bytes a = make(fill), b = make_second(fill);
         starve_in in = {{&a, &b}, {NULL, NULL}};
         const char *wrong = fill == 0 ? starve(run, &in, runs) : starve_tables(run, &in, runs);
@@ -462,7 +469,7 @@ static bytes no_model(int fill)
 TEST(split_behind_a_context)
 {
     size_t runs = 0;
-    const char *wrong = starve_made(run_split, split_model, no_model, 24, &runs);
+    const char *wrong = starve_made(run_split, split_model, no_model, FILLS, &runs);
     CHECK(wrong == NULL, "%s", wrong);
     printf("note %zu runs\n", runs);
 }
@@ -570,11 +577,13 @@ static bytes untyped_model(int fill)
     add_attr_str(&node, "source", npu, sizeof npu - 1);
     add_attr_str(&node, "partition_name", "p", 1);
     add_attr_str(&node, "ep_cache_context", "payload", 7);
-    for (int i = 0; i < 9 + fill; i++) {
+    for (int i = 0; i < 7 + fill; i++) {
         snprintf(name, sizeof name, "out%d", i);
         put_str(&node, 2, name);
     }
     put_child(&graph, 1, &node);
+    add_inside(&graph, 5, "k");
+    add_inside(&graph, 5, "k2");
     node = new_node("If", "", "if", "x", "y2");
     add_attributes(&node, "lost", "a", NULL);
     put_child(&graph, 1, &node);
@@ -608,12 +617,12 @@ TEST(repair_of_everything)
     size_t runs = 0;
     const char *wrong;
     repair_profile = NULL;
-    wrong = starve_made(run_repair, broken_model, broken_source, 12, &runs);
+    wrong = starve_made(run_repair, broken_model, broken_source, FILLS, &runs);
     CHECK(wrong == NULL, "%s", wrong);
-    wrong = starve_made(run_repair, untyped_model, broken_source, 2, &runs);
+    wrong = starve_made(run_repair, untyped_model, broken_source, FILLS, &runs);
     CHECK(wrong == NULL, "untyped: %s", wrong);
     repair_profile = epctx_profile_find(epctx_str_of("openvino"));
-    wrong = starve_made(run_repair, broken_model, broken_source, 0, &runs);
+    wrong = starve_made(run_repair, broken_model, broken_source, 1, &runs);
     CHECK(wrong == NULL, "openvino: %s", wrong);
     printf("note %zu runs\n", runs);
 }

@@ -113,7 +113,7 @@ TEST(odd_tensors_and_shapes)
     add_ends(&graph);
     CHECK_TRUE(desk_open(&d, new_model(&graph)));
     CHECK_INT(epctx_graph_load(&d.model, &record, &d.error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(d.error.message, "initializer 'd': its typed field holds bytes: 0, its shape needs 8");
+    CHECK_HAS(d.error.message, "'d': its typed field holds bytes: 0, its shape needs 8");
     desk_close(&d);
     put_int(&dim, 1, -5);
     put_child(&shape, 1, &dim);
@@ -328,8 +328,8 @@ TEST(copies_refused)
     desk_close(&d);
 }
 
-/* A field of a message that was never looked into, a graph that was edited, and a field of a message
- * without any. */
+/* A field of a message that was never looked into, a graph that was edited, and a field of a
+ * message without any. */
 TEST(copies_of_every_age)
 {
     bytes graph = {0}, node = new_node("Op", "", "n", "x", "y"), attr = {0}, tensor = {0};
@@ -663,7 +663,8 @@ TEST(backups_without_links)
             f.fail_at = 0;
             found = read_file(at("m.onnx"));
             CHECK(bytes_equal(&found, old.data, old.size) ||
-                      bytes_equal(&found, now.data, now.size), "call %d: the file is torn", at_call);
+                      bytes_equal(&found, now.data, now.size),
+                  "call %d: the file is torn", at_call);
             CHECK(status != EPCTX_OK || bytes_equal(&found, now.data, now.size),
                   "call %d: a success writes nothing", at_call);
             CHECK(status == EPCTX_OK || strstr(error.message, "injected") != NULL, "call %d: %s",

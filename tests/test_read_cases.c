@@ -283,14 +283,15 @@ TEST(streams_that_end)
     bytes_free(&data);
 }
 
-/* Numbers that do not end; attributes that no node has; a tensor in segments: the verdict is that of
- * the index. */
+/* Numbers that do not end; attributes that no node has; a tensor in segments: the verdict is that
+ * of the index. */
 TEST(odd_fields)
 {
     static const uint8_t endless[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
                                       0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     for (int turn = 0; turn < 6; turn++) {
-        bytes graph = {0}, data, function = {0}, attr = {0}, tensor = {0}, segment = {0}, entry = {0};
+        bytes graph = {0}, data, function = {0}, attr = {0}, tensor = {0}, segment = {0};
+        bytes entry = {0};
         bytes_source bs = {&data};
         epctx_source source;
         epctx_model model;

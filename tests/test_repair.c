@@ -30,7 +30,7 @@ static bytes end_model(bytes *graph)
 static bytes one_node(const char *source, const char *cache, int64_t embed)
 {
     bytes graph = {0};
-    add_epnode(&graph, "n", "x", "y", 1, embed, source, "p", cache, cache != NULL ? strlen(cache) : 0);
+    add_epnode(&graph, "n", "x", "y", 1, embed, source, "p", cache, strlen(cache));
     return end_model(&graph);
 }
 
@@ -177,7 +177,8 @@ TEST(doubled_fields)
 /* Different values are not ours to choose; one rule does not do the work of another. */
 TEST(doubled_entries)
 {
-    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data, entry = {0};
+    bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
+    bytes entry = {0};
     job j;
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 1);
@@ -259,7 +260,8 @@ TEST(attributes_that_are_required)
     add_epnode(&graph, "stored", "x", "z3", 0, 1, ov, "p3", "", 0);
     CHECK_TRUE(job_open(&j, end_model(&graph)));
     job_rule(&j, EPCTX_RULE_NO_ATTRIBUTE);
-    CHECK_STR(job_run(&j), "E041 embed_mode 1 is stored; E041 an empty ep_cache_context is stored; ");
+    CHECK_STR(job_run(&j), "E041 embed_mode 1 is stored; "
+                           "E041 an empty ep_cache_context is stored; ");
     CHECK_UINT(epnode_at(&j.model, 0).present & 1u << EPCTX_EP_EMBED_MODE, 0);
     CHECK_TRUE((epnode_at(&j.model, 1).present & 1u << EPCTX_EP_EMBED_MODE) != 0);
     CHECK_UINT(epnode_at(&j.model, 1).present & 1u << EPCTX_EP_MAIN_CONTEXT, 0);
