@@ -82,10 +82,12 @@ static bool look_at(void *state, const char *name)
     static char path[EPCTX_PATH_MAX];
     search *s = (search *)state;
     size_t size = strlen(name);
+    int all;
     if (size < 6 || strcmp(name + size - 5, ".onnx") != 0 ||
         (s->found[0] != '\0' && strcmp(name, s->found) > 0))
         return true;
-    snprintf(path, sizeof path, "%.*s%s", (int)s->folder.size, s->folder.data, name);
+    all = snprintf(path, sizeof path, "%.*s%s", (int)s->folder.size, s->folder.data, name);
+    if (all < 0 || (size_t)all >= sizeof path) return true; /* it cannot be opened */
     if (needs_other_graph(s, path)) snprintf(s->found, sizeof s->found, "%s", name);
     return true;
 }
