@@ -137,6 +137,46 @@ TEST(odd_tensors_and_shapes)
     desk_close(&d);
 }
 
+/* Every type that has a size has its typed field. */
+TEST(typed_fields)
+{
+    static const struct {
+        int32_t elem;
+        uint32_t field;
+        size_t count, size; /* numbers in the field, bytes that come of them */
+    } cases[] = {
+        {1, 4, 1, 4},   {14, 4, 2, 8},  {7, 7, 1, 8},   {11, 10, 1, 8}, {15, 10, 2, 16},
+        {12, 11, 1, 4}, {13, 11, 1, 8}, {2, 5, 1, 1},   {3, 5, 1, 1},   {4, 5, 1, 2},
+        {5, 5, 1, 2},   {6, 5, 1, 4},   {9, 5, 1, 1},   {10, 5, 1, 2},  {16, 5, 1, 2},
+        {17, 5, 1, 1},  {20, 5, 1, 1},  {24, 5, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes graph = {0}, tensor = {0};
+        epctx_graph record;
+        desk d;
+        put_int(&tensor, 1, 1);
+        put_int(&tensor, 2, cases[i].elem);
+        put_str(&tensor, 8, "t");
+        for (size_t k = 0; k < cases[i].count; k++) {
+            if (cases[i].field == 4)
+                put_float(&tensor, 4, 1);
+            else if (cases[i].field == 10)
+                put_data(&tensor, 10, "\1\0\0\0\0\0\0", 8);
+            else
+                put_int(&tensor, cases[i].field, 1);
+        }
+        put_child(&graph, 5, &tensor);
+        add_ends(&graph);
+        CHECK_TRUE(desk_open(&d, new_model(&graph)));
+        CHECK(epctx_graph_load(&d.model, &record, &d.error) == EPCTX_OK, "type %d: %s",
+              (int)cases[i].elem, d.error.message);
+        CHECK_UINT(record.initializers[0].size, cases[i].size);
+        CHECK(record.initializers[0].data[cases[i].field == 4 ? 2 : 0] ==
+                  (cases[i].field == 4 ? 0x80 : 1), "type %d: another value", (int)cases[i].elem);
+        desk_close(&d);
+    }
+}
+
 /* Data of a tensor that was edited is not at an offset of the file, whether the memory of the model
  * lies before the file or behind it. */
 TEST(offsets_of_edited_data)
@@ -725,6 +765,7 @@ TEST(paths_of_outputs)
 int main(int argc, char **argv)
 {
     RUN(odd_tensors_and_shapes);
+    RUN(typed_fields);
     RUN(offsets_of_edited_data);
     RUN(records_refused);
     RUN(places_of_fields);
