@@ -22612,7 +22612,7 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
 /* -- a binary that several models share, compiled again without one of them -- */
 
 #define EPCTX__OTHER_BINARY                                                                        \
-    "it was compiled again without this model; compile all models that share it together"
+    "it is damaged, or was compiled again without this model (all that share it go together)"
 
 static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
                                       epctx_error *error)
@@ -25704,13 +25704,13 @@ static epctx_status epctx__bind_weights(epctx_loaded *loaded, const epctx_model 
     return status;
 }
 
-/* What a backend refuses may be the binary of another compilation. Then that is what to say. */
+/* What a backend refuses may be the binary of another compilation. Then the message says so. */
 static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_status status,
                               epctx_error *error)
 {
     const epctx__stamp_line *made = loaded->made;
     epctx__context c;
-    epctx_error why;
+    epctx_error why, both;
     if (made == NULL || error == NULL || epctx_path_check(made->name, NULL) != EPCTX_OK ||
         (status != EPCTX_ERR_CONTEXT && status != EPCTX_ERR_VERSION &&
          status != EPCTX_ERR_BACKEND)) {
@@ -25720,7 +25720,10 @@ static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_stat
     epctx_error_clear(&why);
     if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
         if (epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK) {
-            *error = why;
+            both = *error; /* where it was found stays */
+            both.status = EPCTX_OK;
+            (void)epctx_fail(&both, status, "%s; %s", error->message, why.message);
+            *error = both;
         }
         epctx__context_unmap(loaded, &c);
     }

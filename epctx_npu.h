@@ -2374,11 +2374,11 @@ epctx_npu__slide_tile(const epctx_npu__window *w, epctx_npu__slide_kind kind, ui
     }
 }
 
-/* Row i of what a square window reads, at one of its columns (of the taps k): into each of four
- * output rows, `step` rows of the input apart, that sees it. */
+/* Row i of what a square window reads, with column kx of its taps (the maximum has none): into each
+ * of four output rows, `step` rows of the input apart, that sees it. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int32_t i,
-                      int32_t step, const float *k, __m512 row)
+                      int32_t step, const float *k, int32_t kx, __m512 row)
 {
     int32_t r;
     EPCTX_NPU__UNROLL
@@ -2387,13 +2387,13 @@ epctx_npu__slide_seen(__m512 *sum, epctx_npu__slide_kind kind, int32_t size, int
         if (ky >= 0 && ky < size) {
             sum[r] = kind == EPCTX_NPU__SLIDE_MAX
                          ? _mm512_max_ps(sum[r], row)
-                         : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size]), row, sum[r]);
+                         : _mm512_fmadd_ps(_mm512_set1_ps(k[ky * size + kx]), row, sum[r]);
         }
     }
 }
 
-/* The tile again, for a square window of `size` (at most 5) without dilation, whose stride is the same
- * both ways: a row that is read counts for every output row that sees it. */
+/* The tile again, for a square window of `size` (at most 5) without dilation, whose stride is the
+ * same both ways: a row that is read counts for every output row that sees it. */
 EPCTX_NPU__WIDE static EPCTX_NPU__INLINE void
 epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, int32_t size,
                         uint32_t stride, const float *x, const float *k, float first, float *y)
@@ -2422,7 +2422,7 @@ epctx_npu__slide_square(const epctx_npu__window *w, epctx_npu__slide_kind kind, 
                     if (iy + i >= 0 && iy + i < in_h) {
                         const __m512 v = epctx_npu__load_wide(
                             epctx_npu__beside(from, (ptrdiff_t)i * in_w), stride, mask, rest);
-                        epctx_npu__slide_seen(sum, kind, size, i, step, k + kx, v);
+                        epctx_npu__slide_seen(sum, kind, size, i, step, k, kx, v);
                     }
                 }
             }
