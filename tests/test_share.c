@@ -1095,7 +1095,7 @@ TEST(hosted_weightless_source)
 /* Sessions that run out of memory try again: nothing is compiled a second time. */
 TEST(hosted_again)
 {
-    enum { SESSIONS = 8 };
+    enum { SESSIONS = 40 };
     size_t n, failed = 0;
     for (n = 1; n < 5; n++) {
         fake f = {0};
