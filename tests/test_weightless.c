@@ -486,7 +486,7 @@ TEST(bad_attributes)
     epctx_model_close(&model);
     text = attribute("w_ctx.onnx", 0, source_name, sizeof source_name);
     for (size_t size = 0; size <= text.size; size++) {
-        char *copy = (char *)malloc(size + 1); /* exact, for the sanitizer */
+        char *copy = (char *)malloc(size > 0 ? size : 1); /* exact, for the sanitizer */
         epctx_weight_ref ref;
         epctx_str rest = {copy, size};
         size_t lines = 0;
