@@ -2860,12 +2860,14 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  *       epctx_workspace *workspace;
  *       epctx_model models[2];
  *       epctx_loaded loaded[2];
+ *       epctx_gen_opts opts = {0};
  *       epctx_error err;
  *       epctx_status status = epctx_workspace_open(&workspace, NULL, &err);
+ *       opts.overwrite = true; // and `backend` is yours, or epctx_npu_init's
  *       for (int i = 0; status == EPCTX_OK && i < 2; i++) {
  *           status = epctx_model_open_file(&models[i], files[i], NULL, &err);
  *           if (status == EPCTX_OK) {
- *               status = epctx_share_generate(workspace, NULL, &models[i], &backend, NULL, i == 1,
+ *               status = epctx_share_generate(workspace, NULL, &models[i], &backend, &opts, i == 1,
  *                                             NULL, &err);
  *           }
  *           epctx_model_close(&models[i]);
@@ -16661,13 +16663,14 @@ EPCTX_API epctx_status epctx_weightless(epctx_model *model, const epctx_convert_
 static bool epctx__self_allowed(epctx__convert *c, const epctx__job *job)
 {
     epctx_node_view view = epctx_node_of(job->view);
-    if (!job->chosen || (!epctx__ends_with(job->node.ep_cache_context, ".stripped.engine") &&
-                         epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
+    bool stripped = epctx__ends_with(job->node.ep_cache_context, ".stripped.engine");
+    if (!job->chosen || (!stripped && epctx__attr_str(&view, EPCTX_WEIGHTS_ATTR).size == 0)) {
         return true;
     }
     epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-               "has a context without weights: only the EP can put them in; compile again "
-               "without trt_weight_stripped_engine_enable");
+               "has a context without weights: only the EP can put them in; compile again without "
+               "%s",
+               stripped ? "trt_weight_stripped_engine_enable" : "ep.enable_weightless");
     return epctx__convert_refuse(c, &job->node, "ep_cache_context");
 }
 
@@ -24328,7 +24331,8 @@ static bool epctx__rewrite_values(epctx__rewrite *w)
     size_t i, k;
     epctx_map_init(&typed, g->arena);
     for (i = 0; i < g->graph.output_count; i++) {
-        if (!epctx__mark(w, &typed, g->graph.outputs[i].name)) {
+        if (g->graph.outputs[i].elem_type != 0 &&
+            !epctx__mark(w, &typed, g->graph.outputs[i].name)) {
             return false;
         }
     }
@@ -25719,7 +25723,8 @@ static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_stat
     memset(&c, 0, sizeof c);
     epctx_error_clear(&why);
     if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
-        if (epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK) {
+        if (epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK &&
+            strstr(error->message, why.message) == NULL) {
             both = *error; /* where it was found stays */
             both.status = EPCTX_OK;
             (void)epctx_fail(&both, status, "%s; %s", error->message, why.message);

@@ -45,20 +45,25 @@
  *       if (backend.run_fn(backend.self, node->graph, in, out, scratch, node->info.scratch_size,
  *                          &err) == EPCTX_OK) {
  *           printf("%g %g\n", y[0], y[1]);
+ *       } else {
+ *           fprintf(stderr, "%s\n", err.message); // of another size than m.onnx?
  *       }
  *       free(memory);
  *       epctx_unload(&loaded);
  *       epctx_model_close(&model);
  *
  * QUICK START: run a blob in flash, no heap (firmware, EPCTX_NPU_NO_COMPILER)
- *       static uint64_t memory[512], scratch[3000];
+ *       static uint64_t memory[512], words[3008];
+ *       char *scratch = (char *)words + (64 - (uintptr_t)words % 64); // aligned to 64
  *       epctx_npu_context context;
  *       const epctx_npu_graph *graph;
  *       epctx_span blob = {flash, flash_size}, in[1] = {{input, input_size}};
  *       epctx_memory out[1] = {{output, output_size}};
- *       epctx_npu_load(&context, blob, memory, sizeof memory, &err);
- *       epctx_npu_find(&context, epctx_str_of("main"), 0, &graph, &err);
- *       epctx_npu_run(graph, in, out, scratch, sizeof scratch, &err);
+ *       if (epctx_npu_load(&context, blob, memory, sizeof memory, &err) != EPCTX_OK ||
+ *           epctx_npu_find(&context, name, 0, &graph, &err) != EPCTX_OK || // its partition_name
+ *           epctx_npu_run(graph, in, out, scratch, sizeof words - 64, &err) != EPCTX_OK) {
+ *           return 1; // err.message says why
+ *       }
  *
  * OPTIONS (macros)                effect                                    scope
  *   EPCTX_NPU_IMPLEMENTATION      emits the function bodies                 one file

@@ -215,6 +215,7 @@ static void cache(world *w, uint8_t how)
     epctx_load_opts load;
     epctx_opened opened;
     epctx_error error;
+    epctx_status status;
     memset(&opts, 0, sizeof opts);
     memset(&gen, 0, sizeof gen);
     memset(&load, 0, sizeof load);
@@ -225,9 +226,10 @@ static void cache(world *w, uint8_t how)
     opts.load = &load;
     opts.no_compile = (how & 16) != 0;
     opts.fast = (how & 32) != 0;
-    if (judge(w, epctx_open_or_compile(&opened, sources[how % 3], &w->backend, &opts, &error),
-              &error) == EPCTX_OK &&
-        opened.origin == EPCTX_FROM_COMPILER)
+    status = judge(w, epctx_open_or_compile(&opened, sources[how % 3], &w->backend, &opts, &error),
+                   &error);
+    /* What cannot be loaded may have been written. */
+    if (status == EPCTX_OK ? opened.origin == EPCTX_FROM_COMPILER : !opts.no_compile)
         wrote(w, false);
     epctx_opened_close(&opened);
 }

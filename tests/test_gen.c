@@ -2435,6 +2435,37 @@ TEST(generate_arguments)
     epctx_model_close(&model);
 }
 
+/* A graph output without a type, as ONNX allows it: ORT cannot infer it behind an EPContext node. */
+TEST(untyped_output)
+{
+    static const int64_t dims[] = {2, -1};
+    fake f = {0};
+    epctx_backend backend = full_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_cursor values;
+    epctx_value_view value;
+    bytes graph = {0}, output = {0}, b;
+    f.takes = "Take";
+    clear_root();
+    add_node(&graph, "Take", "n0", "x", "y");
+    put_str(&graph, 2, "main");
+    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    put_str(&output, 1, "y");
+    put_child(&graph, GRAPH_OUTPUT, &output);
+    b = new_model(&graph);
+    make_file(at("m.onnx"), b.data, b.size);
+    bytes_free(&b);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    values = epctx_graph_values(epctx_model_graph(&model));
+    CHECK_TRUE(epctx_next_value(&values, &value));
+    CHECK_TRUE(epctx_str_is(value.name, "y"));
+    CHECK_INT(value.elem_type, EPCTX_ONNX_FLOAT);
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
@@ -2495,6 +2526,7 @@ int main(int argc, char **argv)
     RUN(fresh_by_size_and_time);
     RUN(load_says_what_is_missing);
     RUN(generate_arguments);
+    RUN(untyped_output);
     remove_root();
     return test_end();
 }

@@ -78,7 +78,7 @@ static bool is_bound(const session *s, const epctx_node_view *node)
 static bool append_node(char *text, size_t capacity, const epctx_node_view *node)
 {
     size_t used = strlen(text);
-    int name = (int)(node->name.size < 30 ? node->name.size : 30);
+    int name = (int)(node->name.size < 60 ? node->name.size : 60);
     int op = (int)(node->op_type.size < 30 ? node->op_type.size : 30);
     int size = snprintf(text + used, capacity - used, "%s'%.*s' (%.*s)", used > 0 ? ", " : "", name,
                         name > 0 ? node->name.data : "", op, op > 0 ? node->op_type.data : "");
