@@ -260,7 +260,7 @@ const cli_command cli_check = {
     "With --fresh it tells whether the model is still what its source would give, by the build\n"
     "stamp that epctx left in it: 0 fresh, 1 stale, 2 cannot be told. A binary that stands beside\n"
     "FILE is compared, too: compiling one of several models that share it makes the others stale.\n"
-    "Whether it is there at all tell `epctx lint` and `epctx run`.\n\n"
+    "An embedded binary, an empty file or none is not compared: `epctx run` tells.\n\n"
     "  --ep NAME          the entry of this EP, as in the key ep_compatibility_info.NAME\n"
     "  --against STRING   the machine's string\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's own\n"

@@ -11,8 +11,8 @@ const cli_command cli_embed = {
     "[--node NAME] [--ep NAME] [--context-path FILE] " OUTPUT_USAGE " FILE",
     "put context binaries into the model",
     "Every EPContext node that names a context binary gets its bytes (embed_mode 1). The binaries\n"
-    "stay where they are: other models may need them. What the node's EP could not load is\n"
-    "refused.\n\n"
+    "stay where they are: other models may need them. A form that the node's EP does not\n"
+    "take is refused; the bytes are not examined.\n\n"
     "  --node NAME          this node only\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
     "  --context-path FILE  ep.context_file_path: the binaries are in its folder\n" OUTPUT_HELP,

@@ -432,8 +432,8 @@ const cli_command cli_info = {
     "show what is in a model",
     "Shows producer, versions, inputs and outputs, every EPContext node with its attributes,\n"
     "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
-    "execution provider and for ordinary models. What is missing or broken stands in lines that\n"
-    "begin with 'warning:', and the exit code is then 1.\n\n"
+    "execution provider and for ordinary models. A file that is missing stands in a line that\n"
+    "begins with 'warning:', and the exit code is then 1.\n\n"
     "  --json   the same as one JSON object\n",
     run,
 };
