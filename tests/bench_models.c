@@ -145,10 +145,9 @@ static bool bench(const char *file)
     double ours = 1e30, theirs = 1e30;
     epctx_error error;
     session s;
-    ort_side o;
+    ort_side o = {0};
     size_t i;
     bool ok;
-    memset(&o, 0, sizeof o);
     if (session_open(&s, file, NULL, &error) != EPCTX_OK) {
         printf("%s: %s\n", file, error.message);
         session_close(&s);

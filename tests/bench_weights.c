@@ -68,11 +68,10 @@ static epctx_status fetch(void *user, uint64_t offset, size_t bytes, const uint8
 
 static void run_table(void)
 {
-    epctx_weights_opts opts;
+    epctx_weights_opts opts = {0};
     epctx_weights table;
     epctx_weight place;
     size_t i;
-    memset(&opts, 0, sizeof opts);
     opts.fetch_fn = fetch;
     if (epctx_weights_init(&table, &opts, NULL) != EPCTX_OK) abort();
     for (i = 0; i + size <= TOTAL; i += size) {

@@ -161,6 +161,16 @@ BUILD_UNUSED static void add_attr_str(bytes *node, const char *name, const void 
     put_child(node, 5, &attr);
 }
 
+/* Adds the graph `body`, which is freed. */
+BUILD_UNUSED static void add_attr_graph(bytes *node, const char *name, bytes *body)
+{
+    bytes attr = {0};
+    put_str(&attr, 1, name);
+    put_child(&attr, 6, body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(node, 5, &attr);
+}
+
 BUILD_UNUSED static void add_node(bytes *graph, const char *op, const char *name,
                                   const char *inputs, const char *outputs)
 {
@@ -187,6 +197,25 @@ BUILD_UNUSED static void add_value(bytes *graph, uint32_t number, const char *na
 }
 
 enum { GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE = 13 };
+
+/* Input x and output y, each a vector of two floats. */
+BUILD_UNUSED static void add_x_and_y(bytes *graph)
+{
+    static const int64_t dims[] = {2, -1};
+    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+}
+
+/* The quantization annotation of a value: tensor `scale` is its scale. */
+BUILD_UNUSED static void add_scale(bytes *graph, const char *value, const char *scale)
+{
+    bytes annotation = {0}, pair = {0};
+    put_str(&annotation, 1, value);
+    put_str(&pair, 1, "SCALE_TENSOR");
+    put_str(&pair, 2, scale);
+    put_child(&annotation, 2, &pair);
+    put_child(graph, 14, &annotation);
+}
 
 /* A float vector of `count` elements, stored raw. */
 BUILD_UNUSED static void add_floats(bytes *graph, const char *name, const float *data, size_t count)
@@ -227,6 +256,14 @@ BUILD_UNUSED static void add_opset(bytes *model, const char *domain, int64_t ver
     if (domain[0] != '\0') put_str(&opset, 1, domain);
     put_int(&opset, 2, version);
     put_child(model, 8, &opset);
+}
+
+BUILD_UNUSED static void add_metadata(bytes *model, const char *key, const char *value)
+{
+    bytes entry = {0};
+    put_str(&entry, 1, key);
+    put_str(&entry, 2, value);
+    put_child(model, 14, &entry);
 }
 
 /* A model around `graph`, which is freed. */

@@ -26,6 +26,7 @@ typedef struct fake {
     fake_step fail;    /* the step that fails ... */
     int fail_after;    /* ... after succeeding this often */
     char log[1000];    /* "in,in->out;" for each graph compiled */
+    int64_t max_size;  /* for fake_max_size */
     int alive;         /* builds and contexts not yet released */
     int compiled, loads, finds;
 } fake;
@@ -253,6 +254,23 @@ static epctx_status fake_run(void *self, void *graph, const epctx_span *inputs,
     return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "the fake does not run");
 }
 
+/* Members of a backend that may be NULL. */
+BUILD_UNUSED static epctx_status fake_max_size(void *self, void *build, epctx_str name,
+                                               int64_t *size, epctx_error *error)
+{
+    (void)build, (void)name, (void)error;
+    *size = ((const fake *)self)->max_size;
+    return EPCTX_OK;
+}
+
+BUILD_UNUSED static epctx_status fake_any_weights(void *self, void *graph,
+                                                  const epctx_tensor *weights, size_t count,
+                                                  epctx_error *error)
+{
+    (void)self, (void)graph, (void)weights, (void)count, (void)error;
+    return EPCTX_OK;
+}
+
 static epctx_backend fake_backend(fake *f)
 {
     epctx_backend b;
@@ -274,6 +292,34 @@ static epctx_backend fake_backend(fake *f)
     b.info_fn = fake_info;
     b.run_fn = fake_run;
     return b;
+}
+
+/* A record of one node "Take", in -> out, as a host would give it. */
+typedef struct fake_piece {
+    epctx_graph graph;
+    epctx_node node;
+    epctx_value in, out;
+    epctx_str in_name, out_name;
+} fake_piece;
+
+BUILD_UNUSED static const epctx_graph *fake_make_piece(fake_piece *p, const char *in,
+                                                       const char *out)
+{
+    memset(p, 0, sizeof *p);
+    p->in_name = p->in.name = epctx_str_of(in);
+    p->out_name = p->out.name = epctx_str_of(out);
+    p->in.elem_type = p->out.elem_type = EPCTX_ONNX_FLOAT;
+    p->node.op_type = epctx_str_of("Take");
+    p->node.inputs = &p->in_name;
+    p->node.outputs = &p->out_name;
+    p->node.input_count = p->node.output_count = 1;
+    p->graph.name = epctx_str_of("piece");
+    p->graph.nodes = &p->node;
+    p->graph.node_count = 1;
+    p->graph.inputs = &p->in;
+    p->graph.outputs = &p->out;
+    p->graph.input_count = p->graph.output_count = 1;
+    return &p->graph;
 }
 
 #endif

@@ -27,6 +27,28 @@ TEST_UNUSED static void make_file(const char *path, const void *data, size_t siz
     if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
 }
 
+/* Writes the bytes into the root folder and frees them. */
+TEST_UNUSED static void save_bytes(const char *name, bytes *b)
+{
+    make_file(at(name), b->data, b->size);
+    bytes_free(b);
+}
+
+/* Writes sixteen bytes of one value. */
+TEST_UNUSED static void save_sixteen(const char *name, uint8_t value)
+{
+    uint8_t data[16];
+    memset(data, value, sizeof data);
+    make_file(at(name), data, sizeof data);
+}
+
+/* Writes a model around `graph`, which is freed. */
+TEST_UNUSED static void save_model(const char *name, bytes *graph)
+{
+    bytes b = new_model(graph);
+    save_bytes(name, &b);
+}
+
 TEST_UNUSED static bytes read_file(const char *path)
 {
     bytes b = {0};
@@ -108,18 +130,36 @@ TEST_UNUSED static bytes source(float first)
     return model;
 }
 
-TEST_UNUSED static void make_source(float first)
-{
-    bytes b = source(first);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
-}
-
 TEST_UNUSED static void make_named(const char *name, float first)
 {
     bytes b = source(first);
-    make_file(at(name), b.data, b.size);
-    bytes_free(&b);
+    save_bytes(name, &b);
+}
+
+TEST_UNUSED static void make_source(float first)
+{
+    make_named("m.onnx", first);
+}
+
+/* Files that are not flushed: what is written a thousand times need not survive a power cut. */
+TEST_UNUSED static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
+{
+    (void)user, (void)file, (void)error;
+    return EPCTX_OK;
+}
+
+TEST_UNUSED static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
+{
+    (void)user, (void)path, (void)error;
+    return EPCTX_OK;
+}
+
+TEST_UNUSED static epctx_io quick_io(void)
+{
+    epctx_io io = *epctx_io_files();
+    io.sync_fn = no_sync;
+    io.sync_folder_fn = no_sync_folder;
+    return io;
 }
 
 #endif

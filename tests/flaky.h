@@ -12,7 +12,8 @@ typedef struct flaky {
     int calls;
     int fail_at; /* 0: never */
     int opens;   /* files created and not yet committed or aborted */
-    int maps;
+    int maps;    /* files mapped and not yet unmapped */
+    int mapped;  /* all that were */
     bool no_links; /* files have one name */
     bool stays;    /* every later call fails, too */
 } flaky;
@@ -33,6 +34,7 @@ static epctx_status flaky_map(void *user, const char *path, epctx_mapping *out, 
     if (flaky_fails(f, error)) return EPCTX_ERR_IO;
     status = f->files->map_fn(f->files->user, path, out, error);
     f->maps += status == EPCTX_OK;
+    f->mapped += status == EPCTX_OK;
     return status;
 }
 

@@ -146,6 +146,9 @@ TEST_UNUSED static bool test_same_bytes(const void *got, size_t got_size, const 
 
 #define CHECK_TRUE(condition) CHECK(condition, "%s does not hold", #condition)
 
+/* The call succeeds; `error` has the reason when it does not. */
+#define CHECK_OK(call, error) CHECK((call) == 0, "%s", (error).message)
+
 #define CHECK_INT(got, want)                                                                       \
     do {                                                                                           \
         const int64_t test_g_ = (int64_t)(got), test_w_ = (int64_t)(want);                         \

@@ -105,8 +105,7 @@ static epctx_status app_remove(void *user, const char *name, epctx_error *error)
 
 static epctx_buffer_io app_callbacks(app *a)
 {
-    epctx_buffer_io b;
-    memset(&b, 0, sizeof b);
+    epctx_buffer_io b = {0};
     b.user = a;
     b.read_fn = app_read;
     b.free_fn = app_free;
@@ -186,10 +185,10 @@ TEST(generate_and_load)
     clear_root();
     CHECK_INT(chdir(root), 0);
     app_source(&a, "m.onnx", 0);
-    CHECK(generate(&callbacks, "m.onnx", NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&callbacks, "m.onnx", NULL, &error), error);
     CHECK_STR(a.log, "write m_fake.bin;write m_ctx.onnx;");
     CHECK_STR(listing(), "");
-    CHECK(load(&callbacks, "m_ctx.onnx", &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&callbacks, "m_ctx.onnx", &bound, &error), error);
     CHECK_UINT(bound, 2);
     CHECK_INT(a.alive, 0);
     CHECK_STR(listing(), "");
@@ -250,9 +249,9 @@ TEST(names)
     app_source(&a, "in/m.onnx", 0);
     opts.context_file_path = "out/m_ctx.onnx";
     opts.binary = "bin/m.bin";
-    CHECK(generate(&callbacks, "in/m.onnx", &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&callbacks, "in/m.onnx", &opts, &error), error);
     CHECK_STR(a.log, "write out/bin/m.bin;write out/m_ctx.onnx;");
-    CHECK(load(&callbacks, "out/m_ctx.onnx", &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&callbacks, "out/m_ctx.onnx", &bound, &error), error);
     app_end(&a);
     {
         bytes graph = {0};
@@ -294,7 +293,7 @@ TEST(failures)
     }
     app_source(&a, "m.onnx", 0);
     callbacks.size_fn = NULL;
-    CHECK(generate(&callbacks, "m.onnx", NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&callbacks, "m.onnx", NULL, &error), error);
     a.fails = "m_fake.bin";
     a.status = EPCTX_ERR_IO;
     CHECK_INT(epctx_status_to_ort(load(&callbacks, "m_ctx.onnx", &bound, &error)), 10);

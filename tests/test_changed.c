@@ -126,7 +126,7 @@ static epctx_npu npu;
 static bool make_npu_model(bool embed)
 {
     static const int64_t dims[] = {ELEMENTS, -1};
-    bytes graph = {0}, data, tensor = {0};
+    bytes graph = {0}, tensor = {0};
     uint8_t weights[ELEMENTS][4]; /* little-endian */
     epctx_gen_opts opts;
     epctx_model model;
@@ -149,9 +149,7 @@ static bool make_npu_model(bool embed)
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
     put_str(&graph, 2, "g");
-    data = new_model(&graph);
-    make_file(at("m.onnx"), data.data, data.size);
-    bytes_free(&data);
+    save_model("m.onnx", &graph);
     memset(&opts, 0, sizeof opts);
     opts.embed = embed;
     opts.overwrite = true;
@@ -190,16 +188,14 @@ static int run(const epctx_loaded *loaded, const epctx_backend *backend, epctx_e
 static int session(const epctx_io *io, uint32_t flags)
 {
     epctx_backend backend = npu_backend;
-    epctx_open_opts open;
+    epctx_open_opts open = {0};
     epctx_model model;
-    epctx_loaded loaded;
+    epctx_loaded loaded = {0};
     epctx_error error;
     int code = REFUSED;
     backend.load_fn = late_load;
     backend.find_fn = late_find;
     backend.run_fn = late_run;
-    memset(&open, 0, sizeof open);
-    memset(&loaded, 0, sizeof loaded);
     open.io = io;
     open.path_flags = flags;
     if (epctx_model_open_file(&model, at("m_ctx.onnx"), &open, &error) == EPCTX_OK &&
@@ -242,9 +238,8 @@ typedef struct outcome {
 /* Every action at every moment. `mapped`: the file stays mapped, a cut may end in SIGBUS. */
 static outcome attack(const epctx_io *files, uint32_t flags, const char *file, bool mapped)
 {
-    outcome o;
+    outcome o = {0};
     bytes clean = read_file(at(file));
-    memset(&o, 0, sizeof o);
     for (int what = 0; what < ACTION_COUNT; what++) {
         for (int moment = 1; moment < 100; moment++) {
             int code = attacked(files, flags, file, (action)what, moment);

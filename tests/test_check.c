@@ -233,11 +233,8 @@ static void ghost_input(bytes *graph)
 
 static void if_body(bytes *graph, bytes *body)
 {
-    bytes node = new_node("If", "", "if", "x", "z"), attr = {0};
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    bytes node = new_node("If", "", "if", "x", "z");
+    add_attr_graph(&node, "then_branch", body);
     put_child(graph, 1, &node);
 }
 
@@ -373,24 +370,14 @@ static void relus_of_one_name(bytes *graph)
     add_node(graph, "Relu", "r", "x", "q");
 }
 
-static void annotate(bytes *graph, const char *value)
-{
-    bytes annotation = {0}, pair = {0};
-    put_str(&annotation, 1, value);
-    put_str(&pair, 1, "SCALE_TENSOR");
-    put_str(&pair, 2, "x");
-    put_child(&annotation, 2, &pair);
-    put_child(graph, 14, &annotation);
-}
-
 static void annotation_of_nothing(bytes *graph)
 {
-    annotate(graph, "gone");
+    add_scale(graph, "gone", "x");
 }
 
 static void annotation_of_y(bytes *graph)
 {
-    annotate(graph, "y");
+    add_scale(graph, "y", "x");
 }
 
 static void wrong_order(bytes *graph)
@@ -1102,16 +1089,14 @@ static void collect(void *user, const epctx_finding *finding)
 
 static epctx_status lint_bytes(const bytes *model, const char *profile, bool no_base, findings *f)
 {
-    epctx_open_opts open;
-    epctx_check_opts opts;
+    epctx_open_opts open = {0};
+    epctx_check_opts opts = {0};
     epctx_model m;
     epctx_error error;
     epctx_io io = *epctx_io_files();
     epctx_status status;
     io.stat_fn = fake_stat;
     io.canonical_fn = fake_canonical;
-    memset(&open, 0, sizeof open);
-    memset(&opts, 0, sizeof opts);
     memset(f, 0, sizeof *f);
     f->complete = true;
     open.io = &io;
@@ -1245,16 +1230,15 @@ TEST(sizes)
     for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         epctx_model model;
         epctx_error error;
-        findings f;
+        findings f = {0};
         epctx_status status;
-        memset(&f, 0, sizeof f);
         if (!big_model(path, sizes[i].hole)) {
             unlink(path);
             SKIP("no sparse files of 3 GiB in /tmp");
         }
         status = epctx_model_open_file(&model, path, NULL, &error);
         unlink(path);
-        CHECK(status == EPCTX_OK, "%s", error.message);
+        CHECK_OK(status, error);
         status = epctx_lint(&model, NULL, collect, &f, NULL, &error);
         epctx_model_close(&model);
         CHECK_INT(status, EPCTX_OK);
@@ -1273,8 +1257,8 @@ static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, fin
 {
     bytes b = rich_model(noise);
     epctx_io io = rich_io();
-    epctx_open_opts open;
-    epctx_check_opts opts;
+    epctx_open_opts open = {0};
+    epctx_check_opts opts = {0};
     epctx_model model;
     epctx_arena arena;
     epctx_dependency *files;
@@ -1282,8 +1266,6 @@ static epctx_status judge_rich(bool noise, const epctx_allocator *allocator, fin
     epctx_status status;
     epctx_error error;
     size_t count = 0, i;
-    memset(&open, 0, sizeof open);
-    memset(&opts, 0, sizeof opts);
     memset(f, 0, sizeof *f);
     io.list_fn = judge_without_list ? NULL : fake_list;
     open.io = &io;
@@ -1345,10 +1327,9 @@ TEST(out_of_memory_with_everything)
     size_t n;
     int round = 0;
     for (n = 1; n < 5000; n++) {
-        counting c;
+        counting c = {0};
         epctx_allocator allocator;
         epctx_status status;
-        memset(&c, 0, sizeof c);
         c.fail_at = n;
         allocator = counting_allocator(&c);
         judge_without_list = round == 1;
@@ -1369,14 +1350,12 @@ TEST(out_of_memory)
     bytes model = make(&s);
     size_t n;
     for (n = 1; n < 5000; n++) {
-        counting c;
+        counting c = {0};
         epctx_allocator allocator;
-        epctx_check_opts opts;
+        epctx_check_opts opts = {0};
         epctx_model m;
         epctx_error error;
         epctx_status status;
-        memset(&c, 0, sizeof c);
-        memset(&opts, 0, sizeof opts);
         c.fail_at = n;
         allocator = counting_allocator(&c);
         opts.allocator = &allocator;
@@ -1400,16 +1379,13 @@ static bool list_files(bool can_list, char *out, size_t room)
     bytes b = make(&s);
     epctx_io io = *epctx_io_files();
     epctx_profile mine = *epctx_profile_find(epctx_str_of("generic"));
-    epctx_open_opts open;
-    epctx_check_opts opts;
+    epctx_open_opts open = {0};
+    epctx_check_opts opts = {0};
     epctx_model model;
-    epctx_arena arena;
+    epctx_arena arena = {0};
     epctx_dependency *files;
     size_t count = 0, i;
     bool good;
-    memset(&open, 0, sizeof open);
-    memset(&opts, 0, sizeof opts);
-    memset(&arena, 0, sizeof arena);
     mine.name = "mine";
     mine.sources[0] = "Mine";
     mine.sidecars[0] = "*_schematic.bin";
@@ -1468,14 +1444,12 @@ TEST(many_sidecars)
     spec s = {.first = {.source = "QAIRTExport"}};
     bytes b = make(&s);
     epctx_io io = rich_io();
-    epctx_open_opts open;
-    epctx_check_opts opts;
+    epctx_open_opts open = {0};
+    epctx_check_opts opts = {0};
     epctx_model model;
     epctx_arena arena;
     epctx_dependency *files;
     size_t count = 0, found = 0, i;
-    memset(&open, 0, sizeof open);
-    memset(&opts, 0, sizeof opts);
     io.list_fn = many_names;
     open.io = &io;
     opts.context_file_path = "/m/model_ctx.onnx";
@@ -1557,9 +1531,9 @@ TEST(files_of_every_tensor)
     bytes tensor = external_tensor("values.bin"), indices = external_tensor("indices.bin"), b;
     static const char *const want[] = {"values.bin", "indices.bin", "body.bin", "function.bin",
                                        "train.bin"};
-    epctx_open_opts open;
+    epctx_open_opts open = {0};
     epctx_model model;
-    epctx_arena arena;
+    epctx_arena arena = {0};
     epctx_dependency *files;
     size_t count, i;
     put_child(&sparse, 1, &tensor);
@@ -1583,8 +1557,6 @@ TEST(files_of_every_tensor)
     put_child(&step, 5, &tensor);
     put_child(&training, 2, &step);
     put_child(&b, 20, &training);
-    memset(&open, 0, sizeof open);
-    memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_files(&model, NULL, &arena, &files, &count, NULL), EPCTX_OK);
@@ -1682,11 +1654,9 @@ TEST(a_profile_of_your_own)
     epctx_profile own = *epctx_profile_find(epctx_str_of("generic"));
     spec s = {.two = true};
     bytes model = make(&s);
-    epctx_check_opts opts;
+    epctx_check_opts opts = {0};
     epctx_model m;
-    findings f;
-    memset(&opts, 0, sizeof opts);
-    memset(&f, 0, sizeof f);
+    findings f = {0};
     own.name = "own";
     own.sources[0] = "MyEP";
     own.traits = 0;
@@ -1933,7 +1903,7 @@ TEST(nothing_is_opened_through_a_link)
     /* A link that stays inside is followed when the path is made, never when it is opened. */
     status = epctx_path_map(io, epctx_str_of(root), epctx_str_of("way/a.bin"), 0, &mapping, NULL, 0,
                             &error);
-    CHECK(status == EPCTX_OK, "%s", error.message);
+    CHECK_OK(status, error);
     CHECK_MEM(mapping.data, mapping.size, "inside", 6);
     io->unmap_fn(io->user, &mapping);
     epctx_error_clear(&error);
@@ -2015,7 +1985,7 @@ TEST(hugging_face_cache)
               EPCTX_ERR_PATH);
     status = epctx_path_map(io, epctx_str_of(folder), epctx_str_of("a.bin"),
                             EPCTX_PATH_HUGGING_FACE, &mapping, found, sizeof found, &error);
-    CHECK(status == EPCTX_OK, "%s", error.message);
+    CHECK_OK(status, error);
     CHECK_MEM(mapping.data, mapping.size, "blob", 4);
     io->unmap_fn(io->user, &mapping);
     CHECK_INT(epctx_path_find(io, epctx_str_of(folder), epctx_str_of("b.bin"),

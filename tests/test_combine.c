@@ -41,14 +41,6 @@ static bytes compiled_model(const char *source)
     return model;
 }
 
-static void add_metadata(bytes *model, const char *key, const char *value)
-{
-    bytes entry = {0};
-    put_str(&entry, 1, key);
-    put_str(&entry, 2, value);
-    put_child(model, 14, &entry);
-}
-
 /* Two open models and what becomes of them. */
 typedef struct pair {
     bytes a, b;
@@ -111,7 +103,7 @@ TEST(merge_side_by_side)
     epctx_graph_view graph;
     CHECK(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "y", 17)), "%s",
           p.error.message);
-    CHECK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error), p.error);
     graph = epctx_model_graph(&p.first);
     CHECK_INT(count_of(epctx_graph_nodes(graph)), 4);
     CHECK_INT(count_of(epctx_graph_initializers(graph)), 2);
@@ -132,7 +124,7 @@ TEST(merge_prefixes)
     CHECK(pair_untouched(&p), "a refusal changes something");
     p.parts[0].prefix = "left_";
     p.parts[1].prefix = "right_";
-    CHECK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, &p.out, &p.error), p.error);
     CHECK_TRUE(has_input(&p.first, "left_x") && has_input(&p.first, "right_x"));
     pair_close(&p);
 }
@@ -143,7 +135,7 @@ TEST(merge_share_inputs)
     pair p;
     opts.share_inputs = true;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("x", "z", 17)));
-    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_INT(count_of(epctx_graph_inputs(epctx_model_graph(&p.first))), 1);
     CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.first))), 2);
     pair_close(&p);
@@ -155,14 +147,14 @@ TEST(chain)
     pair p;
     opts.chain = true;
     CHECK_TRUE(pair_open(&p, chain_model("x", "y", 17), chain_model("y", "z", 17)));
-    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_INT(count_of(epctx_graph_inputs(epctx_model_graph(&p.first))), 1);
     CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.first))), 1);
     /* t, its namesake, and y, which is no output any more */
     CHECK_INT(count_of(epctx_graph_values(epctx_model_graph(&p.first))), 3);
     epctx_undo(&p.first, 0);
     opts.keep_outputs = true;
-    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_INT(count_of(epctx_graph_outputs(epctx_model_graph(&p.first))), 2);
     pair_close(&p);
 }
@@ -188,7 +180,7 @@ TEST(chain_refusals)
     CHECK_INT(epctx_merge(p.parts, 2, &opts, NULL, &p.error), EPCTX_ERR_NOT_FOUND);
     CHECK(pair_untouched(&p), "a refusal changes something");
     link.input = epctx_str_of("a");
-    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
     pair_close(&p);
 }
 
@@ -217,7 +209,7 @@ TEST(merge_opsets)
     CHECK_HAS(p.error.message, "version 13");
     CHECK(pair_untouched(&p), "a refusal changes something");
     opts.force_opset = true;
-    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
     CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 17);
     pair_close(&p);
     /* A compiled model does not use ai.onnx, so its version says nothing. */
@@ -226,7 +218,7 @@ TEST(merge_opsets)
         add_opset(&compiled, "", 21);
         CHECK_TRUE(pair_open(&p, compiled, chain_model("x", "y", 13)));
     }
-    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, NULL, &p.error), p.error);
     CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 13);
     pair_close(&p);
 }
@@ -246,13 +238,13 @@ TEST(merge_metadata)
     CHECK_INT(epctx_merge(p.parts, 2, NULL, NULL, &p.error), EPCTX_ERR_GRAPH);
     CHECK_HAS(p.error.message, "metadata 'key'");
     opts.metadata = EPCTX_METADATA_FIRST;
-    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
     CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("key"), &value));
     CHECK_TRUE(epctx_str_is(value, "1"));
     CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("new"), &value));
     epctx_undo(&p.first, 0);
     opts.metadata = EPCTX_METADATA_PREFIX;
-    CHECK(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
     CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("m2_key"), &value));
     CHECK_TRUE(epctx_str_is(value, "2"));
     pair_close(&p);
@@ -298,7 +290,7 @@ TEST(chain_keeps_names_of_binaries)
     link.input = epctx_str_of("a");
     opts.connections = &link;
     opts.connection_count = 1;
-    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     it = epctx_graph_nodes(epctx_model_graph(&p.first));
     while (epctx_next_node(&it, &node)) {
         epctx_cursor inputs = epctx_node_inputs(&node);
@@ -344,7 +336,7 @@ TEST(merge_the_same_model)
 static void add_body(bytes *graph, const char *node_name, const char *input, const char *output,
                      const char *captured)
 {
-    bytes body = {0}, attr = {0}, node;
+    bytes body = {0}, node;
     char names[64];
     snprintf(names, sizeof names, "%s,own", captured);
     add_node(&body, "Add", "inner", names, "inside");
@@ -352,10 +344,7 @@ static void add_body(bytes *graph, const char *node_name, const char *input, con
     add_floats(&body, "own", weights, 4);
     add_value(&body, GRAPH_OUTPUT, "body_out", EPCTX_ONNX_FLOAT, vector);
     node = new_node("If", "", node_name, input, output);
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(graph, 1, &node);
 }
 
@@ -472,7 +461,7 @@ TEST(connections)
     CHECK_INT(epctx_merge(parts, 3, &opts, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "model 3: the input 'in' is connected twice");
     links[1] = links[0]; /* the same wish twice is one */
-    CHECK(epctx_merge(parts, 3, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_merge(parts, 3, &opts, NULL, &error), error);
     CHECK_TRUE(has_input(&models[0], "x") && has_input(&models[0], "p"));
     CHECK(!has_input(&models[0], "in"), "the connected input is one of the result");
     for (i = 0; i < 3; i++) {
@@ -601,7 +590,7 @@ TEST(merge_names_are_new)
     add_value(&b, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
     add_value(&b, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, vector);
     CHECK_TRUE(pair_open(&p, new_model(&a), new_model(&b)));
-    CHECK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, &opts, &p.out, &p.error), p.error);
     CHECK_TRUE(has_input(&p.first, "x") && has_input(&p.first, "m2_m2_m2_x"));
     epctx_undo(&p.first, 0);
     p.parts[1].prefix = "";
@@ -624,7 +613,7 @@ TEST(merge_of_an_old_model)
     add_opset(&model, "", 17);
     put_child(&model, 7, &graph);
     CHECK_TRUE(pair_open(&p, model, chain_model("x", "y", 17)));
-    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, NULL, &p.error), p.error);
     CHECK_TRUE(has_input(&p.first, "p") && has_input(&p.first, "x"));
     CHECK(!has_input(&p.first, "v"), "the weight is an input of the result");
     CHECK_INT(epctx_model_read(&p.first).ir_version, 8);
@@ -632,7 +621,7 @@ TEST(merge_of_an_old_model)
     p.parts[0].model = &p.second; /* the other way round, with names that change */
     p.parts[1].model = &p.first;
     p.parts[1].prefix = "old_";
-    CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) == EPCTX_OK, "%s", p.error.message);
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, NULL, &p.error), p.error);
     CHECK_TRUE(has_input(&p.second, "old_p"));
     CHECK(!has_input(&p.second, "old_v"), "the weight is an input of the result");
     pair_close(&p);
@@ -642,8 +631,7 @@ TEST(merge_of_an_old_model)
 
 static epctx_value value_named(const char *name)
 {
-    epctx_value value;
-    memset(&value, 0, sizeof value);
+    epctx_value value = {0};
     value.name = epctx_str_of(name);
     value.rank = -1;
     return value;
@@ -653,8 +641,7 @@ static epctx_status split_at(epctx_model *model, const char *input, const char *
                              epctx_error *error)
 {
     epctx_value in = value_named(input), out = value_named(output);
-    epctx_split_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_split_opts opts = {0};
     opts.inputs = &in;
     opts.input_count = input[0] != '\0';
     opts.outputs = &out;
@@ -668,11 +655,11 @@ TEST(split)
     epctx_model model;
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK(split_at(&model, "", "t", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(split_at(&model, "", "t", &error), error);
     CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 1);
     CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 1);
     epctx_undo(&model, 0);
-    CHECK(split_at(&model, "t", "", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(split_at(&model, "t", "", &error), error);
     CHECK_TRUE(has_input(&model, "t"));
     CHECK_INT(count_of(epctx_graph_initializers(epctx_model_graph(&model))), 0);
     epctx_undo(&model, 0);
@@ -724,7 +711,7 @@ TEST(split_hands_the_context_over)
     epctx_node_view node;
     epctx_epnode ep;
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
-    CHECK(split_at(&model, "t", "", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(split_at(&model, "t", "", &error), error);
     it = epctx_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
     CHECK_INT(epctx_epnode_read(&node, &ep, &error), EPCTX_OK);
@@ -883,14 +870,12 @@ TEST(wrap_refusals)
         {EPCTX_ONNX_UINT8, true, 1, 256, "zero point"},
         {EPCTX_ONNX_INT8, true, 1, -129, "zero point"},
     };
-    epctx_wrap_value out;
-    epctx_wrap_opts opts;
+    epctx_wrap_value out = {0};
+    epctx_wrap_opts opts = {0};
     epctx_model model;
     epctx_error error;
     epctx_span binary;
     size_t i;
-    memset(&opts, 0, sizeof opts);
-    memset(&out, 0, sizeof out);
     binary.data = (const uint8_t *)"binary";
     binary.size = 6;
     opts.profile = epctx_profile_find(epctx_str_of("qnn"));
@@ -928,20 +913,18 @@ TEST(wrap_refusals)
     binary.size = 0;
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
     binary.size = 6;
-    CHECK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), error);
     epctx_model_close(&model);
 }
 
 /* An EP that reads no files gets its binary in the model, or not at all. */
 TEST(wrap_for_an_ep_without_files)
 {
-    epctx_wrap_value out;
-    epctx_wrap_opts opts;
+    epctx_wrap_value out = {0};
+    epctx_wrap_opts opts = {0};
     epctx_model model;
     epctx_error error;
     epctx_span binary = {(const uint8_t *)"binary", 6};
-    memset(&opts, 0, sizeof opts);
-    memset(&out, 0, sizeof out);
     out.value.name = epctx_str_of("y");
     out.value.elem_type = EPCTX_ONNX_FLOAT;
     out.value.rank = 1;
@@ -954,7 +937,7 @@ TEST(wrap_for_an_ep_without_files)
     CHECK_INT(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "EP 'telum' reads no files");
     opts.embed = true;
-    CHECK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), error);
     epctx_model_close(&model);
 }
 
@@ -1053,20 +1036,18 @@ static void note(void *user, const epctx_repair_note *n)
 TEST(repair_and_undo)
 {
     bytes data = compiled_model("EpctxNpuExecutionProvider"), graph = {0}, now;
-    epctx_repair_opts opts;
+    epctx_repair_opts opts = {0};
     epctx_model model;
     epctx_error error;
     notes all = {0, 0, EPCTX_RULE_COUNT};
     size_t done, left;
-    memset(&opts, 0, sizeof opts);
     opts.check.no_files = true;
     add_node(&graph, "Relu", "extra", "y", "z");
     put_child(&data, 7, &graph);
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error),
               EPCTX_ERR_GRAPH);
-    CHECK(epctx_repair(&model, &opts, note, &all, &done, &left, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_repair(&model, &opts, note, &all, &done, &left, &error), error);
     CHECK_TRUE(done > 0 && done == all.done && left == all.left);
     CHECK_INT(count_of(epctx_graph_nodes(epctx_model_graph(&model))), 3);
     CHECK_INT(epctx_put_metadata(&model, epctx_str_of("a"), epctx_str_of("b"), &error), EPCTX_OK);
@@ -1086,11 +1067,10 @@ TEST(repair_by_rule)
 {
     bytes graph = {0}, data;
     epctx_rule rule = EPCTX_RULE_DEFAULTS;
-    epctx_repair_opts opts;
+    epctx_repair_opts opts = {0};
     epctx_model model;
     epctx_error error;
     notes all = {0, 0, EPCTX_RULE_COUNT};
-    memset(&opts, 0, sizeof opts);
     add_epnode(&graph, "n", "x", "y", -1, -1, "QNN", "n", "payload", 7);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
@@ -1115,12 +1095,11 @@ TEST(repair_type_from_reader)
 {
     static const uint8_t zero = 0;
     bytes graph = {0}, data, tensor = {0};
-    epctx_repair_opts opts;
+    epctx_repair_opts opts = {0};
     epctx_cursor it;
     epctx_value_view value;
     epctx_model model;
     epctx_error error;
-    memset(&opts, 0, sizeof opts);
     opts.check.no_files = true;
     add_epnode(&graph, "n", "x", "q", 1, 1, "QNN", "n", "payload", 7);
     add_node(&graph, "DequantizeLinear", "dq", "q,s,z", "y");
@@ -1179,10 +1158,7 @@ static bytes outside_model(const char *x, const char *context, const char *data,
     add_node(&body, "Relu", "inner", "own", "b");
     put_outside(&body, 5, "own", data);
     add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, vector);
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     put_outside(&graph, 5, "w", data);
     put_outside(&graph, 5, "v", more);
@@ -1211,13 +1187,6 @@ static bytes outside_model(const char *x, const char *context, const char *data,
     return model;
 }
 
-static void make_bytes(const char *name, uint8_t value)
-{
-    uint8_t data[16];
-    memset(data, value, sizeof data);
-    make_file(at(name), data, sizeof data);
-}
-
 static void make_outside(void)
 {
     bytes a = outside_model("x", "c.bin", "w.bin", "v.bin");
@@ -1225,12 +1194,12 @@ static void make_outside(void)
     mkdir(at("sub"), 0700);
     make_file(at("a.onnx"), a.data, a.size);
     make_file(at("sub/b.onnx"), b.data, b.size);
-    make_bytes("c.bin", 1);
-    make_bytes("w.bin", 2);
-    make_bytes("v.bin", 3);
-    make_bytes("sub/c.bin", 4);
-    make_bytes("sub/w.bin", 5);
-    make_bytes("sub/w_2.bin", 3); /* what v.bin has */
+    save_sixteen("c.bin", 1);
+    save_sixteen("w.bin", 2);
+    save_sixteen("v.bin", 3);
+    save_sixteen("sub/c.bin", 4);
+    save_sixteen("sub/w.bin", 5);
+    save_sixteen("sub/w_2.bin", 3); /* what v.bin has */
     bytes_free(&a);
     bytes_free(&b);
 }
@@ -1282,11 +1251,12 @@ TEST(merge_with_files)
             size_t missing;
             char found[400];
             bytes result;
-            CHECK(open_hungry(&models[0], at("a.onnx"), NULL, memory[0],
-                              hungry ? SIZE_MAX : room, &error) == EPCTX_OK, "%s", error.message);
-            CHECK(open_hungry(&models[1], at("sub/b.onnx"), NULL, memory[1],
-                              hungry ? room : SIZE_MAX, &error) == EPCTX_OK, "%s",
-                  error.message);
+            CHECK_OK(open_hungry(&models[0], at("a.onnx"), NULL, memory[0],
+                                 hungry ? SIZE_MAX : room, &error),
+                     error);
+            CHECK_OK(open_hungry(&models[1], at("sub/b.onnx"), NULL, memory[1],
+                                 hungry ? room : SIZE_MAX, &error),
+                     error);
             parts[0].model = &models[0];
             parts[1].model = &models[1];
             status = epctx_merge(parts, 2, &opts, &out, &error);
@@ -1322,10 +1292,10 @@ static void make_misnamed(void)
     for (i = 0; i < sizeof deep - 1; i++)
         deep[i] = i % 2 == 0 ? 'd' : '/';
     mkdir(at("sub"), 0700);
-    make_bytes("ctx.bin", 1);
-    make_bytes("sub/two.bin", 2);
-    make_bytes("three.bin", 3);
-    make_bytes("w.bin", 4);
+    save_sixteen("ctx.bin", 1);
+    save_sixteen("sub/two.bin", 2);
+    save_sixteen("three.bin", 3);
+    save_sixteen("w.bin", 4);
     add_epnode(&graph, "a", "x", "a", 1, 1, NULL, "p0", "ctx.bin", 7); /* embed_mode is wrong */
     add_epnode(&graph, "b", "x", "b", 1, 0, NULL, "p1", "C:\\build\\sub\\two.bin", 20);
     add_epnode(&graph, "c", "x", "c", 1, 0, NULL, "p2", "/build//three.bin", 17);
@@ -1349,8 +1319,7 @@ static void make_misnamed(void)
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
-    make_file(at("m.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
 }
 
 /* "name embed_mode context" of every EPContext node that can be read. */
@@ -1399,8 +1368,7 @@ TEST(repair_of_names_of_files)
             epctx_model model;
             epctx_status status;
             size_t missing;
-            CHECK(open_hungry(&model, at("m.onnx"), NULL, memory, room, &error) == EPCTX_OK, "%s",
-                  error.message);
+            CHECK_OK(open_hungry(&model, at("m.onnx"), NULL, memory, room, &error), error);
             status = epctx_repair(&model, &opts, note, &all, &done, &left, &error);
             missing = model.arena.missing;
             if (status == EPCTX_OK && turn < 3) {
@@ -1426,7 +1394,7 @@ TEST(repair_of_names_of_files)
  * are. */
 TEST(repair_order)
 {
-    bytes graph = {0}, source = {0}, attr = {0}, body = {0}, node, a, b;
+    bytes graph = {0}, source = {0}, body = {0}, node, a, b;
     epctx_repair_opts opts = {0};
     epctx_model model, before;
     epctx_tensor_view tensor;
@@ -1439,11 +1407,8 @@ TEST(repair_order)
         add_floats(&source, name, weights, 4);
     }
     add_value(&body, GRAPH_OUTPUT, "w0", EPCTX_ONNX_FLOAT, vector);
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "if", "x", "y");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_BOOL, NULL);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
@@ -1486,8 +1451,7 @@ TEST(repair_of_many_names)
     CHECK_INT(epctx_repair(&model, &opts, NULL, NULL, NULL, NULL, &error), EPCTX_ERR_ARG);
     opts.rules = &rule;
     opts.check.no_files = true;
-    CHECK(epctx_repair(&model, &opts, NULL, NULL, &done, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_repair(&model, &opts, NULL, NULL, &done, NULL, &error), error);
     CHECK_UINT(done, MANY - 1);
     CHECK(model.arena.used < MANY * 2000u, "%zu bytes for %d names", model.arena.used, MANY);
     epctx_model_close(&model);
@@ -1503,13 +1467,11 @@ static epctx_status operate(int which, epctx_model *a, epctx_model *b,
                             epctx_error *error)
 {
     epctx_connection link = {0};
-    epctx_merge_opts merge_opts;
-    epctx_repair_opts repair_opts;
+    epctx_merge_opts merge_opts = {0};
+    epctx_repair_opts repair_opts = {0};
     epctx_part parts[2];
     epctx_combined out;
     epctx_rule rules[EPCTX_RULE_COUNT];
-    memset(&merge_opts, 0, sizeof merge_opts);
-    memset(&repair_opts, 0, sizeof repair_opts);
     memset(parts, 0, sizeof parts);
     parts[0].model = a;
     parts[1].model = b;
@@ -1558,12 +1520,11 @@ static bool same_as(epctx_model *model, const bytes *data)
 static const char *operate_on(int which, const bytes *a, const bytes *b, counting *memory)
 {
     epctx_allocator allocator = counting_allocator(memory);
-    epctx_open_opts opts;
+    epctx_open_opts opts = {0};
     epctx_model first, second;
     epctx_status status;
     const char *problem = NULL;
     size_t fail_at = memory->fail_at;
-    memset(&opts, 0, sizeof opts);
     memset(&second, 0, sizeof second);
     opts.allocator = &allocator;
     memory->fail_at = 0;
@@ -1622,16 +1583,6 @@ static void add_sparse(bytes *graph, const char *name)
     put_child(graph, 15, &sparse);
 }
 
-static void add_annotation(bytes *graph, const char *value, const char *scale)
-{
-    bytes annotation = {0}, entry = {0};
-    put_str(&entry, 1, "SCALE_TENSOR");
-    put_str(&entry, 2, scale);
-    put_str(&annotation, 1, value);
-    put_child(&annotation, 2, &entry);
-    put_child(graph, 14, &annotation);
-}
-
 static void add_function(bytes *model, const char *name, const char *calls)
 {
     bytes function = {0};
@@ -1681,8 +1632,8 @@ static bytes rich_model(const char *x, const char *t, const char *y, const char 
     add_value(&graph, GRAPH_OUTPUT, y, EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_OUTPUT, side, EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_VALUE, t, EPCTX_ONNX_FLOAT, vector);
-    add_annotation(&graph, t, "scale");
-    add_annotation(&graph, "u", "scale");
+    add_scale(&graph, t, "scale");
+    add_scale(&graph, "u", "scale");
     put_int(&model, 1, ir_version);
     add_opset(&model, "", 17);
     add_opset(&model, "mine", 1);
@@ -1736,8 +1687,8 @@ static bytes broken_model(void)
     add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_VALUE, "s", EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_VALUE, "s", EPCTX_ONNX_FLOAT, vector);
-    add_annotation(&graph, "gone", "w");
-    add_annotation(&graph, "s", "gone");
+    add_scale(&graph, "gone", "w");
+    add_scale(&graph, "s", "gone");
     put_int(&model, 1, 8);
     put_int(&model, 1, 8);
     add_opset(&model, "", 17);
@@ -1830,7 +1781,7 @@ TEST(merge_without_what_nobody_needs)
     }
     snprintf(path, sizeof path, "%s", at("out.onnx"));
     opts.output_path = path;
-    CHECK(epctx_merge(parts, 2, &opts, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_merge(parts, 2, &opts, &out, &error), error);
     CHECK_UINT(out.file_count, 0);
     for (int i = 0; i < 2; i++) {
         epctx_model_close(&models[i]);

@@ -490,17 +490,9 @@ TEST(merge_of_too_much)
 
 /* -- merge: files -- */
 
-static void make_bytes(const char *name, uint8_t value)
-{
-    uint8_t data[16];
-    memset(data, value, sizeof data);
-    make_file(at(name), data, sizeof data);
-}
-
 static void make_model(const char *name, bytes model)
 {
-    make_file(at(name), model.data, model.size);
-    bytes_free(&model);
+    save_bytes(name, &model);
 }
 
 /* A node with its context in `cache`, and the model that it was compiled from. */
@@ -557,12 +549,12 @@ static void make_folders(void)
 {
     mkdir(at("sub"), 0700);
     mkdir(at("out"), 0700);
-    make_bytes("c.bin", 1);
-    make_bytes("d.bin", 2);
-    make_bytes("e.stripped.engine", 3);
-    make_bytes("s.onnx", 4);
-    make_bytes("sub/e.stripped.engine", 3);
-    make_bytes("sub/s.onnx", 5);
+    save_sixteen("c.bin", 1);
+    save_sixteen("d.bin", 2);
+    save_sixteen("e.stripped.engine", 3);
+    save_sixteen("s.onnx", 4);
+    save_sixteen("sub/e.stripped.engine", 3);
+    save_sixteen("sub/s.onnx", 5);
 }
 
 static void remove_folders(void)
@@ -711,10 +703,9 @@ TEST(merge_of_long_names)
         io[i].map_inside_fn = NULL;
         opts.io = &io[i];
         parts[i].model = &models[i];
-        CHECK(epctx_model_open_file(&models[i], "a.onnx", &opts, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(epctx_model_open_file(&models[i], "a.onnx", &opts, &error), error);
     }
-    CHECK(epctx_merge(parts, MODELS - 2, NULL, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_merge(parts, MODELS - 2, NULL, &out, &error), error);
     CHECK_UINT(out.file_count, MODELS - 3); /* the first is where it should be */
     CHECK_UINT(strlen(out.files[MODELS - 4].name), EPCTX_PATH_MAX - 1);
     CHECK_HAS(out.files[MODELS - 4].name, "nnn_9");
@@ -809,7 +800,7 @@ TEST(split_at_initializers)
     cut c;
     CHECK_TRUE(cut_open(&c, cut_model()));
     /* One of two outputs is enough, and both are once. */
-    CHECK(cut_at(&c, "", 0, "y") == EPCTX_OK, "%s", c.error.message);
+    CHECK_OK(cut_at(&c, "", 0, "y"), c.error);
     CHECK_STR(nodes_of(&c.model), "Two:two:xvw>twotwo2 Add:add:twotwo2>y ");
     CHECK_UINT(count_of(epctx_graph_sparse(epctx_model_graph(&c.model))), 0);
     /* The type is that of the initializer. */
@@ -822,7 +813,7 @@ TEST(split_at_initializers)
     c.opts.input_count = 2;
     c.opts.outputs = c.values + 3;
     c.opts.output_count = 1;
-    CHECK(epctx_split(&c.model, &c.opts, &c.out, &c.error) == EPCTX_OK, "%s", c.error.message);
+    CHECK_OK(epctx_split(&c.model, &c.opts, &c.out, &c.error), c.error);
     it = epctx_graph_inputs(epctx_model_graph(&c.model));
     CHECK_TRUE(epctx_next_value(&it, &value) && epctx_str_is(value.name, "w"));
     dims = epctx_value_dims(&value);
@@ -837,7 +828,7 @@ TEST(split_at_initializers)
     CHECK_HAS(c.error.message, "the model does not say of which type 'sp' is");
     CHECK(untouched(&c.model, &c.data), "a refusal changes something");
     c.values[0].elem_type = EPCTX_ONNX_FLOAT;
-    CHECK(epctx_split(&c.model, &c.opts, &c.out, &c.error) == EPCTX_OK, "%s", c.error.message);
+    CHECK_OK(epctx_split(&c.model, &c.opts, &c.out, &c.error), c.error);
     CHECK_STR(nodes_of(&c.model), "Use:use:spx>z ");
     CHECK_UINT(count_of(epctx_graph_sparse(epctx_model_graph(&c.model))), 0);
     cut_close(&c);
@@ -850,13 +841,12 @@ TEST(wrap_by_profile)
 {
     static const int64_t open_shape[] = {-1};
     epctx_wrap_value values[2];
-    epctx_wrap_opts opts;
+    epctx_wrap_opts opts = {0};
     epctx_combined out;
     epctx_model model;
     epctx_error error;
     epctx_span binary = {(const uint8_t *)"binary", 6};
     memset(values, 0, sizeof values);
-    memset(&opts, 0, sizeof opts);
     for (int i = 0; i < 2; i++) {
         values[i].value.name = epctx_str_of(i == 0 ? "x" : "y");
         values[i].value.elem_type = EPCTX_ONNX_FLOAT;
@@ -874,7 +864,7 @@ TEST(wrap_by_profile)
     CHECK_HAS(error.message, "this EP takes static shapes only");
     opts.profile = epctx_profile_find(epctx_str_of("generic"));
     opts.source = "MyEP";
-    CHECK(epctx_wrap(&model, binary, &opts, NULL, &out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, &out, &error), error);
     CHECK_STR(nodes_of(&model), "EPContext:g:x>y ");
     epctx_model_close(&model);
     binary.size = (size_t)EPCTX_MODEL_MAX - 9; /* never touched */

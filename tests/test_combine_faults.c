@@ -55,14 +55,6 @@ static void add_sparse(bytes *owner, uint32_t number, const char *name, const ch
     put_child(owner, number, &sparse);
 }
 
-static void add_annotation(bytes *graph, const char *value, const char *key, const char *scale)
-{
-    bytes annotation = {0};
-    put_str(&annotation, 1, value);
-    add_pair(&annotation, 2, key, scale);
-    put_child(graph, 14, &annotation);
-}
-
 static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
 {
     put_str(attr, 1, name);
@@ -213,7 +205,7 @@ static bytes merge_model(const look *l)
     add_value(&graph, GRAPH_OUTPUT, l->y, EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_OUTPUT, side, EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_VALUE, l->t, EPCTX_ONNX_FLOAT, vector);
-    add_annotation(&graph, l->t, "SCALE_TENSOR", "k");
+    add_scale(&graph, l->t, "k");
     add_pair(&graph, 16, "of", l->author);
     add_pair(&graph, 16, l->author, "graph");
     put_child(&model, 7, &graph);
@@ -226,17 +218,9 @@ static bytes merge_model(const look *l)
     return model;
 }
 
-static void make_bytes(const char *name, uint8_t value)
-{
-    uint8_t data[16];
-    memset(data, value, sizeof data);
-    make_file(at(name), data, sizeof data);
-}
-
 static void make_model(const char *name, bytes model)
 {
-    make_file(at(name), model.data, model.size);
-    bytes_free(&model);
+    save_bytes(name, &model);
 }
 
 /* Both models name c.bin and w.bin and mean different bytes. */
@@ -245,12 +229,12 @@ static void make_pair(const look *a, const look *b)
     mkdir(at("sub"), 0700);
     make_model("a.onnx", merge_model(a));
     make_model("sub/b.onnx", merge_model(b));
-    make_bytes("c.bin", 1);
-    make_bytes("w.bin", 2);
-    make_bytes("v.bin", 3);
-    make_bytes("sub/c.bin", 4);
-    make_bytes("sub/w.bin", 5);
-    make_bytes("sub/v.bin", 3);
+    save_sixteen("c.bin", 1);
+    save_sixteen("w.bin", 2);
+    save_sixteen("v.bin", 3);
+    save_sixteen("sub/c.bin", 4);
+    save_sixteen("sub/w.bin", 5);
+    save_sixteen("sub/v.bin", 3);
 }
 
 static void remove_pair(void)
@@ -287,14 +271,13 @@ static const char *starve_merge(look a, look b, size_t *runs)
     static char text[900];
     for (int turn = 0; turn < FILLS; turn++) {
         int fill = fills[turn];
-        starve_in in;
+        starve_in in = {0};
         char path[2][400];
         const char *wrong;
         a.fill = fill;
         b.fill = fill / 2;
         if (!make_root()) return "no folder";
         make_pair(&a, &b);
-        memset(&in, 0, sizeof in);
         snprintf(path[0], sizeof path[0], "%s", at("a.onnx"));
         snprintf(path[1], sizeof path[1], "%s", at("sub/b.onnx"));
         in.path[0] = path[0];
@@ -398,17 +381,17 @@ static bytes split_model(int fill)
     add_inside(&graph, 5, "k");
     add_sparse(&graph, 15, "sp0", NULL);
     add_sparse(&graph, 15, "sp", NULL);
-    add_annotation(&graph, "t2", "SCALE_TENSOR", "k0");
-    add_annotation(&graph, "t", "SCALE_TENSOR", "k0");
-    add_annotation(&graph, "t", "SCALE_TENSOR", "no initializer");
+    add_scale(&graph, "t2", "k0");
+    add_scale(&graph, "t", "k0");
+    add_scale(&graph, "t", "no initializer");
     for (int i = 0; i < fill; i++) {
         snprintf(name, sizeof name, "o%d", i);
         snprintf(scale, sizeof scale, "s%d", i);
         add_node(&graph, "Relu", "", "t", name);
         add_node(&graph, "Relu", "", "x", ""); /* goes */
         add_inside(&graph, 5, scale);
-        add_annotation(&graph, name, "SCALE_TENSOR", scale);
-        add_annotation(&graph, scale, "SCALE_TENSOR", name);
+        add_scale(&graph, name, scale);
+        add_scale(&graph, scale, name);
         add_value(&graph, GRAPH_OUTPUT, name, EPCTX_ONNX_FLOAT, vector);
         add_function(&model, name, "Leaf", NULL);
     }
@@ -425,12 +408,10 @@ static bytes split_model(int fill)
 
 static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error)
 {
-    epctx_value value;
-    epctx_split_opts opts;
+    epctx_value value = {0};
+    epctx_split_opts opts = {0};
     epctx_combined out;
     (void)b;
-    memset(&value, 0, sizeof value);
-    memset(&opts, 0, sizeof opts);
     value.name = epctx_str_of("t");
     value.rank = -1;
     opts.inputs = &value;
@@ -529,9 +510,9 @@ static bytes broken_model(int fill)
     put_child(&graph, GRAPH_VALUE, &value);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
-    add_annotation(&graph, "gone", "SCALE_TENSOR", "w");
-    add_annotation(&graph, "s", "SCALE_TENSOR", "gone");
-    add_annotation(&graph, "s", "SCALE_TENSOR", "w");
+    add_scale(&graph, "gone", "w");
+    add_scale(&graph, "s", "gone");
+    add_scale(&graph, "s", "w");
     put_int(&model, 1, 8);
     put_int(&model, 1, 8);
     add_opset(&model, "", 17);
@@ -601,8 +582,7 @@ static const epctx_profile *repair_profile;
 static epctx_status run_repair(epctx_model *a, epctx_model *b, epctx_error *error)
 {
     epctx_rule rules[EPCTX_RULE_COUNT];
-    epctx_repair_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_repair_opts opts = {0};
     opts.source = b;
     opts.check.no_files = true;
     opts.check.profile = repair_profile;

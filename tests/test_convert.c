@@ -261,14 +261,12 @@ TEST(embed_and_back)
     clear_root();
     make_parts(parts, 3);
     make_text("m_fakeep.bin", "binary");
-    CHECK(convert(epctx_embed, "m.onnx", "e.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_embed, "m.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "embedded a; followed b; ");
     CHECK_STR(nodes_of("e.onnx"), "1/1/binary 0/1/- 0/1/- ");
     CHECK_TRUE(lint_clean("e.onnx"));
     remove(at("m.onnx"));
-    CHECK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("m.onnx"), "1/0/m_fakeep.bin 0/0/- 0/1/- ");
     CHECK_STR(listing(), "e.onnx m.onnx m_fakeep.bin ");
     CHECK_TRUE(lint_clean("m.onnx"));
@@ -311,8 +309,7 @@ TEST(equal_contexts_are_one_file)
     epctx_error error;
     clear_root();
     make_parts(parts, 3);
-    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/a.mxr 1/0/b.mxr 1/0/a.mxr ");
     CHECK_STR(listing(), "a.mxr b.mxr m.onnx o.onnx ");
     CHECK_INT(convert(epctx_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -434,12 +431,10 @@ TEST(openvino_shares_one_container)
     make_parts(parts, 2);
     make_text("m_OpenVINOExecutionProvider.bin", "container");
     rename(at("m.onnx"), at("first.onnx"));
-    CHECK(convert(epctx_embed, "first.onnx", "e.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_embed, "first.onnx", "e.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("e.onnx"), "1/1/container 0/1/ ");
     CHECK_TRUE(lint_clean("e.onnx"));
-    CHECK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "e.onnx", "m.onnx", NULL, NULL, &error), error);
     CHECK_TRUE(same_files("first.onnx", "m.onnx"));
 }
 
@@ -451,8 +446,7 @@ TEST(qnn_of_two_contexts)
     epctx_error error;
     clear_root();
     make_parts(parts, 2);
-    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_qnn.bin 1/0/o_qnn_1.bin ");
     CHECK_INT(convert(epctx_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("m.onnx", "back.onnx"));
@@ -468,18 +462,15 @@ TEST(qnn_of_two_contexts)
 /* A node inside of a body, and a model from memory. */
 TEST(bodies_and_memory)
 {
-    bytes body = {0}, node, attr = {0}, graph = {0}, model_bytes, out;
+    bytes body = {0}, node, graph = {0}, model_bytes, out;
     epctx_convert_opts opts = {0};
     epctx_changes changes;
     epctx_model model;
     epctx_error error;
     clear_root();
     add_epnode(&body, "inner", "x", "y", 1, 1, "FakeEP", "p", "ctx", 3);
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "if", "c", "y");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     model_bytes = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, model_bytes.data, model_bytes.size, NULL, &error),
@@ -487,7 +478,7 @@ TEST(bodies_and_memory)
     CHECK_INT(epctx_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "memory");
     opts.output_path = at("m.onnx");
-    CHECK(epctx_extract(&model, &opts, &changes, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_extract(&model, &opts, &changes, &error), error);
     CHECK_UINT(changes.file_count, 1);
     CHECK_STR(changes.files[0].name, "m_fakeep.bin");
     CHECK_INT(epctx_write_group(&model, at("m.onnx"), NULL, changes.files, 1, EPCTX_OVERWRITE_FAIL,
@@ -525,11 +516,8 @@ static void make_weights(void)
     add_node(&body, "Add", "inner", "s,own", "y");
     add_floats(&body, "own", data, 8);
     add_floats(&body, "idle", data, 4);
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "if", "x", "y");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     add_node(&graph, "Use", "use", "w,t,text", "z");
     node = new_node("Constant", "", "const", "", "k");
@@ -567,8 +555,7 @@ TEST(weights_out_and_in)
     make_weights();
     opts.threshold = 8;
     opts.alignment = 64;
-    CHECK(convert(epctx_init_external, "m.onnx", "x.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_external, "m.onnx", "x.onnx", &opts, NULL, &error), error);
     CHECK_HAS(told, "external w; external s; external t; skipped text: strings");
     CHECK_HAS(told, "external own; external idle; ");
     CHECK_HAS(told, "skipped const: attribute tensors stay");
@@ -579,13 +566,11 @@ TEST(weights_out_and_in)
     memcpy(&first, data.data + 64, sizeof first);
     CHECK_NEAR(first, 3, 0);
     bytes_free(&data);
-    CHECK(convert(epctx_init_inline, "x.onnx", "i.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_inline, "x.onnx", "i.onnx", NULL, NULL, &error), error);
     CHECK_INT(convert(epctx_init_external, "i.onnx", "x2.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("x.onnx.data", "x2.onnx.data"));
     opts.name = "x.onnx.data";
-    CHECK(convert(epctx_init_external, "i.onnx", "x3.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_external, "i.onnx", "x3.onnx", &opts, NULL, &error), error);
     CHECK_TRUE(same_files("x.onnx", "x3.onnx"));
     /* Again: nothing is left to do, the file in use is no obstacle. */
     CHECK_INT(convert(epctx_init_external, "x.onnx", "x4.onnx", &opts, NULL, &error), EPCTX_OK);
@@ -645,8 +630,7 @@ TEST(prune_what_nobody_reads)
     epctx_error error;
     clear_root();
     make_weights();
-    CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "pruned free; pruned idle; ");
     CHECK_INT(convert(epctx_init_prune, "o.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(told, "");
@@ -656,7 +640,7 @@ TEST(prune_what_nobody_reads)
 TEST(prune_spares_training_and_quantization)
 {
     static const float data[2] = {1, 2};
-    bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0}, note = {0};
+    bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0};
     epctx_error error;
     clear_root();
     add_node(&graph, "Op", "op", "x", "y");
@@ -664,11 +648,7 @@ TEST(prune_spares_training_and_quantization)
     add_floats(&graph, "bound", data, 2);
     add_floats(&graph, "scale", data, 2);
     add_floats(&graph, "free", data, 2);
-    put_str(&pair, 1, "SCALE_TENSOR");
-    put_str(&pair, 2, "scale");
-    put_str(&note, 1, "x");
-    put_child(&note, 2, &pair);
-    put_child(&graph, 14, &note);
+    add_scale(&graph, "x", "scale");
     model = new_model(&graph);
     add_node(&algorithm, "Op", "step", "in_algorithm", "new");
     put_child(&training, 2, &algorithm);
@@ -678,8 +658,7 @@ TEST(prune_spares_training_and_quantization)
     put_child(&model, 20, &training);
     make_file("m.onnx", model.data, model.size);
     bytes_free(&model);
-    CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "pruned free; ");
 }
 
@@ -713,14 +692,13 @@ TEST(weightless_and_back)
     CHECK_INT(convert(epctx_weightless, "m.onnx", "w.onnx", NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "which model has the weights");
     opts.source = "source.onnx";
-    CHECK(convert(epctx_weightless, "m.onnx", "w.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_weightless, "m.onnx", "w.onnx", &opts, NULL, &error), error);
     CHECK_STR(told, "external w; source n; ");
     size = read_file("w.onnx");
     CHECK(size.size < 64 * 4 + 200, "the weights are still inside: %zu bytes", size.size);
     bytes_free(&size);
     CHECK_INT(epctx_model_open_file(&model, at("w.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_graph_load(&model, &graph, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_graph_load(&model, &graph, &error), error);
     CHECK_MEM(graph.initializers[0].data, graph.initializers[0].size, data, sizeof data);
     epctx_model_close(&model);
     CHECK_INT(convert(epctx_self_contained, "w.onnx", "s.onnx", NULL, NULL, &error), EPCTX_OK);
@@ -808,8 +786,7 @@ TEST(group_spares_its_sources)
     make_parts(parts, 2);
     make_text("m_x.bin", "other");
     opts.output_path = at("m.onnx");
-    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/0/m_x.bin ");
     opts.name = "m_x.bin";
     CHECK_INT(convert(epctx_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
@@ -897,7 +874,7 @@ TEST(failing_io)
         int n;
         flaky_setup((flaky_kind)kind);
         strcpy(old, flaky_state((flaky_kind)kind));
-        CHECK(flaky_convert((flaky_kind)kind, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(flaky_convert((flaky_kind)kind, NULL, &error), error);
         strcpy(new, flaky_state((flaky_kind)kind));
         for (n = 1; n < 200; n++) {
             flaky io_state = {0};
@@ -955,7 +932,7 @@ TEST(mv_with_every_model)
     epctx_move_report report;
     epctx_error error;
     mv_setup();
-    CHECK(mv("b.bin", "c.bin", NULL, true, &report, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(mv("b.bin", "c.bin", NULL, true, &report, &error), error);
     CHECK_STR(listing(), "b.bin m.onnx n.onnx other.onnx ");
     CHECK_INT(mv("b.bin", "c.bin", NULL, false, &report, &error), EPCTX_OK);
     CHECK_UINT(report.model_count, 2);
@@ -994,7 +971,7 @@ TEST(mv_again_completes)
     mv_setup();
     make_parts(half, 1);
     CHECK_INT(link(at("b.bin"), at("c.bin")), 0);
-    CHECK(mv("b.bin", "c.bin", NULL, false, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(mv("b.bin", "c.bin", NULL, false, NULL, &error), error);
     CHECK_STR(listing(), "c.bin m.onnx n.onnx other.onnx ");
     CHECK_STR(nodes_of("n.onnx"), "1/0/c.bin 1/0/c.bin ");
 }
@@ -1197,13 +1174,11 @@ TEST(weights_at_the_edge)
     model = new_model(&graph);
     make_file("m.onnx", model.data, model.size);
     bytes_free(&model);
-    CHECK(convert(epctx_init_external, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_external, "m.onnx", "o.onnx", &opts, NULL, &error), error);
     CHECK_STR(told, "skipped four: its data is in fields of a packed type that cannot be moved; "
                     "external wide; external double; external raw4; external w; "
                     "skipped sparse: sparse initializers stay in the model; ");
-    CHECK(convert(epctx_init_inline, "o.onnx", "i.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_inline, "o.onnx", "i.onnx", NULL, NULL, &error), error);
     CHECK_STR(told, "inlined wide; inlined double; inlined raw4; inlined w; ");
     opts.alignment = UINT64_C(1) << 31;
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
@@ -1236,7 +1211,7 @@ TEST(groups_spare_what_is_open)
     static const uint8_t other[1] = {9};
     static const char *const names[] = {"w.bin", "m.onnx", "out.onnx", "f.bin"};
     epctx_span span = {other, 1};
-    epctx_output_file file;
+    epctx_output_file file = {0};
     epctx_changes changes;
     epctx_model model;
     epctx_error error;
@@ -1253,7 +1228,6 @@ TEST(groups_spare_what_is_open)
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_init_inline(&model, NULL, &changes, &error), EPCTX_OK);
     snprintf(out, sizeof out, "%s", at("out.onnx"));
-    memset(&file, 0, sizeof file);
     file.path = path;
     file.parts = &span;
     file.part_count = 1;
@@ -1412,8 +1386,7 @@ TEST(long_names_of_models)
     memset(name, 'm', 230);
     strcpy(name + 230, "\x01.onnx");
     make_parts(&one, 1);
-    CHECK(convert(epctx_extract, "m.onnx", name, NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "m.onnx", name, NULL, NULL, &error), error);
     snprintf(want, sizeof want, "1/0/%.231s_my.bin ", name);
     CHECK_STR(nodes_of(name), want);
 }
@@ -1447,8 +1420,7 @@ TEST(left_alone)
             make_file("m.onnx", model.data, model.size);
             bytes_free(&model);
         }
-        CHECK(convert(epctx_embed, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(convert(epctx_embed, "m.onnx", "o.onnx", &opts, NULL, &error), error);
         CHECK_STR(told, cases[i].want);
         remove(at("o.onnx"));
     }
@@ -1507,8 +1479,7 @@ TEST(forged_hashes_are_no_equals)
     model = new_model(&graph);
     make_file("m.onnx", model.data, model.size);
     bytes_free(&model);
-    CHECK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     for (size_t i = 0; i < FORGED; i++) {
         bytes got;
         snprintf(name, sizeof name, i == 0 ? "o_my.bin" : "o_my_%zu.bin", i);
@@ -1584,8 +1555,7 @@ TEST(weightless_sources)
                       EPCTX_ERR_VERSION);
             CHECK_HAS(error.message, cases[i].want + 1);
         } else {
-            CHECK(convert(epctx_weightless, "m.onnx", "o.onnx", &opts, NULL, &error) == EPCTX_OK,
-                  "%s", error.message);
+            CHECK_OK(convert(epctx_weightless, "m.onnx", "o.onnx", &opts, NULL, &error), error);
             CHECK_HAS(told, cases[i].want);
         }
         opts.source = "gone.onnx";
@@ -1635,8 +1605,7 @@ TEST(prune_in_little_memory)
         put_child(&model, 20, &training);
         make_file("m.onnx", model.data, model.size);
         bytes_free(&model);
-        CHECK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(convert(epctx_init_prune, "m.onnx", "o.onnx", NULL, NULL, &error), error);
         CHECK_STR(told, "pruned free; pruned idle; ");
     }
 }
@@ -1647,7 +1616,7 @@ TEST(groups_by_hand)
     static const part parts[] = {{"a", 1, 1, "X", "context"}};
     static const uint8_t bytes_there[4] = {1, 0, 0, 2};
     epctx_span spans[3] = {{bytes_there, 1}, {NULL, 2}, {bytes_there + 3, 1}};
-    epctx_output_file file;
+    epctx_output_file file = {0};
     epctx_write_opts write = {0};
     epctx_model model;
     epctx_error error;
@@ -1657,7 +1626,6 @@ TEST(groups_by_hand)
     make_parts(parts, 1);
     snprintf(path, sizeof path, "%s", at("f.bin"));
     snprintf(out, sizeof out, "%s", at("m.onnx"));
-    memset(&file, 0, sizeof file);
     file.path = path;
     file.name = "f.bin";
     file.parts = spans;
@@ -1743,7 +1711,7 @@ TEST(mv_asks_the_ep)
             CHECK(memory.alive == 0, "memory leaks");
         }
         if (cases[i].text == NULL) {
-            CHECK(status == EPCTX_OK, "%s", error.message);
+            CHECK_OK(status, error);
         } else {
             CHECK(status != EPCTX_OK, "case %zu was taken", i);
             CHECK_HAS(error.message, cases[i].text);
@@ -1775,8 +1743,7 @@ TEST(external_data_in_field_order)
     put_child(&graph, 5, &tensor);
     model = new_model(&graph);
     make_file("m.onnx", model.data, model.size);
-    CHECK(convert(epctx_init_external, "m.onnx", "o.onnx", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(convert(epctx_init_external, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&out, at("o.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_initializers(epctx_model_graph(&out));
     CHECK_TRUE(epctx_next_tensor(&it, &view) && view.external);
@@ -1841,8 +1808,7 @@ TEST(parts_beyond_a_file)
     for (int zeros = 0; zeros < 2; zeros++) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
             epctx_span parts[2];
-            epctx_output_file file;
-            memset(&file, 0, sizeof file);
+            epctx_output_file file = {0};
             for (int k = 0; k < 2; k++) {
                 parts[k].data = zeros ? NULL : data;
                 parts[k].size = sizes[i][k];
@@ -1956,12 +1922,14 @@ TEST(gigabyte_in_constant_memory)
         most_anonymous = before;
         open_opts.io = &io;
         opts.output_path = at("o.onnx");
-        CHECK(epctx_model_open_file(&model, at(i == 0 ? "m.onnx" : "e.onnx"), &open_opts, &error) ==
-                  EPCTX_OK, "%s", error.message);
-        CHECK(functions[i](&model, &opts, &changes, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(
+            epctx_model_open_file(&model, at(i == 0 ? "m.onnx" : "e.onnx"), &open_opts, &error),
+            error);
+        CHECK_OK(functions[i](&model, &opts, &changes, &error), error);
         CHECK_UINT(changes.items[0].size, size);
-        CHECK(epctx_write_group(&model, at("o.onnx"), NULL, changes.files, changes.file_count,
-                                EPCTX_OVERWRITE_REPLACE, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_write_group(&model, at("o.onnx"), NULL, changes.files, changes.file_count,
+                                   EPCTX_OVERWRITE_REPLACE, &error),
+                 error);
         epctx_model_close(&model);
         CHECK(most_anonymous - before < 4096, "%ld KiB of anonymous memory",
               most_anonymous - before);

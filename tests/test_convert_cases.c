@@ -184,8 +184,7 @@ TEST(weights_of_some_nodes)
     add_floats(&graph, "in", weights, 4);
     CHECK_TRUE(desk_open(&d, end_model(&graph)));
     d.opts.node = "a";
-    CHECK(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error) == EPCTX_OK, "%s",
-          d.error.message);
+    CHECK_OK(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.count, 2);
     CHECK_INT(d.changes.items[0].kind, EPCTX_CHANGE_INLINED);
     CHECK_TRUE(epctx_str_is(d.changes.items[0].name, "w"));
@@ -216,8 +215,7 @@ TEST(contexts_without_weights)
             REFUSED(&d, epctx_self_contained(&d.model, NULL, &d.changes, &d.error),
                     EPCTX_ERR_UNSUPPORTED, "has a context without weights");
         else
-            CHECK(epctx_self_contained(&d.model, NULL, &d.changes, &d.error) == EPCTX_OK, "%s",
-                  d.error.message);
+            CHECK_OK(epctx_self_contained(&d.model, NULL, &d.changes, &d.error), d.error);
         desk_close(&d);
     }
 }
@@ -233,8 +231,7 @@ TEST(names_from_nodes)
     add_epnode(&graph, "a-b_c.1/~", "x", "y", 1, 1, "FakeEP", "p", "payload", 7);
     CHECK_TRUE(desk_open(&d, end_model(&graph)));
     d.opts.name = "{node}.bin";
-    CHECK(epctx_extract(&d.model, &d.opts, &d.changes, &d.error) == EPCTX_OK, "%s",
-          d.error.message);
+    CHECK_OK(epctx_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_STR(d.changes.files[0].name, "a-b_c.1__.bin");
     desk_close(&d);
 }
@@ -263,8 +260,7 @@ TEST(external_after_an_edit)
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
     CHECK_INT(epctx_set_data(&d.model, tensor.view, 9, other, &d.error), EPCTX_OK);
     d.opts.threshold = 0;
-    CHECK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error) == EPCTX_OK, "%s",
-          d.error.message);
+    CHECK_OK(epctx_init_external(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 1);
     it = epctx_graph_initializers(epctx_model_graph(&d.model));
     CHECK_TRUE(epctx_next_tensor(&it, &tensor));
@@ -299,7 +295,6 @@ static bytes large_model(int fill, bool outside)
 {
     const char *ep = fill % 2 == 0 ? "OpenVINOExecutionProvider" : "EpctxNpuExecutionProvider";
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), body = {0};
-    bytes attr = {0};
     char name[32];
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 1);
@@ -323,11 +318,8 @@ static bytes large_model(int fill, bool outside)
     add_floats(&body, "own", weights, 4);
     add_sparse(&body, "own sparse");
     put_str(&body, 2, "body");
-    put_child(&attr, 6, &body);
-    put_str(&attr, 1, "then_branch");
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "if", "x", "y2");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     return end_model(&graph);
 }
@@ -477,7 +469,7 @@ TEST(too_large)
 {
     bytes graph = {0};
     epctx_span payload;
-    epctx_output_file none;
+    epctx_output_file none = {0};
     desk d;
     desk_begin(&d);
     add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", "p", "c", 1);
@@ -488,7 +480,6 @@ TEST(too_large)
               EPCTX_OK);
     CHECK_INT(epctx_init_inline(&d.model, NULL, &d.changes, &d.error), EPCTX_ERR_LIMIT);
     CHECK_HAS(d.error.message, "keep initializers in a file");
-    memset(&none, 0, sizeof none);
     CHECK_INT(epctx_write_group(&d.model, "/d/new.onnx", NULL, &none, 0, EPCTX_OVERWRITE_FAIL,
                                 &d.error), EPCTX_ERR_LIMIT);
     CHECK_TRUE(disk_find(&d.disk, "/d/new.onnx") == NULL);
@@ -501,14 +492,13 @@ TEST(too_large)
 TEST(groups_of_wrong_sizes)
 {
     static const epctx_span part = {(const uint8_t *)"12345678", 8};
-    epctx_output_file file;
+    epctx_output_file file = {0};
     bytes graph = {0};
     desk d;
     desk_begin(&d);
     disk_put(&d.disk, "/d/a.bin", "1234", 4);
     add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", "p", "c", 1);
     CHECK_TRUE(desk_open(&d, end_model(&graph)));
-    memset(&file, 0, sizeof file);
     file.path = "/d/a.bin";
     file.name = "a.bin";
     file.parts = &part;
@@ -554,7 +544,7 @@ TEST(moves)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int at_call = 1;; at_call++) {
-            epctx_move_opts opts;
+            epctx_move_opts opts = {0};
             epctx_move_report report;
             epctx_status status;
             bool reached;
@@ -566,7 +556,6 @@ TEST(moves)
                 disk_put(&d.disk, "/d/e.bin", cases[i].there, strlen(cases[i].there));
             desk_put(&d, models[0], named_model("c.bin"));
             desk_put(&d, models[1], named_model("c.bin"));
-            memset(&opts, 0, sizeof opts);
             opts.io = &d.io;
             d.disk.fail_at = at_call;
             status = epctx_move_binary("/d/c.bin", "/d/e.bin", models, 2, &opts, NULL, NULL,
@@ -612,7 +601,7 @@ TEST(moves_that_fail_twice)
 {
     static const char *const models[] = {"/d/m.onnx", "/d/n.onnx", "/d/o.onnx"};
     for (int i = 0; i < 6 * 10; i++) {
-        epctx_move_opts opts;
+        epctx_move_opts opts = {0};
         epctx_move_report report;
         epctx_status status;
         desk d;
@@ -622,7 +611,6 @@ TEST(moves_that_fail_twice)
         disk_put(&d.disk, "/d/c.bin", "binary", 6);
         for (int k = 0; k < 3; k++)
             desk_put(&d, models[k], named_model("c.bin"));
-        memset(&opts, 0, sizeof opts);
         opts.io = &d.io;
         commits_left = i / 10 + 1;
         creates_left = i % 10 + 1;
@@ -646,13 +634,12 @@ TEST(moves_that_fail_twice)
 TEST(moves_to_a_folder)
 {
     static const char *const models[] = {"/d/m.onnx"};
-    epctx_move_opts opts;
+    epctx_move_opts opts = {0};
     epctx_move_report report;
     desk d;
     desk_begin(&d);
     disk_put(&d.disk, "/d/c.bin", "binary", 6);
     desk_put(&d, models[0], named_model("c.bin"));
-    memset(&opts, 0, sizeof opts);
     opts.io = &d.io;
     CHECK(epctx_move_binary("/d/c.bin", "/d", models, 1, &opts, NULL, NULL, &report, &d.error) !=
               EPCTX_OK, "a binary has the name of its folder");

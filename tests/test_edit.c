@@ -48,10 +48,7 @@ static void add_first(bytes *graph)
     put_child(&node, 5, &attr);
     add_node(&body, "Relu", "inner", "x", "t");
     put_str(&body, 2, "body");
-    put_str(&attr, 1, "graph");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "graph", &body);
     put_child(graph, 1, &node);
 }
 
@@ -60,7 +57,7 @@ static bytes sample(void)
 {
     static const int64_t dims[] = {4, -1};
     static const float weights[] = {1, 2, 3, 4};
-    bytes graph = {0}, model = {0}, node, entry = {0}, function = {0};
+    bytes graph = {0}, model = {0}, node, function = {0};
     put_str(&model, 6, "doc of the model");
     add_unknown(&model);
     add_first(&graph);
@@ -80,9 +77,7 @@ static bytes sample(void)
     put_tag(&model, 1, 0);
     put_varint_wide(&model, 8, 3); /* ir_version, longer than needed */
     put_str(&model, 2, "producer");
-    put_str(&entry, 1, "key");
-    put_str(&entry, 2, "old");
-    put_child(&model, 14, &entry);
+    add_metadata(&model, "key", "old");
     put_str(&function, 1, "my_function");
     put_child(&model, 25, &function);
     add_opset(&model, "", 17);
@@ -98,8 +93,7 @@ static bool open_sample(epctx_model *model, bytes *b)
 static epctx_node_view node_at(const epctx_model *model, size_t index)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view node;
-    memset(&node, 0, sizeof node);
+    epctx_node_view node = {0};
     for (size_t i = 0; i <= index; i++)
         if (!epctx_next_node(&it, &node)) memset(&node, 0, sizeof node);
     return node;
@@ -126,8 +120,7 @@ static epctx_status put_simple(epctx_model *model, const char *name, epctx_view 
     static const int64_t ints[] = {1, -1};
     static const float floats[] = {0.5f};
     static const epctx_str strings[] = {{"s", 1}, {"", 0}};
-    epctx_node node;
-    memset(&node, 0, sizeof node);
+    epctx_node node = {0};
     memset(attrs, 0, sizeof attrs);
     attrs[0].name = epctx_str_of("i");
     attrs[0].type = EPCTX_ATTR_INT;
@@ -204,15 +197,11 @@ static epctx_status set_attr(epctx_model *model, epctx_view node, const char *na
 {
     static const int64_t dims[] = {2, 1};
     static const float data[] = {1, 2};
-    epctx_tensor tensor;
-    epctx_value value;
-    epctx_graph graph;
-    epctx_node inside;
-    epctx_attr attr;
-    memset(&tensor, 0, sizeof tensor);
-    memset(&graph, 0, sizeof graph);
-    memset(&inside, 0, sizeof inside);
-    memset(&attr, 0, sizeof attr);
+    epctx_tensor tensor = {0};
+    epctx_value value = {0};
+    epctx_graph graph = {0};
+    epctx_node inside = {0};
+    epctx_attr attr = {0};
     tensor.elem_type = EPCTX_ONNX_FLOAT;
     tensor.rank = 2;
     tensor.dims = dims;
@@ -225,7 +214,6 @@ static epctx_status set_attr(epctx_model *model, epctx_view node, const char *na
     graph.node_count = 1;
     graph.initializers = &tensor;
     graph.initializer_count = 1;
-    memset(&value, 0, sizeof value);
     value.name = epctx_str_of("in and out");
     value.rank = -1;
     graph.inputs = graph.outputs = graph.values = &value;
@@ -251,8 +239,7 @@ static epctx_status put_tensor(epctx_model *model)
 {
     static const int64_t dims[] = {2};
     static const float data[] = {1, 2};
-    epctx_tensor tensor;
-    memset(&tensor, 0, sizeof tensor);
+    epctx_tensor tensor = {0};
     tensor.name = epctx_str_of("added");
     tensor.elem_type = EPCTX_ONNX_FLOAT;
     tensor.rank = 1;
@@ -279,11 +266,9 @@ static epctx_status edit_deep(epctx_model *model, int kind)
     static const int64_t dims[] = {2, -1, 5};
     epctx_view first = node_at(model, 0).view;
     epctx_view root = epctx_model_read(model).view;
-    epctx_value value;
-    epctx_name_opts all;
-    memset(&all, 0, sizeof all);
+    epctx_value value = {0};
+    epctx_name_opts all = {0};
     all.all_nodes = true;
-    memset(&value, 0, sizeof value);
     value.name = epctx_str_of("added");
     value.elem_type = EPCTX_ONNX_FLOAT;
     value.rank = 3;
@@ -719,7 +704,7 @@ static bytes nested(void)
 {
     static const int64_t dims[] = {4, -1};
     static const float weights[] = {1, 2, 3, 4};
-    bytes graph = {0}, then = {0}, other = {0}, node, attr = {0}, note = {0}, pair = {0};
+    bytes graph = {0}, then = {0}, other = {0}, node, attr = {0};
     add_node(&then, "Relu", "in_then", "x", "t");
     put_str(&then, 2, "then");
     add_value(&then, GRAPH_OUTPUT, "t", EPCTX_ONNX_FLOAT, dims);
@@ -732,10 +717,7 @@ static bytes nested(void)
     put_child(&attr, 6, &then);
     put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     put_child_wide(&node, 5, &attr, 3);
-    put_str(&attr, 1, "else_branch");
-    put_child(&attr, 6, &other);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "else_branch", &other);
     add_attr_int(&node, "number", 7);
     put_child(&graph, 1, &node);
     put_str(&graph, 2, "main");
@@ -743,11 +725,7 @@ static bytes nested(void)
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
     add_floats(&graph, "scale", weights, 4);
-    put_str(&note, 1, "x");
-    put_str(&pair, 1, "SCALE_TENSOR");
-    put_str(&pair, 2, "scale");
-    put_child(&note, 2, &pair);
-    put_child(&graph, 14, &note);
+    add_scale(&graph, "x", "scale");
     return new_model(&graph);
 }
 
@@ -776,18 +754,17 @@ TEST(edits_in_subgraphs)
     bytes b = nested();
     epctx_cursor it;
     epctx_node_view node;
-    epctx_attr attr;
+    epctx_attr attr = {0};
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     it = epctx_graph_nodes(branch(&model, "else_branch"));
     CHECK_TRUE(epctx_next_node(&it, &node) && epctx_str_is(node.name, "shadow"));
-    memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("added");
     attr.type = EPCTX_ATTR_INT;
     attr.i = 5;
-    CHECK(epctx_set_attr(&model, node.view, &attr, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_set_attr(&model, node.view, &attr, &error), error);
     CHECK_TRUE(has_text(&model, "added"));
-    CHECK(epctx_remove(&model, node.view, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_remove(&model, node.view, &error), error);
     CHECK_TRUE(!has_text(&model, "shadow") && has_text(&model, "in_else"));
     CHECK_INT(epctx_remove(&model, node.view, &error), EPCTX_ERR_ARG);
     /* The view that was made before the edits still finds its place. */
@@ -812,8 +789,7 @@ TEST(rename_values)
     epctx_str name;
     size_t uses;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error), error);
     CHECK_UINT(uses, 7); /* x, x, x; scale, scale; y, y */
     it = epctx_graph_nodes(branch(&model, "then_branch"));
     CHECK_TRUE(epctx_next_node(&it, &node));
@@ -898,11 +874,10 @@ TEST(rename_in_rare_places)
     epctx_error error;
     epctx_cursor it;
     epctx_function_view function;
-    epctx_node added;
+    epctx_node added = {0};
     size_t uses;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_rename_values(&model, no_view, from, to, 3, NULL, &uses, &error), error);
     /* w: node, sparse, algorithm's node, two bindings; x: node, sharding, input. `own` is the
      * algorithm's, and the function is another world. */
     CHECK_UINT(occurrences(&model, "weights"), 5);
@@ -916,7 +891,6 @@ TEST(rename_in_rare_places)
               EPCTX_OK);
     CHECK_UINT(uses, 5);
     CHECK_UINT(occurrences(&model, "weights"), 2);
-    memset(&added, 0, sizeof added);
     added.name = epctx_str_of("added here");
     added.op_type = epctx_str_of("Relu");
     CHECK_INT(epctx_put_node(&model, function.view, &added, function.view, NULL, &error), EPCTX_OK);
@@ -1465,12 +1439,11 @@ TEST(names_of_epnodes)
         for (int npu = 0; npu < 2; npu++) {
             for (int embed = 0; embed < 2; embed++) {
                 bytes graph = {0}, b;
-                epctx_name_opts opts;
+                epctx_name_opts opts = {0};
                 epctx_model model;
                 epctx_error error;
                 size_t count;
                 bool free_name = npu || (nodes == 1 && embed);
-                memset(&opts, 0, sizeof opts);
                 for (int i = 0; i < nodes; i++) {
                     bytes node = new_node("EPContext", "com.microsoft", i ? "second" : "first", "x",
                                           i ? "z" : "y");
@@ -1520,17 +1493,15 @@ TEST(attributes)
     epctx_model model;
     bytes b = nested();
     epctx_error error;
-    epctx_attr attr;
+    epctx_attr attr = {0};
     epctx_attr_view seen;
     epctx_cursor it;
     epctx_node_view node;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("then_branch");
     attr.type = EPCTX_ATTR_STRING;
     attr.s = epctx_str_of("now a string");
-    CHECK(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_set_attr(&model, node_at(&model, 0).view, &attr, &error), error);
     node = node_at(&model, 0);
     it = epctx_node_attrs(&node);
     CHECK_TRUE(epctx_next_attr(&it, &seen) && epctx_str_is(seen.name, "then_branch"));
@@ -1587,9 +1558,9 @@ TEST(copies)
     epctx_error error;
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_TRUE(open_sample(&other, &c));
-    CHECK(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&other, 1).view,
-                         epctx_model_graph(&model).view, &placed, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&other, 1).view,
+                            epctx_model_graph(&model).view, &placed, &error),
+             error);
     CHECK_STR(node_names(&model), "second,branch");
     CHECK_INT(epctx_set_str(&model, placed, 3, epctx_str_of("again"), &error), EPCTX_OK);
     CHECK_INT(epctx_put_copy(&model, epctx_model_graph(&model).view, 1, node_at(&model, 0).view,
@@ -1656,7 +1627,7 @@ TEST(write_over_source)
     CHECK_TRUE(file >= 0 && write(file, b.data, b.size) == (ssize_t)b.size && close(file) == 0);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
-    CHECK(epctx_model_write_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_model_write_file(&model, path, NULL, &error), error);
     CHECK_STR(node_names(&model), "first,second,third,new");
     epctx_undo(&model, 0);
     CHECK_TRUE(writes(&model, &b));
@@ -1769,10 +1740,9 @@ TEST(overwriting)
 {
     char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], backup[200];
     bytes b = sample(), edited;
-    epctx_write_opts opts;
+    epctx_write_opts opts = {0};
     epctx_model model;
     epctx_error error;
-    memset(&opts, 0, sizeof opts);
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
     CHECK_TRUE(mkdtemp(folder) != NULL);
@@ -1786,7 +1756,7 @@ TEST(overwriting)
     CHECK_HAS(error.message, path);
     CHECK_TRUE(file_is(folder, "m.onnx", &b));
     opts.overwrite = EPCTX_OVERWRITE_BACKUP;
-    CHECK(epctx_model_write_file(&model, path, &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_model_write_file(&model, path, &opts, &error), error);
     CHECK_HAS(backup, "/m.onnx~");
     CHECK_TRUE(file_is(folder, "m.onnx", &edited) && file_is(folder, "m.onnx~", &b));
     CHECK_INT(epctx_model_write_file(&model, path, &opts, &error), EPCTX_OK);
@@ -1807,14 +1777,12 @@ TEST(failing_writes)
         char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
         flaky f = {0};
         epctx_io io = flaky_io(&f);
-        epctx_open_opts open_opts;
-        epctx_write_opts opts;
+        epctx_open_opts open_opts = {0};
+        epctx_write_opts opts = {0};
         epctx_model model;
         epctx_error error;
         epctx_status status;
         const char *names;
-        memset(&open_opts, 0, sizeof open_opts);
-        memset(&opts, 0, sizeof opts);
         open_opts.io = &io;
         f.no_links = run % 2 != 0;
         opts.overwrite = run % 4 < 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
@@ -1858,12 +1826,10 @@ TEST(killed_while_writing)
         char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
         flaky f = {0};
         epctx_io io = flaky_io(&f);
-        epctx_open_opts open_opts;
-        epctx_write_opts opts;
+        epctx_open_opts open_opts = {0};
+        epctx_write_opts opts = {0};
         epctx_model model;
         int child, result = 0;
-        memset(&open_opts, 0, sizeof open_opts);
-        memset(&opts, 0, sizeof opts);
         open_opts.io = &io;
         opts.overwrite = run % 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
         CHECK_TRUE(run < 100 && mkdtemp(folder) != NULL);
@@ -1949,7 +1915,7 @@ TEST(values_that_look_alike)
         epctx_field field;
         attr.type = types[i];
         tensor.data = (const uint8_t *)data[i % 2];
-        CHECK(epctx_set_attr(&model, node, &attr, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_set_attr(&model, node, &attr, &error), error);
         it = epctx_node_attrs(&(epctx_node_view){.view = node});
         while (epctx_next_attr(&it, &view) && !epctx_str_is(view.name, "alike")) {
         }
@@ -2029,13 +1995,12 @@ TEST(names_of_nodes_of_one_binary)
 {
     for (int same = 0; same < 2; same++) {
         bytes graph = {0}, b;
-        epctx_name_opts opts;
+        epctx_name_opts opts = {0};
         epctx_model model;
         epctx_error error;
         add_epnode(&graph, "first", "x", "y", 1, 0, "QNN", "p", "a.bin", 5);
         add_epnode(&graph, "second", "x", "z", 1, 0, "QNN", "q", same ? "a.bin" : "b.bin", 5);
         b = new_model(&graph);
-        memset(&opts, 0, sizeof opts);
         opts.one_graph = true;
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
         CHECK_INT(epctx_rename_node(&model, node_at(&model, 0).view, epctx_str_of("new"), &opts,
@@ -2058,8 +2023,7 @@ TEST(backups_without_links)
     snprintf(path, sizeof path, "%s/m", folder);
     snprintf(command, sizeof command, "cd %s && echo new >m && echo old >m~", folder);
     CHECK_INT(system(command), 0);
-    CHECK(epctx_output_backup(&io, path, backup, sizeof backup, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_output_backup(&io, path, backup, sizeof backup, &error), error);
     snprintf(command, sizeof command, "cd %s && grep -q old m~ && grep -q new m && cmp -s m %s",
              folder, backup);
     CHECK_INT(system(command), 0);

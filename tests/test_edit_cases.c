@@ -29,8 +29,7 @@ static bytes sample(void)
 static epctx_node_view node_at(const epctx_model *model, int number)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view node;
-    memset(&node, 0, sizeof node);
+    epctx_node_view node = {0};
     for (int i = 0; i <= number; i++)
         if (!epctx_next_node(&it, &node)) break;
     return node;
@@ -40,8 +39,7 @@ static epctx_node_view node_at(const epctx_model *model, int number)
 static epctx_view node_name(const epctx_model *model)
 {
     epctx_cursor it = epctx_fields(node_at(model, 0).view, 3);
-    epctx_field field;
-    memset(&field, 0, sizeof field);
+    epctx_field field = {0};
     (void)epctx_next_field(&it, &field);
     return field.body;
 }
@@ -49,8 +47,7 @@ static epctx_view node_name(const epctx_model *model)
 static epctx_view tensor_at(const epctx_model *model)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
-    epctx_tensor_view tensor;
-    memset(&tensor, 0, sizeof tensor);
+    epctx_tensor_view tensor = {0};
     (void)epctx_next_tensor(&it, &tensor);
     return tensor.view;
 }
@@ -232,14 +229,13 @@ TEST(records_refused)
     epctx_attr attrs[2];
     epctx_node node, inner[2];
     epctx_tensor tensor;
-    epctx_graph graph;
+    epctx_graph graph = {0};
     desk d;
     size_t i;
     CHECK_TRUE(desk_open(&d, sample()));
     memset(&node, 0, sizeof node);
     memset(inner, 0, sizeof inner);
     memset(attrs, 0, sizeof attrs);
-    memset(&graph, 0, sizeof graph);
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         memset(&tensor, 0, sizeof tensor);
         tensor.name = epctx_str_of("new");
@@ -298,8 +294,9 @@ TEST(places_of_fields)
               EPCTX_ERR_GRAPH);
     CHECK_INT(epctx_put_copy(&d.model, graph, 13, no_view(), graph, &placed, &d.error), EPCTX_OK);
     CHECK_INT(epctx_remove(&d.model, node_at(&d.model, 0).view, &d.error), EPCTX_OK);
-    CHECK(epctx_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph, &placed,
-                         &d.error) == EPCTX_OK, "%s", d.error.message);
+    CHECK_OK(
+        epctx_put_copy(&d.model, graph, 1, node_at(&other.model, 0).view, graph, &placed, &d.error),
+        d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
     epctx_undo(&d.model, 0);
@@ -346,8 +343,9 @@ TEST(copies_refused)
                                    no_view(), NULL, &d.error), EPCTX_ERR_ARG,
                 "the message has a field 7 already");
         CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
-        CHECK(epctx_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view, no_view(),
-                             NULL, &d.error) == EPCTX_OK, "%s", d.error.message);
+        CHECK_OK(epctx_put_copy(&d.model, whole, 7, epctx_model_graph(&other.model).view, no_view(),
+                                NULL, &d.error),
+                 d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 1).name, "second"));
         epctx_undo(&d.model, 0);
         CHECK_TRUE(desk_untouched(&d));
@@ -359,9 +357,9 @@ TEST(copies_refused)
     put_int(&model, 1, 8);
     CHECK_TRUE(desk_open(&other, sample()));
     if (desk_open(&d, model)) {
-        CHECK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
-                             epctx_model_graph(&other.model).view, no_view(), NULL,
-                             &d.error) == EPCTX_OK, "%s", d.error.message);
+        CHECK_OK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                                epctx_model_graph(&other.model).view, no_view(), NULL, &d.error),
+                 d.error);
         CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "first"));
     }
     desk_close(&other);
@@ -376,7 +374,7 @@ TEST(copies_of_every_age)
     epctx_node_view view;
     epctx_attr_view found;
     epctx_attr record;
-    epctx_tensor data;
+    epctx_tensor data = {0};
     epctx_cursor it;
     epctx_view place;
     epctx_value_view value, input;
@@ -396,8 +394,9 @@ TEST(copies_of_every_age)
     view = node_at(&other.model, 0);
     it = epctx_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found));
-    CHECK(epctx_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(), &place,
-                         &d.error) == EPCTX_OK, "%s", d.error.message);
+    CHECK_OK(epctx_put_copy(&d.model, node_at(&d.model, 0).view, 5, found.view, no_view(), &place,
+                            &d.error),
+             d.error);
     view = node_at(&d.model, 0);
     it = epctx_node_attrs(&view);
     CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
@@ -419,7 +418,6 @@ TEST(copies_of_every_age)
     CHECK_TRUE(epctx_next_attr(&it, &found) && epctx_str_is(found.name, "a") && found.i == 7);
     /* A tensor of the same bytes, from a record. */
     memset(&record, 0, sizeof record);
-    memset(&data, 0, sizeof data);
     record.name = epctx_str_of("t");
     record.type = EPCTX_ATTR_TENSOR;
     record.t = &data;
@@ -439,16 +437,16 @@ TEST(copies_of_every_age)
     {
         epctx_field type;
         CHECK_TRUE(epctx_next_field(&it, &type));
-        CHECK(epctx_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL, &d.error) ==
-                  EPCTX_OK, "%s", d.error.message);
+        CHECK_OK(epctx_put_copy(&other.model, value.view, 2, type.body, no_view(), NULL, &d.error),
+                 d.error);
     }
     it = epctx_graph_values(epctx_model_graph(&other.model));
     CHECK_TRUE(epctx_next_value(&it, &value) && value.elem_type == EPCTX_ONNX_FLOAT);
     /* The edited graph in a model whose own one went. */
     CHECK_INT(epctx_remove(&d.model, epctx_model_graph(&d.model).view, &d.error), EPCTX_OK);
-    CHECK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
-                         epctx_model_graph(&other.model).view, no_view(), NULL, &d.error) ==
-              EPCTX_OK, "%s", d.error.message);
+    CHECK_OK(epctx_put_copy(&d.model, epctx_model_read(&d.model).view, 7,
+                            epctx_model_graph(&other.model).view, no_view(), NULL, &d.error),
+             d.error);
     CHECK_TRUE(epctx_str_is(node_at(&d.model, 0).name, "nn"));
     /* A node may lose its name. */
     CHECK_INT(epctx_rename_node(&d.model, node_at(&d.model, 0).view, epctx_str_of(""), NULL,
@@ -465,11 +463,10 @@ TEST(attributes_that_are_equal)
 {
     enum { LARGE = 70000 };
     static char texts[2][LARGE];
-    epctx_attr attr;
+    epctx_attr attr = {0};
     desk d;
     size_t i, edits;
     CHECK_TRUE(desk_open(&d, sample()));
-    memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("a");
     attr.type = EPCTX_ATTR_STRING;
     for (i = 0; i < 3; i++) {
@@ -509,9 +506,8 @@ static bytes keys_model(int odd)
 /* QNN finds the graph by the node's name. */
 TEST(names_that_are_keys)
 {
-    epctx_name_opts opts;
+    epctx_name_opts opts = {0};
     int odd;
-    memset(&opts, 0, sizeof opts);
     opts.one_graph = true;
     for (odd = 0; odd < 4; odd++) {
         desk d;
@@ -527,8 +523,9 @@ TEST(names_that_are_keys)
                                           &opts, &d.error), EPCTX_ERR_UNSUPPORTED,
                     "several nodes share a context");
         } else {
-            CHECK(epctx_rename_node(&d.model, node_at(&d.model, 2).view, epctx_str_of("new"),
-                                    &opts, &d.error) == EPCTX_OK, "%s", d.error.message);
+            CHECK_OK(epctx_rename_node(&d.model, node_at(&d.model, 2).view, epctx_str_of("new"),
+                                       &opts, &d.error),
+                     d.error);
             CHECK_TRUE(epctx_str_is(node_at(&d.model, 2).name, "new"));
         }
         desk_close(&d);
@@ -539,7 +536,7 @@ TEST(names_that_are_keys)
 
 static bytes many_model(int fill)
 {
-    bytes graph = {0}, body = {0}, inner = {0}, attr = {0}, node, sparse = {0}, values = {0}, model;
+    bytes graph = {0}, body = {0}, inner = {0}, node, sparse = {0}, values = {0}, model;
     char name[32];
     for (int i = 0; i < fill; i++) {
         snprintf(name, sizeof name, "b%d", i);
@@ -554,19 +551,13 @@ static bytes many_model(int fill)
     add_node(&body, "Use", "", "x,sp", "b");
     add_node(&inner, "Relu", "", "x", "i");
     put_str(&inner, 2, "inner");
-    put_child(&attr, 6, &inner);
-    put_str(&attr, 1, "then_branch");
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "", "b", "b2");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &inner);
     put_child(&body, 1, &node);
     put_str(&body, 2, "body");
     add_value(&body, GRAPH_OUTPUT, "b2", EPCTX_ONNX_FLOAT, vector);
-    put_child(&attr, 6, &body);
-    put_str(&attr, 1, "then_branch");
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "if", "x", "y");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     add_epnode(&graph, "last", "x", "z", 1, 0, "QNN", "p", "last.bin", 8);
     add_ends(&graph);
@@ -587,9 +578,8 @@ static epctx_status run_names(epctx_model *a, epctx_model *b, epctx_error *error
     const epctx_str from = epctx_str_of("y"), to = epctx_str_of("y2");
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(a));
     epctx_node_view node, last;
-    epctx_name_opts opts;
+    epctx_name_opts opts = {0};
     epctx_status status;
-    memset(&opts, 0, sizeof opts);
     opts.one_graph = opts.all_nodes = true;
     memset(&last, 0, sizeof last);
     while (epctx_next_node(&it, &node))
@@ -728,8 +718,7 @@ TEST(backups_without_links)
         clear_root();
         make_file(at("m.onnx"), "one", 3);
         make_file(at("m.onnx~"), "two", 3);
-        CHECK(epctx_output_backup(&io, at("m.onnx"), backup, sizeof backup, &error) == EPCTX_OK,
-              "%s", error.message);
+        CHECK_OK(epctx_output_backup(&io, at("m.onnx"), backup, sizeof backup, &error), error);
         CHECK_STR(listing(), "m.onnx m.onnx~ m.onnx~2 ");
         CHECK_INT(epctx_output_backup(&io, at("m.onnx"), backup, 5, &error), EPCTX_ERR_LIMIT);
         CHECK_STR(backup, "");

@@ -198,11 +198,10 @@ TEST(other_domains)
 TEST(from_record)
 {
     epctx_attr attrs[3];
-    epctx_node record;
+    epctx_node record = {0};
     epctx_epnode ep;
     epctx_error error;
     memset(attrs, 0, sizeof attrs);
-    memset(&record, 0, sizeof record);
     attrs[0].name = epctx_str_of("source");
     attrs[0].type = EPCTX_ATTR_STRING;
     attrs[0].s = epctx_str_of("NPU");
@@ -255,8 +254,7 @@ TEST(many_inputs)
         record.output_count = 1;
         record.attrs = attrs;
         record.attr_count = epctx_epnode_attrs(&ep, attrs);
-        CHECK(epctx_put_node(&model, none, &record, none, &placed, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(epctx_put_node(&model, none, &record, none, &placed, &error), error);
         result = written(&model);
         CHECK_INT(epctx_model_open_memory(&again, result.data, result.size, NULL, NULL), EPCTX_OK);
         it = epctx_graph_nodes(epctx_model_graph(&again));
@@ -283,7 +281,7 @@ TEST(round_trip)
     epctx_model model, again;
     epctx_epnode ep = epctx_epnode_default(), back;
     epctx_attr attrs[EPCTX_EP_ATTR_COUNT];
-    epctx_node record;
+    epctx_node record = {0};
     epctx_view none = {NULL, NULL, 0}, placed;
     epctx_node_view view;
     epctx_cursor it;
@@ -299,7 +297,6 @@ TEST(round_trip)
     ep.ep_cache_context.data = "a\0b";
     ep.ep_cache_context.size = 3;
     ep.source = epctx_str_of("NPU");
-    memset(&record, 0, sizeof record);
     record.name = epctx_str_of("new");
     record.op_type = epctx_str_of(EPCTX_OP_TYPE);
     record.domain = epctx_str_of(EPCTX_DOMAIN);
@@ -309,8 +306,7 @@ TEST(round_trip)
     record.output_count = 1;
     record.attrs = attrs;
     record.attr_count = epctx_epnode_attrs(&ep, attrs);
-    CHECK(epctx_put_node(&model, none, &record, none, &placed, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_put_node(&model, none, &record, none, &placed, &error), error);
     view = epctx_node_of(placed);
     CHECK_TRUE(epctx_str_is(view.name, "new"));
     result = written(&model);
@@ -351,11 +347,11 @@ TEST(genuine)
         epctx_error error;
         epctx_cursor it;
         snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
-        CHECK(epctx_model_open_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
         it = epctx_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
             if (!epctx_is_epnode(&node)) continue;
-            CHECK(epctx_epnode_read(&node, &ep, &error) == EPCTX_OK, "%s", error.message);
+            CHECK_OK(epctx_epnode_read(&node, &ep, &error), error);
             if (cases[i].source != NULL) CHECK_TRUE(epctx_str_is(ep.source, cases[i].source));
         }
         epctx_model_close(&model);

@@ -78,7 +78,7 @@ static bytes weightless_model(void)
 /* What a repair has to do: no opset, no types, no defaults, a metadata entry without an EP. */
 static bytes broken_model(void)
 {
-    bytes graph = {0}, model, entry = {0};
+    bytes graph = {0}, model;
     add_epnode(&graph, "n0", "x", "t", 1, -1, "FakeEP", "p0", "payload", 7);
     add_epnode(&graph, "n1", "t", "y", 0, 1, "FakeEP", "p1", NULL, 0);
     add_node(&graph, "Add", "a", "y,w", "z");
@@ -87,9 +87,7 @@ static bytes broken_model(void)
     add_value(&graph, GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, pair_dims);
     put_str(&graph, 2, "g");
     model = new_model(&graph);
-    put_str(&entry, 1, "ep_compatibility_info.none");
-    put_str(&entry, 2, "x");
-    put_child(&model, 14, &entry);
+    add_metadata(&model, "ep_compatibility_info.none", "x");
     return model;
 }
 
@@ -113,14 +111,6 @@ static bytes npu_model(void)
 }
 
 /* -- models for generation: tables that grow and nodes that move -- */
-
-static void add_metadata(bytes *model, const char *key, const char *value)
-{
-    bytes entry = {0};
-    put_str(&entry, 1, key);
-    put_str(&entry, 2, value);
-    put_child(model, 14, &entry);
-}
 
 /* A list "<name>0,<name>1,..." of `count` names. */
 static const char *names_of(const char *name, int count)
@@ -159,18 +149,13 @@ static bytes wide_model(int outputs, int rest)
     }
     for (int i = 0; i < rest; i++) {
         char name[24], scale[24], gone[24];
-        bytes annotation = {0}, pair = {0};
         snprintf(name, sizeof name, "z%d", i);
         snprintf(scale, sizeof scale, "s%d", i);
         snprintf(gone, sizeof gone, "c%d", i);
         add_value(&graph, GRAPH_VALUE, name, EPCTX_ONNX_FLOAT, pair_dims);
         add_floats(&graph, scale, pair_data, 2);
         add_floats(&graph, gone, pair_data, 2);
-        put_str(&pair, 1, "SCALE_TENSOR");
-        put_str(&pair, 2, scale);
-        put_str(&annotation, 1, name);
-        put_child(&annotation, 2, &pair);
-        put_child(&graph, 14, &annotation);
+        add_scale(&graph, name, scale);
         snprintf(gone, sizeof gone, "gone%d", i);
         add_value(&graph, GRAPH_VALUE, gone, EPCTX_ONNX_FLOAT, pair_dims);
         add_floats(&graph, gone, pair_data, 2);
@@ -204,10 +189,7 @@ static bytes mixed_model(void)
         put_child(&body, 15, &sparse);
     }
     add_value(&body, GRAPH_OUTPUT, "bi", EPCTX_ONNX_FLOAT, pair_dims);
-    put_str(&attr, 1, "body");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "body", &body);
     put_child(&graph, 1, &node);
     add_external(&graph, "k", 2, "w.bin", "0", "8");
     add_floats(&graph, "w", pair_data, 2);
@@ -243,8 +225,7 @@ static bytes mixed_model(void)
 
 static epctx_gen_opts gen_opts(const stage *s)
 {
-    epctx_gen_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_gen_opts opts = {0};
     opts.overwrite = true;
     opts.allocator = &s->allocator;
     return opts;
@@ -280,8 +261,7 @@ static void ignore_finding(void *user, const epctx_finding *finding)
 
 static epctx_check_opts check_opts(const stage *s)
 {
-    epctx_check_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_check_opts opts = {0};
     opts.allocator = &s->allocator;
     return opts;
 }
@@ -321,13 +301,12 @@ static epctx_status op_options(stage *s, epctx_error *error)
 {
     epctx_arena arena;
     epctx_options options;
-    epctx_preflight_in in;
+    epctx_preflight_in in = {0};
     epctx_outputs out;
     const char *ep = "fake";
     epctx_status status;
     epctx_arena_init(&arena, &s->allocator);
     epctx_options_init(&options, &arena);
-    memset(&in, 0, sizeof in);
     in.io = &s->io;
     in.model_path = "/d/m.onnx";
     in.eps = &ep;
@@ -353,19 +332,14 @@ static epctx_status op_edit(stage *s, epctx_error *error)
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(m));
     epctx_view model = epctx_model_read(m).view, placed;
     epctx_node_view view;
-    epctx_node node;
-    epctx_attr attr;
-    epctx_value value;
-    epctx_tensor tensor;
-    epctx_name_opts names;
+    epctx_node node = {0};
+    epctx_attr attr = {0};
+    epctx_value value = {0};
+    epctx_tensor tensor = {0};
+    epctx_name_opts names = {0};
     size_t mark = epctx_edit_mark(m), count;
     epctx_span data = {(const uint8_t *)"data", 4};
     epctx_status status;
-    memset(&node, 0, sizeof node);
-    memset(&attr, 0, sizeof attr);
-    memset(&value, 0, sizeof value);
-    memset(&tensor, 0, sizeof tensor);
-    memset(&names, 0, sizeof names);
     names.all_nodes = true;
     attr.name = epctx_str_of("alpha");
     attr.type = EPCTX_ATTR_INTS;
@@ -428,8 +402,7 @@ static epctx_status op_edit(stage *s, epctx_error *error)
 static epctx_status write_with(stage *s, epctx_overwrite overwrite, epctx_error *error)
 {
     char backup[EPCTX_PATH_MAX];
-    epctx_write_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_write_opts opts = {0};
     opts.overwrite = overwrite;
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
@@ -481,9 +454,8 @@ CONVERT(self_contained)
 static epctx_status op_move_binary(stage *s, epctx_error *error)
 {
     const char *models[] = {"/d/m_ctx.onnx", "/d/e.onnx"};
-    epctx_move_opts opts;
+    epctx_move_opts opts = {0};
     epctx_move_report report;
-    memset(&opts, 0, sizeof opts);
     opts.io = &s->io;
     opts.allocator = &s->allocator;
     return epctx_move_binary("/d/m_fake.bin", "/d/other.bin", models, 2, &opts, NULL, NULL, &report,
@@ -502,11 +474,9 @@ static epctx_status op_merge(stage *s, epctx_error *error)
 
 static epctx_status op_split(stage *s, epctx_error *error)
 {
-    epctx_value value;
-    epctx_split_opts opts;
+    epctx_value value = {0};
+    epctx_split_opts opts = {0};
     epctx_combined out;
-    memset(&value, 0, sizeof value);
-    memset(&opts, 0, sizeof opts);
     value.name = epctx_str_of("b");
     value.rank = -1;
     opts.outputs = &value;
@@ -517,13 +487,12 @@ static epctx_status op_split(stage *s, epctx_error *error)
 static epctx_status op_wrap(stage *s, epctx_error *error)
 {
     epctx_wrap_value values[2];
-    epctx_wrap_opts opts;
+    epctx_wrap_opts opts = {0};
     epctx_combined out;
     epctx_model model;
     epctx_span binary = {(const uint8_t *)"binary", 6};
     epctx_status status;
     memset(values, 0, sizeof values);
-    memset(&opts, 0, sizeof opts);
     for (int i = 0; i < 2; i++) {
         values[i].value.name = epctx_str_of(i == 0 ? "x" : "y");
         values[i].value.elem_type = EPCTX_ONNX_UINT8;
@@ -549,9 +518,8 @@ static epctx_status op_wrap(stage *s, epctx_error *error)
 
 static epctx_status op_repair(stage *s, epctx_error *error)
 {
-    epctx_repair_opts opts;
+    epctx_repair_opts opts = {0};
     size_t done, left;
-    memset(&opts, 0, sizeof opts);
     opts.check = check_opts(s);
     opts.source = &s->second;
     return epctx_repair(&s->model, &opts, NULL, NULL, &done, &left, error);
@@ -575,12 +543,10 @@ static epctx_status op_partition(stage *s, epctx_error *error)
 static epctx_status op_weights(stage *s, epctx_error *error)
 {
     epctx_buffer binary;
-    epctx_weights_opts opts;
-    epctx_weights weights;
+    epctx_weights_opts opts = {0};
+    epctx_weights weights = {0};
     epctx_weight place;
     epctx_status status;
-    memset(&opts, 0, sizeof opts);
-    memset(&weights, 0, sizeof weights);
     epctx_buffer_init(&binary, &s->allocator);
     opts.allocator = &s->allocator;
     opts.binary = &binary;
@@ -596,12 +562,10 @@ static epctx_status op_weights(stage *s, epctx_error *error)
 static epctx_status op_ep(stage *s, epctx_error *error)
 {
     epctx_arena arena;
-    epctx_ep_opts opts;
-    epctx_ep ep;
+    epctx_ep_opts opts = {0};
+    epctx_ep ep = {0};
     epctx_graph graph;
     epctx_status status = epctx_graph_load(&s->model, &graph, error);
-    memset(&opts, 0, sizeof opts);
-    memset(&ep, 0, sizeof ep);
     opts.binary = "b.bin";
     opts.allocator = &s->allocator;
     epctx_arena_init(&arena, &s->allocator);
@@ -636,13 +600,6 @@ static epctx_status any_setup(void *self, void *build, const epctx_build_opts *o
     return EPCTX_OK;
 }
 
-static epctx_status any_weights(void *self, void *graph, const epctx_tensor *weights, size_t count,
-                                epctx_error *error)
-{
-    (void)self, (void)graph, (void)weights, (void)count, (void)error;
-    return EPCTX_OK;
-}
-
 /* What stays moves into a file of its own, too; weights are asked to stay in the source. */
 static epctx_status op_generate_aside(stage *s, epctx_error *error)
 {
@@ -651,7 +608,7 @@ static epctx_status op_generate_aside(stage *s, epctx_error *error)
     opts.initializers_file_name = "aside.data";
     opts.weightless = s->backend.weightless = EPCTX_WEIGHTLESS_ALL;
     s->backend.setup_fn = any_setup;
-    s->backend.weights_fn = any_weights;
+    s->backend.weights_fn = fake_any_weights;
     return epctx_generate(&s->model, &s->backend, &opts, NULL, error);
 }
 
@@ -667,9 +624,8 @@ static epctx_status op_generate_copy(stage *s, epctx_error *error)
 
 static epctx_status with_workspace(stage *s, epctx_workspace **w, epctx_error *error)
 {
-    epctx_workspace_opts opts;
+    epctx_workspace_opts opts = {0};
     epctx_status status;
-    memset(&opts, 0, sizeof opts);
     opts.allocator = &s->allocator;
     status = epctx_lock_make(&opts.lock, &s->allocator, error);
     if (status != EPCTX_OK) return status;
@@ -709,7 +665,7 @@ static epctx_status op_share_generate_aside(stage *s, epctx_error *error)
 /* The same, where somebody else has the models. */
 static epctx_status op_share_compile(stage *s, epctx_error *error)
 {
-    epctx_share_opts opts;
+    epctx_share_opts opts = {0};
     epctx_workspace *w = NULL;
     epctx_arena arena;
     epctx_graph graph;
@@ -717,7 +673,6 @@ static epctx_status op_share_compile(stage *s, epctx_error *error)
     const epctx_node *nodes;
     epctx_status status = epctx_graph_load(&s->model, &graph, error);
     pieces[0] = &graph;
-    memset(&opts, 0, sizeof opts);
     opts.context_path = "/d/h_ctx.onnx";
     opts.source_model = "m.onnx";
     opts.io = &s->io;
@@ -736,19 +691,15 @@ static epctx_status op_share_compile(stage *s, epctx_error *error)
 /* Weights come from the source model: that of the node, and one in memory. */
 static epctx_status op_npu_weightless(stage *s, epctx_error *error)
 {
-    epctx_npu_opts npu_opts;
+    epctx_npu_opts npu_opts = {0};
     epctx_npu npu;
     epctx_backend backend;
     epctx_gen_opts opts = gen_opts(s);
-    epctx_load_opts load;
-    epctx_model model;
-    epctx_loaded loaded;
+    epctx_load_opts load = {0};
+    epctx_model model = {0};
+    epctx_loaded loaded = {0};
     epctx_status status;
     const disk_file *source = disk_find(&original, "/d/p.onnx");
-    memset(&npu_opts, 0, sizeof npu_opts);
-    memset(&load, 0, sizeof load);
-    memset(&model, 0, sizeof model);
-    memset(&loaded, 0, sizeof loaded);
     npu_opts.allocator = load.allocator = &s->allocator;
     opts.weightless = EPCTX_WEIGHTLESS_ALL;
     status = epctx_npu_init(&npu, &npu_opts, &backend, error);
@@ -769,8 +720,7 @@ static epctx_status op_npu_weightless(stage *s, epctx_error *error)
 static epctx_status op_fresh(stage *s, epctx_error *error)
 {
     epctx_gen_opts gen = gen_opts(s);
-    epctx_fresh_opts opts;
-    memset(&opts, 0, sizeof opts);
+    epctx_fresh_opts opts = {0};
     opts.gen = &gen;
     opts.fast = true;
     epctx_error_clear(error);
@@ -782,10 +732,9 @@ static epctx_status op_fresh(stage *s, epctx_error *error)
 
 static epctx_status op_load(stage *s, epctx_error *error)
 {
-    epctx_load_opts opts;
+    epctx_load_opts opts = {0};
     epctx_loaded loaded;
     epctx_status status;
-    memset(&opts, 0, sizeof opts);
     opts.allocator = &s->allocator;
     status = epctx_load(&loaded, &s->model, &s->backend, &opts, error);
     epctx_unload(&loaded);
@@ -795,12 +744,10 @@ static epctx_status op_load(stage *s, epctx_error *error)
 static epctx_status open_or_compile(stage *s, const char *path, epctx_error *error)
 {
     epctx_gen_opts gen = gen_opts(s);
-    epctx_load_opts load;
-    epctx_cache_opts opts;
+    epctx_load_opts load = {0};
+    epctx_cache_opts opts = {0};
     epctx_opened opened;
     epctx_status status;
-    memset(&load, 0, sizeof load);
-    memset(&opts, 0, sizeof opts);
     load.allocator = &s->allocator;
     opts.open = &s->open;
     opts.gen = &gen;
@@ -822,12 +769,10 @@ static epctx_status op_cache_miss(stage *s, epctx_error *error)
 
 static epctx_status op_share_load(stage *s, epctx_error *error)
 {
-    epctx_load_opts opts;
-    epctx_loaded loaded;
+    epctx_load_opts opts = {0};
+    epctx_loaded loaded = {0};
     epctx_workspace *w = NULL;
     epctx_status status = with_workspace(s, &w, error);
-    memset(&opts, 0, sizeof opts);
-    memset(&loaded, 0, sizeof loaded);
     opts.allocator = &s->allocator;
     if (status == EPCTX_OK)
         status = epctx_share_load(w, &loaded, &s->model, &s->backend, &opts, error);
@@ -839,13 +784,12 @@ static epctx_status op_share_load(stage *s, epctx_error *error)
 static epctx_status op_share_take(stage *s, epctx_error *error)
 {
     epctx_workspace *w = NULL;
-    epctx_binary_file file;
+    epctx_binary_file file = {0};
     epctx_shared shared;
     epctx_epnode ep;
     epctx_node_view node;
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
     epctx_status status = with_workspace(s, &w, error);
-    memset(&file, 0, sizeof file);
     file.io = &s->io;
     file.folder = epctx_str_of("/d/");
     file.name = epctx_str_of("m_fake.bin");
@@ -878,18 +822,14 @@ static epctx_status op_share_generate(stage *s, epctx_error *error)
 /* The reference NPU: compiles, writes, verifies, and runs from the file. */
 static epctx_status op_npu(stage *s, epctx_error *error)
 {
-    epctx_npu_opts npu_opts;
+    epctx_npu_opts npu_opts = {0};
     epctx_npu npu;
     epctx_backend backend;
     epctx_gen_opts opts = gen_opts(s);
-    epctx_load_opts load;
-    epctx_model model;
-    epctx_loaded loaded;
+    epctx_load_opts load = {0};
+    epctx_model model = {0};
+    epctx_loaded loaded = {0};
     epctx_status status;
-    memset(&npu_opts, 0, sizeof npu_opts);
-    memset(&load, 0, sizeof load);
-    memset(&model, 0, sizeof model);
-    memset(&loaded, 0, sizeof loaded);
     npu_opts.allocator = load.allocator = &s->allocator;
     opts.verify = true;
     status = epctx_npu_init(&npu, &npu_opts, &backend, error);
@@ -1164,11 +1104,10 @@ static const char *everywhere(fault what, tally *all)
 {
     for (size_t i = 0; i < OPERATION_COUNT; i++) {
         const operation *op = &operations[i];
-        disk wanted;
+        disk wanted = {0};
         bool reached = true;
         tally none = {0, 0};
         const char *wrong;
-        memset(&wanted, 0, sizeof wanted);
         wrong = one(op, NOTHING, 1, 0, &wanted, &reached, &none);
         reached = true;
         for (int at = 1; wrong == NULL && reached; at++) {

@@ -90,7 +90,7 @@ TEST(two_partitions)
     f.takes = "Take";
     clear_root();
     make_source(0);
-    CHECK(generate(&f, NULL, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, NULL, &report, NULL, &error), error);
     CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;");
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
     CHECK_STR(report.context_path, at("m_ctx.onnx"));
@@ -149,7 +149,7 @@ TEST(loads_again)
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
     backend = fake_backend(&f);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, 2);
     CHECK_UINT(loaded.other_nodes, 1);
     CHECK_INT(f.loads, 1);    /* one file, one context */
@@ -180,7 +180,7 @@ TEST(embedded)
     opts.embed = true;
     clear_root();
     make_source(0);
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
     CHECK_STR(report.binary_path, "");
     /* Also from memory, where there is no folder. */
@@ -195,7 +195,7 @@ TEST(embedded)
     {
         epctx_backend backend = fake_backend(&f);
         epctx_loaded loaded;
-        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
         epctx_unload(&loaded);
     }
     epctx_model_close(&model);
@@ -218,9 +218,8 @@ TEST(load_after_generate)
         clear_root();
         make_source(0);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
-        CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s",
-              error.message);
-        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
         CHECK_UINT(loaded.bound_count, 2);
         epctx_unload(&loaded);
         epctx_model_close(&model);
@@ -243,7 +242,7 @@ TEST(names_and_prefix)
     opts.context_file_path = at("other_ctx.onnx");
     clear_root();
     make_source(0);
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_STR(listing(), "m.onnx other_ctx.onnx other_fake.bin ");
     CHECK_INT(epctx_model_open_file(&model, at("other_ctx.onnx"), NULL, NULL), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&model));
@@ -275,7 +274,7 @@ TEST(preflight)
     CHECK_HAS(error.message, "m_fake.bin");
     CHECK_STR(listing(), "m.onnx m_fake.bin ");
     opts.embed = true; /* then the binary is in nobody's way */
-    CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, NULL, NULL, &error), error);
     f.compiled = 0;
     opts.embed = false;
     opts.context_file_path = at("no/such/folder/m_ctx.onnx");
@@ -375,7 +374,7 @@ TEST(linked_output)
     CHECK_TRUE(symlink("real.onnx", at("m_ctx.onnx")) == 0);
     old = read_file(at("real.onnx"));
     make_source(5);
-    CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, NULL, NULL, &error), error);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin real.onnx ");
     CHECK_TRUE(lstat(at("m_ctx.onnx"), &info) == 0 && S_ISLNK(info.st_mode));
     fresh = read_file(at("real.onnx"));
@@ -388,13 +387,12 @@ TEST(linked_output)
 /* A node that an edit put in and that has to move behind a partition keeps what it holds. */
 TEST(new_node_moves)
 {
-    static const int64_t dims[] = {2, -1};
     const epctx_str a = epctx_str_of("a"), c = epctx_str_of("c");
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     bytes graph = {0}, b, before, after;
     epctx_model model;
-    epctx_node node;
+    epctx_node node = {0};
     epctx_error error;
     epctx_cursor it;
     epctx_node_view view;
@@ -404,14 +402,12 @@ TEST(new_node_moves)
     add_node(&graph, "Keep", "n1", "x", "b"); /* waits for nothing: stands in front */
     add_node(&graph, "Take", "n3", "a,x", "d");
     add_node(&graph, "Keep", "n4", "b,c,d", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     b = new_model(&graph);
     make_file(at("m.onnx"), b.data, b.size);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &view));
-    memset(&node, 0, sizeof node);
     node.name = epctx_str_of("n2");
     node.op_type = epctx_str_of("Keep");
     node.inputs = &a;
@@ -421,7 +417,7 @@ TEST(new_node_moves)
     CHECK_INT(epctx_put_node(&model, epctx_model_graph(&model).view, &node, view.view, NULL,
                              &error), EPCTX_OK);
     before = written(&model);
-    CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
     CHECK_STR(nodes_of(&model),
               "Keep:x,->b,;EPContext:x,->a,d,;Keep:a,->c,;Keep:b,c,d,->y,;");
     epctx_undo(&model, 1);
@@ -450,7 +446,7 @@ TEST(nothing_to_compile)
     CHECK_HAS(error.message, "Keep");
     CHECK_STR(listing(), "m.onnx ");
     f.takes = "Take,Keep";
-    CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x,x2->y;");
 }
 
@@ -519,9 +515,8 @@ TEST(initializers_as_inputs)
     put_int(&model_bytes, 1, 3);
     add_opset(&model_bytes, "", 7);
     put_child(&model_bytes, 7, &graph);
-    make_file(at("m.onnx"), model_bytes.data, model_bytes.size);
-    bytes_free(&model_bytes);
-    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    save_bytes("m.onnx", &model_bytes);
+    CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x->y;");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_STR(nodes_of(&model), "EPContext:x,->y,;");
@@ -538,7 +533,7 @@ TEST(optional_inputs)
     static const int64_t dims[] = {2, -1};
     static const float weights[2] = {1, 2};
     static const char *const optional[] = {"w", "unused"};
-    bytes graph = {0}, model_bytes;
+    bytes graph = {0};
     fake f = {0};
     epctx_error error;
     epctx_model model;
@@ -548,17 +543,14 @@ TEST(optional_inputs)
     f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x,w,c", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     for (size_t i = 0; i < 2; i++) {
         add_value(&graph, GRAPH_INPUT, optional[i], EPCTX_ONNX_FLOAT, dims);
         add_floats(&graph, optional[i], weights, 2);
     }
     add_floats(&graph, "c", weights, 2);
-    model_bytes = new_model(&graph);
-    make_file(at("m.onnx"), model_bytes.data, model_bytes.size);
-    bytes_free(&model_bytes);
-    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    save_model("m.onnx", &graph);
+    CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x,w->y;");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     it = epctx_graph_initializers(epctx_model_graph(&model));
@@ -665,12 +657,10 @@ TEST(allocator_fails)
 static void make_context(int64_t main_context, int64_t embed, const char *src, const char *part,
                          const char *cache)
 {
-    bytes graph = {0}, model;
+    bytes graph = {0};
     add_epnode(&graph, "ctx_node", "x", "y", main_context, embed, src, part, cache,
                cache != NULL ? strlen(cache) : 0);
-    model = new_model(&graph);
-    make_file(at("h_ctx.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_model("h_ctx.onnx", &graph);
 }
 
 static const char good_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
@@ -682,14 +672,14 @@ TEST(load_by_hand)
     clear_root();
     make_file(at("h.bin"), good_binary, sizeof good_binary - 1);
     make_context(1, 0, "FakeEP", "part", "h.bin");
-    CHECK(load(&f, at("h_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&f, at("h_ctx.onnx"), &error), error);
     make_context(-1, -1, "FakeEP", "part", good_binary); /* defaults: main context, embedded */
-    CHECK(load(&f, at("h_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&f, at("h_ctx.onnx"), &error), error);
     CHECK_INT(f.alive, 0);
     /* Another EP's node is not ours. */
     f.loads = 0;
     make_context(1, 0, "OtherEP", "part", "missing.bin");
-    CHECK(load(&f, at("h_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&f, at("h_ctx.onnx"), &error), error);
     CHECK_INT(f.loads, 0);
 }
 
@@ -703,7 +693,7 @@ TEST(load_malformed_node_of_another)
     for (size_t fault = 0; fault < 2; fault++)
         for (size_t i = 0; i < 3; i++) {
             fake f = {0};
-            bytes graph = {0}, model_bytes, bad;
+            bytes graph = {0}, bad;
             epctx_backend backend = fake_backend(&f);
             epctx_model model;
             epctx_loaded loaded;
@@ -718,9 +708,7 @@ TEST(load_malformed_node_of_another)
             else
                 add_attr_str(&bad, "embed_mode", "0", 1); /* a wrong type */
             put_child(&graph, 1, &bad);
-            model_bytes = new_model(&graph);
-            make_file(at("h_ctx.onnx"), model_bytes.data, model_bytes.size);
-            bytes_free(&model_bytes);
+            save_model("h_ctx.onnx", &graph);
             CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, NULL), EPCTX_OK);
             got = epctx_load(&loaded, &model, &backend, NULL, &error);
             CHECK_INT(got, ours ? EPCTX_ERR_GRAPH : EPCTX_OK);
@@ -824,7 +812,7 @@ TEST(load_from_memory)
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "ep.context_file_path");
     opts.context_file_path = at("whatever.onnx");
-    CHECK(epctx_load(&loaded, &model, &backend, &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, &opts, &error), error);
     epctx_unload(&loaded);
     epctx_model_close(&model);
     bytes_free(&b);
@@ -936,17 +924,17 @@ TEST(node_sets)
     f.takes = "";
     sets[0].nodes = first, sets[0].node_count = 2;
     sets[1].nodes = last, sets[1].node_count = 1;
-    CHECK(generate_sets(sets, 2, &f, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate_sets(sets, 2, &f, &error), error);
     CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;");
     sets[2].nodes = middle, sets[2].node_count = 1;
-    CHECK(generate_sets(sets, 3, &f, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate_sets(sets, 3, &f, &error), error);
     CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;b->c;"); /* in the order of the sets */
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_STR(nodes_of(&model), "EPContext:x,x2,->b,b2,;EPContext:b,->c,;EPContext:c,b2,->y,;");
     epctx_model_close(&model);
     CHECK_INT(load(&f, at("m_ctx.onnx"), &error), EPCTX_OK);
     sets[0].nodes = all, sets[0].node_count = 4;
-    CHECK(generate_sets(sets, 1, &f, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate_sets(sets, 1, &f, &error), error);
     CHECK_STR(f.log, "x,x2->y;");
     /* Out of the set and back into it. */
     f.compiled = 0;
@@ -976,23 +964,19 @@ TEST(node_sets)
 /* Two chains that feed each other crosswise: each set alone is convex, both together are not. */
 TEST(node_sets_cross)
 {
-    static const int64_t dims[] = {2, -1};
     static const uint32_t left[] = {0, 3}, right[] = {1, 2};
     epctx_node_set sets[2];
     fake f = {0};
     epctx_error error;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     clear_root();
     add_node(&graph, "Take", "n0", "x", "a");
     add_node(&graph, "Take", "n1", "x", "b");
     add_node(&graph, "Take", "n2", "a", "c");
     add_node(&graph, "Take", "n3", "b", "d");
     add_node(&graph, "Keep", "n4", "c,d", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
-    b = new_model(&graph);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
+    add_x_and_y(&graph);
+    save_model("m.onnx", &graph);
     sets[0].nodes = left, sets[0].node_count = 2;
     sets[1].nodes = right, sets[1].node_count = 2;
     CHECK_INT(generate_sets(sets, 1, &f, &error), EPCTX_OK);
@@ -1023,7 +1007,7 @@ TEST(two_eps)
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     opts.context_file_path = at("both_ctx.onnx");
-    CHECK(epctx_generate(&model, &two, &opts, &report, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &two, &opts, &report, &error), error);
     epctx_model_close(&model);
     CHECK_STR(listing(), "both_ctx.onnx both_other.bin m.onnx m_ctx.onnx m_fake.bin ");
     CHECK_STR(g.log, "b->c;");
@@ -1036,12 +1020,12 @@ TEST(two_eps)
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("ep_compatibility_info.OtherEP"), &value));
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.FakeEP"), &value));
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of("epctx.build.OtherEP"), &value));
-    CHECK(epctx_load(&loaded, &model, &one, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &one, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, 2);
     CHECK_UINT(loaded.cpu_nodes, 0);
     CHECK_UINT(loaded.other_nodes, 1);
     epctx_unload(&loaded);
-    CHECK(epctx_load(&loaded, &model, &two, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &two, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, 1);
     epctx_unload(&loaded);
     epctx_model_close(&model);
@@ -1089,7 +1073,7 @@ static void make_bodies(void)
 {
     static const int64_t dims[] = {2, -1};
     static const float inside[2] = {3, 4}, outside[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    bytes graph = {0}, model, branch = {0}, attr = {0}, node, function = {0};
+    bytes graph = {0}, model, branch = {0}, node, function = {0};
     make_file(at("w.data"), outside, sizeof outside);
     add_node(&graph, "Take", "n0", "x,gone", "m");
     add_node(&branch, "Add", "b0", "m,kept", "t0");
@@ -1099,10 +1083,7 @@ static void make_bodies(void)
     add_external(&branch, "far", 2, "w.data", "8", "8");
     add_value(&branch, GRAPH_OUTPUT, "t2", EPCTX_ONNX_FLOAT, dims);
     node = new_node("If", "", "n1", "c", "y");
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &branch);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &branch);
     put_child(&graph, 1, &node);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     add_value(&graph, GRAPH_INPUT, "c", EPCTX_ONNX_BOOL, NULL);
@@ -1134,8 +1115,7 @@ static void make_bodies(void)
     put_child(&model, 25, &function);
     put_str(&model, 2, "the producer");
     put_str(&model, 3, "9.9");
-    make_file(at("m.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
 }
 
 static size_t occurrences(const bytes *b, const char *text)
@@ -1159,7 +1139,7 @@ TEST(bodies)
     f.takes = "Take";
     clear_root();
     make_bodies();
-    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x->m;"); /* what only a body reads leaves the partition */
     file = read_file(at("m_ctx.onnx"));
     CHECK_UINT(occurrences(&file, "w.data") - 1, 0); /* the build stamp alone still names it */
@@ -1179,7 +1159,7 @@ TEST(bodies)
     /* It needs no file of the source. */
     remove(at("m.onnx"));
     remove(at("w.data"));
-    CHECK(load(&f, at("m_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&f, at("m_ctx.onnx"), &error), error);
 }
 
 /* ep.context_model_external_initializers_file_name: initializers of bodies, too, go out. */
@@ -1205,7 +1185,7 @@ TEST(initializers_file)
         opts.initializers_min_size = cases[i].least;
         clear_root();
         make_bodies();
-        CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
         CHECK_STR(listing(), cases[i].names);
         CHECK_UINT(report.initializers_size, cases[i].size);
         file = read_file(at("m_ctx.onnx"));
@@ -1246,9 +1226,9 @@ TEST(subfolder)
     make_source(0);
     CHECK_TRUE(mkdir(at("sub"), 0777) == 0);
     opts.binary = "sub/deep.bin";
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_STR(report.binary_path, at("sub/deep.bin"));
-    CHECK(load(&f, at("m_ctx.onnx"), &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load(&f, at("m_ctx.onnx"), &error), error);
     opts.overwrite = true;
     for (size_t i = 0; i < 3; i++) {
         opts.binary = bad[i];
@@ -1273,46 +1253,40 @@ TEST(subfolder)
 TEST(three_folders)
 {
     static const char *const folders[] = {"model", "data", "out"};
-    static const int64_t dims[] = {2, -1};
     static const float values[4] = {0, 0, 3, 4};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_open_opts open_opts;
-    epctx_gen_opts opts;
+    epctx_open_opts open_opts = {0};
+    epctx_gen_opts opts = {0};
     epctx_model model;
     epctx_loaded loaded;
     epctx_graph g;
     epctx_error error;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     f.takes = "Take";
     clear_root();
     for (size_t i = 0; i < 3; i++)
         CHECK_TRUE(mkdir(at(folders[i]), 0777) == 0);
     add_node(&graph, "Take", "n0", "x,w", "a");
     add_node(&graph, "Keep", "n1", "a,k", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     add_external(&graph, "w", 2, "w.data", "0", "8");
     add_external(&graph, "k", 2, "w.data", "8", "8");
-    b = new_model(&graph);
-    make_file(at("model/m.onnx"), b.data, b.size);
-    bytes_free(&b);
+    save_model("model/m.onnx", &graph);
     make_file(at("data/w.data"), values, sizeof values);
-    memset(&open_opts, 0, sizeof open_opts);
-    memset(&opts, 0, sizeof opts);
     open_opts.external_folder = at("data");
     opts.context_file_path = at("out/m_ctx.onnx");
     CHECK_INT(epctx_model_open_file(&model, at("model/m.onnx"), &open_opts, &error), EPCTX_OK);
-    CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
     epctx_model_close(&model);
     remove(at("model/m.onnx"));
     remove(at("data/w.data"));
     CHECK_INT(epctx_model_open_file(&model, at("out/m_ctx.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
     CHECK_UINT(g.initializer_count, 1);
     CHECK_TRUE(epctx_str_is(g.initializers[0].name, "k"));
     CHECK_MEM(g.initializers[0].data, g.initializers[0].size, &values[2], 8);
-    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, 1);
     epctx_unload(&loaded);
     epctx_model_close(&model);
@@ -1346,7 +1320,7 @@ TEST(no_nodes_policy)
     CHECK_STR(report.binary_path, "");
     CHECK_STR(listing(), "m.onnx ");
     opts.no_nodes = EPCTX_NO_NODES_COPY;
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
     source_file = read_file(at("m.onnx"));
     copy = read_file(at("m_ctx.onnx"));
@@ -1372,14 +1346,10 @@ TEST(stale_metadata)
     f.takes = "Take";
     clear_root();
     for (size_t i = 0; i < 5; i++) {
-        bytes pair = {0};
-        put_str(&pair, 1, keys[i]);
-        put_str(&pair, 2, "old");
-        put_child(&b, 14, &pair);
+        add_metadata(&b, keys[i], "old");
     }
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
-    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    save_bytes("m.onnx", &b);
+    CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of(keys[0]), &value));
     CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of(keys[1]), &value));
@@ -1427,8 +1397,7 @@ TEST(stamp)
     CHECK_INT(epctx_check_fresh(&model, "OtherEP", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
     CHECK_HAS(error.message, "no build stamp");
     {
-        epctx_fresh_opts fresh;
-        memset(&fresh, 0, sizeof fresh);
+        epctx_fresh_opts fresh = {0};
         fresh.gen = &opts;
         CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &fresh, &error), EPCTX_FRESH);
         opts.build_options = "speed=3";
@@ -1455,15 +1424,12 @@ TEST(hostile_stamp)
                  {"binary", EPCTX_FRESH_UNKNOWN},
                  {"future word\nsource 0", EPCTX_FRESH_UNKNOWN}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bytes b = source(0), pair = {0};
+        bytes b = source(0);
         epctx_model model;
         epctx_error error;
         clear_root();
-        put_str(&pair, 1, "epctx.build.FakeEP");
-        put_str(&pair, 2, cases[i].stamp);
-        put_child(&b, 14, &pair);
-        make_file(at("m_ctx.onnx"), b.data, b.size);
-        bytes_free(&b);
+        add_metadata(&b, "epctx.build.FakeEP", cases[i].stamp);
+        save_bytes("m_ctx.onnx", &b);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
         CHECK(epctx_check_fresh(&model, "FakeEP", NULL, NULL, &error) == cases[i].want,
               "case %zu: %s", i, error.message);
@@ -1482,29 +1448,20 @@ TEST(annotations)
     epctx_cursor it;
     epctx_annotation_view annotation;
     epctx_tensor_view tensor;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     static const char *const values[] = {"a", "b"}, *const scales[] = {"sa", "sb"};
-    static const int64_t dims[] = {2, -1};
     f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x", "a");
     add_node(&graph, "Take", "n1", "a", "b");
     add_node(&graph, "Keep", "n2", "b", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     for (int i = 0; i < 2; i++) {
-        bytes note = {0}, pair = {0};
         add_floats(&graph, scales[i], one, 1);
-        put_str(&note, 1, values[i]);
-        put_str(&pair, 1, "SCALE_TENSOR");
-        put_str(&pair, 2, scales[i]);
-        put_child(&note, 2, &pair);
-        put_child(&graph, 14, &note);
+        add_scale(&graph, values[i], scales[i]);
     }
-    b = new_model(&graph);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
-    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    save_model("m.onnx", &graph);
+    CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     it = epctx_graph_annotations(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_annotation(&it, &annotation) &&
@@ -1559,12 +1516,11 @@ TEST(hooks)
         fake f = {0};
         told t = {0};
         epctx_backend backend = fake_backend(&f);
-        epctx_hooks hooks;
+        epctx_hooks hooks = {0};
         epctx_gen_opts opts = {0};
         epctx_model model;
         epctx_error error;
         epctx_status status;
-        memset(&hooks, 0, sizeof hooks);
         hooks.user = &t;
         hooks.progress_fn = told_progress;
         hooks.cancel_fn = told_cancel;
@@ -1613,7 +1569,7 @@ TEST(verify)
         CHECK_STR(listing(), "m.onnx ");
         CHECK_INT(f.alive, 0);
         f.fail = FAKE_NONE;
-        CHECK(generate(&f, &opts, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(generate(&f, &opts, NULL, NULL, &error), error);
         CHECK_INT(f.alive, 0);
     }
 }
@@ -1623,20 +1579,16 @@ TEST(context_nodes)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_ep_opts opts;
-    epctx_ep ep;
-    epctx_arena arena;
+    epctx_ep_opts opts = {0};
+    epctx_ep ep = {0};
+    epctx_arena arena = {0};
     epctx_error error;
-    epctx_graph piece;
+    epctx_graph piece = {0};
     epctx_value in, out;
     epctx_epnode node;
     const epctx_node *nodes;
     size_t count = 9;
-    memset(&opts, 0, sizeof opts);
-    memset(&ep, 0, sizeof ep);
-    memset(&piece, 0, sizeof piece);
     memset(&in, 0, sizeof in);
-    memset(&arena, 0, sizeof arena);
     epctx_ep_end(&ep);
     in.name = epctx_str_of("x");
     out = in;
@@ -1648,7 +1600,7 @@ TEST(context_nodes)
     opts.binary = "m_fake.bin";
     opts.name_prefix = "p_";
     epctx_arena_init(&arena, NULL);
-    CHECK(epctx_ep_begin(&ep, &backend, &opts, 2, &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_ep_begin(&ep, &backend, &opts, 2, &arena, &error), error);
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_OK);
     CHECK_INT(epctx_ep_compile(&ep, &piece, &error), EPCTX_ERR_ARG); /* room for two */
@@ -1686,11 +1638,9 @@ TEST(bad_arguments)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_loaded loaded;
-    epctx_model model;
+    epctx_loaded loaded = {0};
+    epctx_model model = {0};
     epctx_error error;
-    memset(&loaded, 0, sizeof loaded);
-    memset(&model, 0, sizeof model);
     epctx_unload(&loaded);
     epctx_unload(NULL);
     CHECK_INT(epctx_generate(NULL, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
@@ -1741,13 +1691,6 @@ static epctx_status setup_fn(void *self, void *build, const epctx_build_opts *op
                                     : epctx_fail(error, setup_status, "setup_fn fails as told");
 }
 
-static epctx_status no_weights(void *self, void *graph, const epctx_tensor *weights, size_t count,
-                               epctx_error *error)
-{
-    (void)self, (void)graph, (void)weights, (void)count, (void)error;
-    return EPCTX_OK;
-}
-
 /* A backend with every member that may be NULL. */
 static epctx_backend full_backend(fake *f)
 {
@@ -1755,7 +1698,7 @@ static epctx_backend full_backend(fake *f)
     backend.types_fn = typed_fn;
     backend.max_size_fn = sized_fn;
     backend.setup_fn = setup_fn;
-    backend.weights_fn = no_weights;
+    backend.weights_fn = fake_any_weights;
     backend.weightless = EPCTX_WEIGHTLESS_ALL;
     typed_count = 1;
     typed_size = 64;
@@ -1767,8 +1710,7 @@ static epctx_backend full_backend(fake *f)
 static epctx_graph small_piece(void)
 {
     static epctx_value in, out;
-    epctx_graph piece;
-    memset(&piece, 0, sizeof piece);
+    epctx_graph piece = {0};
     memset(&in, 0, sizeof in);
     in.name = epctx_str_of("x");
     out = in;
@@ -1785,9 +1727,8 @@ static epctx_status compile_piece(const epctx_backend *backend, const epctx_ep_o
 {
     epctx_graph piece = small_piece();
     epctx_arena arena;
-    epctx_ep ep;
+    epctx_ep ep = {0};
     epctx_status status;
-    memset(&ep, 0, sizeof ep);
     epctx_arena_init(&arena, NULL);
     status = epctx_ep_begin(&ep, backend, opts, 1, &arena, error);
     if (status == EPCTX_OK) status = epctx_ep_compile(&ep, &piece, error);
@@ -1800,15 +1741,13 @@ static epctx_status compile_piece(const epctx_backend *backend, const epctx_ep_o
 TEST(backend_contract)
 {
     fake f = {0};
-    epctx_hooks silent;
-    epctx_ep_opts opts;
+    epctx_hooks silent = {0};
+    epctx_ep_opts opts = {0};
     epctx_error error;
     epctx_backend backend = full_backend(&f);
-    memset(&opts, 0, sizeof opts);
-    memset(&silent, 0, sizeof silent);
     opts.binary = "b.bin";
     opts.hooks = &silent; /* tells and asks nothing */
-    CHECK(compile_piece(&backend, &opts, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile_piece(&backend, &opts, &error), error);
     CHECK_INT(compile_piece(NULL, &opts, &error), EPCTX_ERR_ARG);
     backend.version++;
     CHECK_INT(compile_piece(&backend, &opts, &error), EPCTX_ERR_ARG);
@@ -1859,14 +1798,10 @@ TEST(hash_of_attributes)
     const uint64_t none = epctx_graph_hash(&(epctx_graph){0});
     uint64_t seen[6];
     for (size_t i = 0; i < 6; i++) {
-        epctx_tensor tensor;
-        epctx_attr attr;
-        epctx_node node;
-        epctx_graph graph;
-        memset(&tensor, 0, sizeof tensor);
-        memset(&attr, 0, sizeof attr);
-        memset(&node, 0, sizeof node);
-        memset(&graph, 0, sizeof graph);
+        epctx_tensor tensor = {0};
+        epctx_attr attr = {0};
+        epctx_node node = {0};
+        epctx_graph graph = {0};
         tensor.data = i == 5 ? raw : NULL;
         tensor.size = sizeof raw;
         attr.name = epctx_str_of("a");
@@ -1906,7 +1841,6 @@ TEST(hash_in_notes)
 static void make_foreign(const char *domain, int64_t main_context, int64_t embed,
                          const char *cache, bool keep)
 {
-    static const int64_t dims[] = {2, -1};
     bytes graph = {0}, node = new_node("EPContext", domain, "o", "x", keep ? "a" : "y"), b;
     add_attr_int(&node, "main_context", main_context);
     add_attr_int(&node, "embed_mode", embed);
@@ -1914,12 +1848,10 @@ static void make_foreign(const char *domain, int64_t main_context, int64_t embed
     add_attr_str(&node, "source", "OtherEP", 7);
     put_child(&graph, 1, &node);
     if (keep) add_node(&graph, "Keep", "n1", "a", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     b = new_model(&graph);
     add_opset(&b, domain, 1);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
+    save_bytes("m.onnx", &b);
 }
 
 static epctx_status keeps_fn(void *self, const epctx_graph *graph, size_t index,
@@ -1989,11 +1921,11 @@ TEST(foreign_binary)
     CHECK_INT(mkdir(at("sub"), 0777), 0);
     /* A secondary node names no binary. */
     make_foreign("com.microsoft", 0, 0, NULL, true);
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     make_foreign("com.microsoft", 1, 0, "o.bin", true);
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_NOT_FOUND);
     make_file(at("o.bin"), "binary", 6);
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     snprintf(out, sizeof out, "%s", at("sub/m_ctx.onnx"));
     opts.context_file_path = out;
     CHECK_INT(generate(&f, &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
@@ -2004,8 +1936,7 @@ TEST(foreign_binary)
     CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_NOT_FOUND);
     snprintf(other, sizeof other, "%s", at("sub/o.bin"));
     make_file(other, "binary", 6);
-    CHECK(epctx_generate(&model, &backend, &opts, &report, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, &report, &error), error);
     CHECK_STR(report.context_path, out);
     epctx_model_close(&model);
     bytes_free(&b);
@@ -2021,13 +1952,8 @@ TEST(foreign_binary)
 static void put_note(bytes *graph, const char *value, const char *scale)
 {
     static const float one[1] = {1};
-    bytes note = {0}, pair = {0};
     add_floats(graph, scale, one, 1);
-    put_str(&note, 1, value);
-    put_str(&pair, 1, "SCALE_TENSOR");
-    put_str(&pair, 2, scale);
-    put_child(&note, 2, &pair);
-    put_child(graph, 14, &note);
+    add_scale(graph, value, scale);
 }
 
 static void put_sparse(bytes *graph, const char *name)
@@ -2054,7 +1980,7 @@ static void make_everything(void)
 {
     static const int64_t dims[] = {2, -1};
     static const float two[2] = {1, 2}, outside[4] = {1, 2, 3, 4};
-    bytes graph = {0}, model, pair = {0}, other;
+    bytes graph = {0}, model, other;
     make_file(at("w.data"), outside, sizeof outside);
     add_node(&graph, "Constant", "k", "", "kc");
     add_node(&graph, "Take", "n0", "x,w,kc", "a");
@@ -2081,15 +2007,10 @@ static void make_everything(void)
     put_note(&graph, "a", "sa");
     put_note(&graph, "far", "sf");
     model = new_model(&graph);
-    put_str(&pair, 1, "epctx.build.GoneEP");
-    put_str(&pair, 2, "old");
-    put_child(&model, 14, &pair);
-    put_str(&pair, 1, "ep_compatibility_info.OtherEP");
-    put_str(&pair, 2, "new");
-    put_child(&model, 14, &pair);
+    add_metadata(&model, "epctx.build.GoneEP", "old");
+    add_metadata(&model, "ep_compatibility_info.OtherEP", "new");
     add_opset(&model, "com.microsoft", 1);
-    make_file(at("a%b\nc.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_bytes("a%b\nc.onnx", &model);
 }
 
 /* Sees that the outcome is one of two: everything is there, or nothing has changed. */
@@ -2171,7 +2092,7 @@ TEST(everything)
     clear_root();
     make_everything();
     CHECK_INT(epctx_model_open_file(&model, at("a%b\nc.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
     CHECK_STR(nodes_of(&model), "EPContext:x,w,->a,c,;Keep:a,kept,s1,->b,;Keep:b,,c,->d,;"
                                 "EPContext:d,->y,;");
     it = epctx_graph_initializers(epctx_model_graph(&model));
@@ -2201,7 +2122,6 @@ TEST(everything)
  * and of no elements. What is not understood stays. */
 TEST(odd_model)
 {
-    static const int64_t dims[] = {2, -1};
     static const float two[2] = {1, 2};
     fake f = {0};
     epctx_gen_opts opts = {0};
@@ -2219,15 +2139,13 @@ TEST(odd_model)
     put_str(&text, 6, "a word");
     put_str(&text, 8, "words");
     put_child(&graph, 5, &text);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     model = new_model(&graph);
     clear_root();
-    make_file(at("m.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_bytes("m.onnx", &model);
     f.takes = "Take";
     opts.initializers_file_name = "rest.data";
-    CHECK(generate(&f, &opts, &report, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, &opts, &report, NULL, &error), error);
     CHECK_UINT(report.initializers_size, 8); /* "kept" alone */
     file = read_file(at("m_ctx.onnx"));
     CHECK_TRUE(bytes_contain(&file, "the name comes first", 20));
@@ -2241,7 +2159,6 @@ TEST(metadata_of_a_known_ep)
 {
     static const char *const keys[] = {"ep_compatibility_info.QNN",
                                        "ep_compatibility_info.OpenVINO"};
-    static const int64_t dims[] = {2, -1};
     fake f = {0};
     epctx_error error;
     epctx_model model;
@@ -2249,21 +2166,16 @@ TEST(metadata_of_a_known_ep)
     bytes graph = {0}, b;
     add_node(&graph, "Take", "n0", "x", "a");
     add_epnode(&graph, "o", "a", "y", 1, 1, "QNNExecutionProvider", "p", "payload", 7);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
     for (size_t i = 0; i < 2; i++) {
-        bytes pair = {0};
-        put_str(&pair, 1, keys[i]);
-        put_str(&pair, 2, "info");
-        put_child(&b, 14, &pair);
+        add_metadata(&b, keys[i], "info");
     }
     clear_root();
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
+    save_bytes("m.onnx", &b);
     f.takes = "Take";
-    CHECK(generate(&f, NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(generate(&f, NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_TRUE(epctx_model_metadata(&model, epctx_str_of(keys[0]), &value));
     CHECK_TRUE(!epctx_model_metadata(&model, epctx_str_of(keys[1]), &value));
@@ -2295,8 +2207,7 @@ TEST(stamps_at_their_limits)
         put_child(&pair, 2, &stamp);
         put_child(&b, 14, &pair);
         clear_root();
-        make_file(at("m_ctx.onnx"), b.data, b.size);
-        bytes_free(&b);
+        save_bytes("m_ctx.onnx", &b);
         CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, NULL), EPCTX_OK);
         CHECK_TRUE(epctx_check_fresh(&model, "FakeEP", &backend, NULL, &error) != EPCTX_FRESH);
         CHECK_HAS(error.message, cases[i].message);
@@ -2355,8 +2266,7 @@ TEST(fresh_by_size_and_time)
     open.io = &io;
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), &open, NULL), EPCTX_OK);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        epctx_fresh_opts opts;
-        memset(&opts, 0, sizeof opts);
+        epctx_fresh_opts opts = {0};
         opts.fast = cases[i].fast;
         source_changed = cases[i].changed;
         maps_counted = 0;
@@ -2401,7 +2311,7 @@ TEST(load_says_what_is_missing)
     b = new_model(&graph);
     make_file(at("h_ctx.onnx"), b.data, b.size);
     CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, 1);
     epctx_unload(&loaded);
     epctx_model_close(&model);
@@ -2410,7 +2320,6 @@ TEST(load_says_what_is_missing)
 
 TEST(generate_arguments)
 {
-    static const int64_t dims[] = {2, -1};
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_model model;
@@ -2418,12 +2327,10 @@ TEST(generate_arguments)
     bytes graph = {0}, b;
     clear_root();
     add_epnode(&graph, "o", "x", "y", 1, 1, NULL, "p", "payload", 7);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
+    save_bytes("m.onnx", &b);
     /* A node that names no EP may be this one's. */
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     CHECK_HAS(error.message, "is compiled already");
@@ -2446,7 +2353,7 @@ TEST(untyped_output)
     epctx_model model;
     epctx_cursor values;
     epctx_value_view value;
-    bytes graph = {0}, output = {0}, b;
+    bytes graph = {0}, output = {0};
     f.takes = "Take";
     clear_root();
     add_node(&graph, "Take", "n0", "x", "y");
@@ -2454,11 +2361,9 @@ TEST(untyped_output)
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     put_str(&output, 1, "y");
     put_child(&graph, GRAPH_OUTPUT, &output);
-    b = new_model(&graph);
-    make_file(at("m.onnx"), b.data, b.size);
-    bytes_free(&b);
+    save_model("m.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
-    CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
     values = epctx_graph_values(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_value(&values, &value));
     CHECK_TRUE(epctx_str_is(value.name, "y"));

@@ -6,35 +6,8 @@
 #include "flaky.h"
 #include "test.h"
 
-/* Files that are not flushed: what is written a thousand times need not survive a power cut. */
-static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    (void)user, (void)file, (void)error;
-    return EPCTX_OK;
-}
-
-static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    (void)user, (void)path, (void)error;
-    return EPCTX_OK;
-}
-
-static epctx_io quick_io(void)
-{
-    epctx_io io = *epctx_io_files();
-    io.sync_fn = no_sync;
-    io.sync_folder_fn = no_sync_folder;
-    return io;
-}
-
 static const int64_t two[] = {2, -1};
 static const float numbers[2] = {1, 2};
-
-static void make_bytes(const char *name, bytes *b)
-{
-    make_file(at(name), b->data, b->size);
-    bytes_free(b);
-}
 
 static epctx_status generate_file(fake *f, const char *name, const epctx_gen_opts *opts,
                                   epctx_gen_report *report, const epctx_io *io, epctx_error *error)
@@ -58,15 +31,14 @@ static bytes plain_graph(void)
     add_node(&graph, "Take", "n0", "x,w", "y");
     put_str(&graph, 2, "g");
     add_floats(&graph, "w", numbers, 2);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    add_x_and_y(&graph);
     return graph;
 }
 
 static void make_plain(const char *name)
 {
-    bytes graph = plain_graph(), b = new_model(&graph);
-    make_bytes(name, &b);
+    bytes graph = plain_graph();
+    save_model(name, &graph);
 }
 
 /* Names of the main graph's fields `number`, each with a blank behind it. */
@@ -100,7 +72,7 @@ static void add_noise(bytes *message)
 
 static bytes noisy_model(void)
 {
-    bytes graph = {0}, model = {0}, annotation = {0}, pair = {0}, entry = {0}, whole;
+    bytes graph = {0}, model = {0}, whole;
     add_noise(&graph);
     add_node(&graph, "Take", "n0", "x,w", "a");
     add_node(&graph, "Keep", "gone", "x", "nowhere");
@@ -115,16 +87,10 @@ static bytes noisy_model(void)
     add_value(&graph, GRAPH_VALUE, "a", EPCTX_ONNX_FLOAT, two);
     add_value(&graph, GRAPH_VALUE, "gone", EPCTX_ONNX_FLOAT, two);
     for (int i = 0; i < 2; i++) {
-        put_str(&pair, 1, "SCALE_TENSOR");
-        put_str(&pair, 2, "k");
-        put_str(&annotation, 1, i == 0 ? "a" : "nowhere");
-        put_child(&annotation, 2, &pair);
-        put_child(&graph, 14, &annotation);
+        add_scale(&graph, i == 0 ? "a" : "nowhere", "k");
     }
     add_noise(&model);
-    put_str(&entry, 1, "epctx.build.Gone");
-    put_str(&entry, 2, "x");
-    put_child(&model, 14, &entry);
+    add_metadata(&model, "epctx.build.Gone", "x");
     whole = new_model(&graph);
     bytes_add(&model, whole.data, whole.size);
     bytes_free(&whole);
@@ -166,12 +132,12 @@ TEST(noisy_and_edited)
     bytes b = noisy_model(), edited, first, second, bare_first, bare_second;
     f.takes = "Take";
     clear_root();
-    make_bytes("m.onnx", &b);
+    save_bytes("m.onnx", &b);
     opts.overwrite = true;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_TRUE(remove_gone(&model));
     edited = written(&model);
-    CHECK(epctx_generate(&model, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
     first = written(&model);
     CHECK_STR(names_in(&model, 5), "? k ");
     CHECK_STR(names_in(&model, GRAPH_INPUT), "? x ");
@@ -180,7 +146,7 @@ TEST(noisy_and_edited)
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_memory(&again, edited.data, edited.size, NULL, &error), EPCTX_OK);
     opts.context_file_path = at("m_ctx.onnx");
-    CHECK(epctx_generate(&again, &backend, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&again, &backend, &opts, NULL, &error), error);
     second = written(&again);
     epctx_model_close(&again);
     /* All but the stamp, which names the file of the source and its hash. */
@@ -207,16 +173,14 @@ TEST(copy_of_nothing)
     epctx_gen_opts opts = {0};
     epctx_gen_report report;
     epctx_error error;
-    bytes graph = {0}, b, source, copy;
+    bytes graph = {0}, source, copy;
     clear_root();
     put_str(&graph, 2, "g");
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
     add_value(&graph, GRAPH_OUTPUT, "x", EPCTX_ONNX_FLOAT, two);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
+    save_model("m.onnx", &graph);
     opts.no_nodes = EPCTX_NO_NODES_COPY;
-    CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error), error);
     CHECK_UINT(report.partition_count, 0);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
     source = read_file(at("m.onnx"));
@@ -231,14 +195,13 @@ TEST(constant_alone)
 {
     fake f = {0};
     epctx_error error;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     clear_root();
     add_node(&graph, "Take", "n0", "w", "y");
     put_str(&graph, 2, "g");
     add_floats(&graph, "w", numbers, 2);
     add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
+    save_model("m.onnx", &graph);
     CHECK_INT(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "FakeEP compiles none of the 1 nodes");
     CHECK_TRUE(strstr(error.message, "does not take") == NULL);
@@ -252,20 +215,15 @@ TEST(unread)
     fake f = {0};
     epctx_error error;
     epctx_model model;
-    bytes graph = plain_graph(), b, annotation = {0}, pair = {0};
+    bytes graph = plain_graph();
     clear_root();
     add_node(&graph, "Keep", "unread", "x,k", "z");
     add_floats(&graph, "k", numbers, 2);
     add_floats(&graph, "s", numbers, 2);
     add_value(&graph, GRAPH_VALUE, "k", EPCTX_ONNX_FLOAT, two);
-    put_str(&pair, 1, "SCALE_TENSOR");
-    put_str(&pair, 2, "s");
-    put_str(&annotation, 1, "z");
-    put_child(&annotation, 2, &pair);
-    put_child(&graph, 14, &annotation);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
-    CHECK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    add_scale(&graph, "z", "s");
+    save_model("m.onnx", &graph);
+    CHECK_OK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
     CHECK_STR(names_in(&model, 5), "k s ");
     CHECK_STR(names_in(&model, GRAPH_VALUE), "k ");
@@ -288,7 +246,7 @@ TEST(out_of_order)
     epctx_model model;
     epctx_cursor it;
     epctx_node_view node;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     clear_root();
     add_node(&graph, "Take", "second", "a,w", "b");
     add_node(&graph, "Keep", "apart", "x", "k");
@@ -296,11 +254,9 @@ TEST(out_of_order)
     add_node(&graph, "Keep", "last", "b,k", "y");
     put_str(&graph, 2, "g");
     add_floats(&graph, "w", numbers, 2);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
-    CHECK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    add_x_and_y(&graph);
+    save_model("m.onnx", &graph);
+    CHECK_OK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), error);
     CHECK_STR(f.log, "x->b;");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&model));
@@ -320,7 +276,7 @@ TEST(empty_initializers)
     epctx_model model;
     epctx_cursor it;
     epctx_tensor_view tensor;
-    bytes graph = plain_graph(), b, empty = {0}, typed = {0}, data;
+    bytes graph = plain_graph(), empty = {0}, typed = {0}, data;
     clear_root();
     add_node(&graph, "Keep", "n1", "empty,full,typed", "z");
     put_int(&empty, 1, 0);
@@ -334,11 +290,9 @@ TEST(empty_initializers)
     put_int(&typed, 7, 258);
     put_str(&typed, 8, "typed");
     put_child(&graph, 5, &typed);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
+    save_model("m.onnx", &graph);
     opts.initializers_file_name = "m.data";
-    CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error), error);
     CHECK_UINT(report.initializers_size, 64 + 16);
     data = read_file(at("m.data"));
     CHECK_MEM(data.data + 64, data.size - 64, "\1\0\0\0\0\0\0\0\2\1\0\0\0\0\0\0", 16);
@@ -364,12 +318,11 @@ TEST(sparse_without_values)
     fake f = {0};
     epctx_error error;
     epctx_status status;
-    bytes graph = plain_graph(), b, sparse = {0};
+    bytes graph = plain_graph(), sparse = {0};
     clear_root();
     put_int(&sparse, 3, 9);
     put_child(&graph, 15, &sparse);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
+    save_model("m.onnx", &graph);
     status = generate_file(&f, "m.onnx", NULL, NULL, NULL, &error);
     if (status == EPCTX_OK) {
         epctx_model model;
@@ -389,16 +342,14 @@ TEST(metadata_of_another_known_ep)
     epctx_error error;
     epctx_model model;
     epctx_str value;
-    bytes graph = plain_graph(), b, pair = {0};
+    bytes graph = plain_graph(), b;
     clear_root();
     add_epnode(&graph, "o", "x", "z", 1, 1, "QNN", "p", "payload", 7);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
-    put_str(&pair, 1, "ep_compatibility_info.OpenVINOExecutionProvider");
-    put_str(&pair, 2, "info");
-    put_child(&b, 14, &pair);
-    make_bytes("m.onnx", &b);
-    CHECK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    add_metadata(&b, "ep_compatibility_info.OpenVINOExecutionProvider", "info");
+    save_bytes("m.onnx", &b);
+    CHECK_OK(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), error);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
     CHECK_TRUE(!epctx_model_metadata(
         &model, epctx_str_of("ep_compatibility_info.OpenVINOExecutionProvider"), &value));
@@ -417,8 +368,7 @@ TEST(empty_binary_name)
     clear_root();
     make_plain("m.onnx");
     opts.binary = "";
-    CHECK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(generate_file(&f, "m.onnx", &opts, &report, NULL, &error), error);
     CHECK_STR(report.binary_path, at("m_fake.bin"));
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
 }
@@ -441,7 +391,7 @@ TEST(foreign_binary_of_that_name)
     add_epnode(&graph, "o", "x", "z", 1, 0, "QNN", "p", "o.bin", 5);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
-    make_bytes("m.onnx", &b);
+    save_bytes("m.onnx", &b);
     opts.context_file_path = model;
     CHECK_INT(generate_file(&f, "m.onnx", &opts, NULL, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "needs 'o.bin' beside the model, which another EP made");
@@ -454,13 +404,6 @@ static epctx_status keeps_all(void *self, void *build, const epctx_build_opts *o
 {
     (void)self, (void)build, (void)error;
     return opts->weightless == EPCTX_WEIGHTLESS_ALL ? EPCTX_OK : EPCTX_ERR_BACKEND;
-}
-
-static epctx_status needs_none(void *self, void *graph, const epctx_tensor *weights, size_t count,
-                               epctx_error *error)
-{
-    (void)self, (void)graph, (void)weights, (void)count, (void)error;
-    return EPCTX_OK;
 }
 
 /* One generation without weights; "?" and the reason when it fails, else onnx_model_filename. */
@@ -480,7 +423,7 @@ static const char *source_name(const char *model_path, const char *context, cons
     f.takes = "Take";
     backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
     backend.setup_fn = keeps_all;
-    backend.weights_fn = needs_none;
+    backend.weights_fn = fake_any_weights;
     opts.context_file_path = context;
     opts.overwrite = opts.embed = true;
     open.io = io;
@@ -549,7 +492,7 @@ TEST(source_names)
 TEST(large_initializers)
 {
     static const size_t sizes[] = {16380, 3, 20000};
-    bytes graph = plain_graph(), b, whole;
+    bytes graph = plain_graph(), whole;
     epctx_gen_opts opts = {0};
     epctx_error error;
     int at_call;
@@ -569,8 +512,7 @@ TEST(large_initializers)
         put_child(&graph, 5, &tensor);
         free(data);
     }
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
+    save_model("m.onnx", &graph);
     opts.initializers_file_name = "m.data";
     for (at_call = 1;; at_call++) {
         fake f = {0};
@@ -615,7 +557,7 @@ TEST(empty_binary)
     f.takes = "Take";
     backend.finish_fn = empty_finish;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_generate(&model, &backend, NULL, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
     epctx_model_close(&model);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
@@ -628,9 +570,8 @@ TEST(no_model)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_model model;
+    epctx_model model = {0};
     epctx_error error;
-    memset(&model, 0, sizeof model);
     CHECK_INT(epctx_generate(&model, &backend, NULL, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "an open model with an io");
     clear_root();
@@ -665,7 +606,7 @@ TEST(fast_without_times)
     CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_FRESH);
     b = read_file(at("m.onnx"));
     b.data[b.size - 1] ^= 1;
-    make_bytes("m.onnx", &b);
+    save_bytes("m.onnx", &b);
     CHECK_INT(epctx_check_fresh(&model, "FakeEP", NULL, &opts, &error), EPCTX_STALE);
     CHECK_HAS(error.message, "has changed since it was compiled");
     epctx_model_close(&model);
@@ -774,7 +715,7 @@ TEST(tensor_changes)
 {
     static const uint8_t values[] = {0xff, 0x00, 0x08, 0x7a};
     epctx_io io = quick_io();
-    bytes graph = plain_graph(), whole, body = {0}, attr = {0};
+    bytes graph = plain_graph(), whole, body = {0};
     bytes node = new_node("Keep", "", "with a body", "y", "z");
     size_t written_count = 0;
     io.map_fn = tamper_map;
@@ -783,10 +724,7 @@ TEST(tensor_changes)
     put_str(&body, 2, "body");
     add_external(&body, "wi", 2, "body.bin", "0", "8");
     add_value(&body, GRAPH_OUTPUT, "bi", EPCTX_ONNX_FLOAT, two);
-    put_str(&attr, 1, "body");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "body", &body);
     put_child(&graph, 1, &node);
     whole = new_model(&graph);
     clear_root();
@@ -837,7 +775,7 @@ TEST(strings_stay)
     epctx_gen_report report;
     epctx_model model;
     epctx_error error;
-    bytes graph = {0}, b, text = {0};
+    bytes graph = {0}, text = {0};
     clear_root();
     add_node(&graph, "Take", "n0", "x,w,text", "y");
     put_str(&graph, 2, "g");
@@ -847,17 +785,14 @@ TEST(strings_stay)
     put_str(&text, 8, "text");
     put_child(&graph, 5, &text);
     add_floats(&graph, "w", numbers, 2);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
-    b = new_model(&graph);
-    make_bytes("m.onnx", &b);
+    add_x_and_y(&graph);
+    save_model("m.onnx", &graph);
     f.takes = "Take";
     backend.weightless = opts.weightless = EPCTX_WEIGHTLESS_ALL;
     backend.setup_fn = keeps_all;
-    backend.weights_fn = needs_none;
+    backend.weights_fn = fake_any_weights;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_generate(&model, &backend, &opts, &report, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, &report, &error), error);
     CHECK_UINT(report.outside_count, 1);
     CHECK_UINT(report.outside_size, 8);
     epctx_model_close(&model);
@@ -885,7 +820,7 @@ TEST(stamp_without_memory)
         b = new_model(&graph);
         memset(name, 'n', (size_t)length);
         snprintf(name + length, sizeof name - (size_t)length, ".onnx");
-        make_bytes(name, &b);
+        save_bytes(name, &b);
         snprintf(context, sizeof context, "%s", at("c.onnx"));
         for (size_t back = 0; back < 25 && (back == 0 || back <= total); back++) {
             counting c = {0};
@@ -914,7 +849,7 @@ TEST(stamp_without_memory)
             CHECK_UINT(c.alive, 0);
             CHECK_INT(f.alive, 0);
             if (back == 0) {
-                CHECK(status == EPCTX_OK, "%s", error.message);
+                CHECK_OK(status, error);
                 CHECK_INT(remove(context), 0);
                 total = calls;
                 continue;

@@ -60,13 +60,11 @@ TEST(reader)
 {
     fake f = {0};
     store s = {0};
-    epctx_reader reader;
-    epctx_load_opts opts;
+    epctx_reader reader = {0};
+    epctx_load_opts opts = {0};
     epctx_error error;
     bytes graph = {0}, model;
     size_t bound = 0;
-    memset(&reader, 0, sizeof reader);
-    memset(&opts, 0, sizeof opts);
     reader.user = &s;
     reader.read_fn = store_read;
     reader.release_fn = store_release;
@@ -77,7 +75,7 @@ TEST(reader)
     add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", "sub/h.bin", 9);
     model = new_model(&graph);
     /* No folder is needed, and each binary is asked for once. */
-    CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_UINT(bound, 2);
     CHECK_INT(s.reads, 1);
     CHECK_INT(f.loads, 1);
@@ -130,32 +128,28 @@ TEST(writer)
     epctx_backend backend = fake_backend(&f);
     epctx_writer writer = {&v, vault_write};
     epctx_reader reader = {&v, vault_read, NULL};
-    epctx_gen_opts gen;
+    epctx_gen_opts gen = {0};
     epctx_gen_report report;
-    epctx_cache_opts opts;
-    epctx_load_opts load;
+    epctx_cache_opts opts = {0};
+    epctx_load_opts load = {0};
     epctx_workspace *workspace;
     epctx_opened opened;
     epctx_model model;
     epctx_error error;
     f.takes = "Take";
-    memset(&gen, 0, sizeof gen);
-    memset(&opts, 0, sizeof opts);
-    memset(&load, 0, sizeof load);
     gen.writer = &writer;
     load.reader = &reader;
     clear_root();
     make_source(0);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_generate(&model, &backend, &gen, &report, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &gen, &report, &error), error);
     epctx_model_close(&model);
     CHECK_STR(report.binary_path, "m_fake.bin");
     CHECK_UINT(report.binary_size, v.binary.size);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
     opts.gen = &gen;
     opts.load = &load;
-    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
     CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
     CHECK_UINT(opened.loaded.bound_count, 2);
     epctx_opened_close(&opened);
@@ -186,13 +180,11 @@ TEST(reader_names)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fake f = {0};
         store s = {0};
-        epctx_reader reader;
-        epctx_load_opts opts;
+        epctx_reader reader = {0};
+        epctx_load_opts opts = {0};
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound;
-        memset(&reader, 0, sizeof reader);
-        memset(&opts, 0, sizeof opts);
         reader.user = &s;
         reader.read_fn = store_read;
         opts.reader = &reader;
@@ -216,7 +208,7 @@ TEST(primaries)
     enum { MANY = 40 };
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    bytes graph = {0}, model;
+    bytes graph = {0};
     epctx_model opened;
     epctx_loaded loaded;
     epctx_error error;
@@ -237,11 +229,9 @@ TEST(primaries)
     add_epnode(&graph, "second", "x", "y2", 0, 0, "FakeEP", "left", NULL, 0);
     add_epnode(&graph, "foreign", "x", "y3", 1, 0, "OtherEP", "left", "none.bin", 8);
     add_node(&graph, "Relu", "cpu", "y1", "y4");
-    model = new_model(&graph);
-    make_file(at("h_ctx.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_model("h_ctx.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&opened, at("h_ctx.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_load(&loaded, &opened, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &opened, &backend, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, MANY + 2);
     CHECK_INT(f.loads, MANY / 2 + 2); /* each embedded one, and each file once */
     /* What is left, by name: for the CPU and for another EP. */
@@ -271,12 +261,11 @@ TEST(profile_keys)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake f = {0};
         epctx_profile profile = *epctx_profile_find(epctx_str_of("generic"));
-        epctx_load_opts opts;
+        epctx_load_opts opts = {0};
         epctx_error error;
         bytes graph = {0}, model;
         size_t bound = 0;
         epctx_status status;
-        memset(&opts, 0, sizeof opts);
         profile.key = cases[i].key;
         profile.sources[0] = "FakeEP";
         profile.sources[1] = NULL;
@@ -311,12 +300,10 @@ TEST(mismatch)
     epctx_model model;
     epctx_loaded loaded;
     epctx_error error;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     backend.check_fn = check_refuses;
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "none.bin", 8);
-    b = new_model(&graph);
-    make_file(at("h_ctx.onnx"), b.data, b.size);
-    bytes_free(&b);
+    save_model("h_ctx.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_VERSION);
     CHECK_INT(epctx_status_to_ort(error.status), 10);
@@ -358,8 +345,7 @@ TEST(compatible_version)
                   i < 2 ? EPCTX_OK : EPCTX_ERR_VERSION);
         epctx_unload(&loaded);
         backend.check_fn = NULL; /* no opinion: the binary itself tells */
-        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
         epctx_unload(&loaded);
         epctx_model_close(&model);
         bytes_free(&b);
@@ -372,8 +358,8 @@ TEST(two_folders)
     static const char wrong[] = "not a binary";
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_open_opts opts;
-    epctx_load_opts load;
+    epctx_open_opts opts = {0};
+    epctx_load_opts load = {0};
     epctx_model model;
     epctx_loaded loaded;
     epctx_error error;
@@ -385,11 +371,9 @@ TEST(two_folders)
     make_file(at("h_ctx.onnx"), b.data, b.size);
     make_file(at("h.bin"), binary_one, sizeof binary_one - 1);
     make_file(at("data/h.bin"), wrong, sizeof wrong - 1);
-    memset(&opts, 0, sizeof opts);
-    memset(&load, 0, sizeof load);
     opts.external_folder = at("data");
     CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), &opts, &error), EPCTX_OK);
-    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     epctx_unload(&loaded);
     /* And where only the wrong folder has one, there is none. */
     make_file(at("data/h.bin"), binary_one, sizeof binary_one - 1);
@@ -401,7 +385,7 @@ TEST(two_folders)
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &opts, &error), EPCTX_OK);
     CHECK_INT(epctx_status_to_ort(epctx_load(&loaded, &model, &backend, &load, &error)), 10);
     make_file(at("h.bin"), binary_one, sizeof binary_one - 1);
-    CHECK(epctx_load(&loaded, &model, &backend, &load, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, &load, &error), error);
     epctx_unload(&loaded);
     epctx_model_close(&model);
     remove(at("data/h.bin"));
@@ -420,7 +404,7 @@ TEST(merged_and_connected)
     epctx_model models[2];
     epctx_part parts[2];
     epctx_connection link;
-    epctx_merge_opts opts;
+    epctx_merge_opts opts = {0};
     epctx_loaded loaded;
     epctx_error error;
     epctx_cursor it;
@@ -435,7 +419,6 @@ TEST(merged_and_connected)
     add_value(&graphs[1], GRAPH_INPUT, "u", EPCTX_ONNX_FLOAT, dims);
     add_value(&graphs[1], GRAPH_OUTPUT, "z", EPCTX_ONNX_FLOAT, dims);
     memset(parts, 0, sizeof parts);
-    memset(&opts, 0, sizeof opts);
     for (size_t i = 0; i < 2; i++) {
         b[i] = new_model(&graphs[i]);
         add_opset(&b[i], "com.microsoft", 1);
@@ -448,13 +431,13 @@ TEST(merged_and_connected)
     link.input = epctx_str_of("u");
     opts.connections = &link;
     opts.connection_count = 1;
-    CHECK(epctx_merge(parts, 2, &opts, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_merge(parts, 2, &opts, NULL, &error), error);
     merged = written(&models[0]);
     epctx_model_close(&models[0]);
     epctx_model_close(&models[1]);
     CHECK_INT(epctx_model_open_memory(&models[0], merged.data, merged.size, NULL, &error),
               EPCTX_OK);
-    CHECK(epctx_load(&loaded, &models[0], &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &models[0], &backend, NULL, &error), error);
     CHECK_UINT(loaded.bound_count, 2);
     CHECK_INT(f.loads, 2);
     CHECK_TRUE(epctx_str_is(loaded.bound[0].info.name, "part"));
@@ -478,13 +461,11 @@ static bool always(void *user)
 TEST(cancelled)
 {
     fake f = {0};
-    epctx_hooks hooks;
-    epctx_load_opts opts;
+    epctx_hooks hooks = {0};
+    epctx_load_opts opts = {0};
     epctx_error error;
     bytes graph = {0}, model;
     size_t bound;
-    memset(&hooks, 0, sizeof hooks);
-    memset(&opts, 0, sizeof opts);
     hooks.cancel_fn = always;
     opts.hooks = &hooks;
     add_epnode(&graph, "one", "x", "y", 1, 1, "FakeEP", "part", binary_one, sizeof binary_one - 1);
@@ -528,15 +509,12 @@ TEST(cache)
     fake f = {0};
     epctx_backend backend = counted_backend(&f);
     epctx_opened opened;
-    epctx_cache_opts opts;
-    epctx_gen_opts gen;
+    epctx_cache_opts opts = {0};
+    epctx_gen_opts gen = {0};
     epctx_error error;
-    memset(&opts, 0, sizeof opts);
-    memset(&gen, 0, sizeof gen);
     clear_root();
     make_source(0);
-    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), error);
     CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
     CHECK_INT(opened.reason.status, EPCTX_ERR_NOT_FOUND);
     CHECK_UINT(opened.loaded.bound_count, 2);
@@ -588,8 +566,7 @@ TEST(cache)
     CHECK_UINT(compiles(), 7);
     /* Delivered without its source. */
     remove(at("m.onnx"));
-    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
     CHECK_INT(opened.origin, EPCTX_FROM_CACHE);
     epctx_opened_close(&opened);
     CHECK_INT(f.alive, 0);
@@ -604,7 +581,6 @@ TEST(cache)
 /* External data belongs to the source. */
 TEST(cache_external)
 {
-    static const int64_t dims[] = {2, -1};
     static const float data[2] = {1, 2}, other[2] = {1, 3};
     fake f = {0};
     epctx_backend backend = counted_backend(&f);
@@ -613,16 +589,14 @@ TEST(cache_external)
     bytes graph = {0}, model;
     clear_root();
     add_node(&graph, "Take", "n0", "x,w", "y");
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    add_x_and_y(&graph);
     add_external(&graph, "w", 2, "w%1.data", "0", "8");
     model = new_model(&graph);
     make_file(at("m.onnx"), model.data, model.size);
     make_file(at("w%1.data"), data, sizeof data);
     bytes_free(&model);
     for (int round = 0; round < 2; round++) {
-        CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error) == EPCTX_OK,
-              "%s", error.message);
+        CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), error);
         CHECK_INT(opened.origin, round == 0 ? EPCTX_FROM_COMPILER : EPCTX_FROM_CACHE);
         epctx_opened_close(&opened);
     }
@@ -652,10 +626,9 @@ TEST(cache_refused)
     fake f = {0};
     epctx_backend backend = counted_backend(&f);
     epctx_opened opened;
-    epctx_cache_opts opts;
+    epctx_cache_opts opts = {0};
     rescue r = {0};
     epctx_error error;
-    memset(&opts, 0, sizeof opts);
     opts.no_compile = true;
     clear_root();
     make_source(0);
@@ -769,8 +742,7 @@ TEST(cache_killed)
     CHECK_TRUE(waitpid(child, &status, 0) == child);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx.lock ready ");
     f.takes = "Take";
-    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), error);
     epctx_opened_close(&opened);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ready ");
 }
@@ -781,16 +753,14 @@ TEST(load_arguments)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
-    epctx_cache_opts opts;
-    epctx_open_opts open;
+    epctx_cache_opts opts = {0};
+    epctx_open_opts open = {0};
     epctx_opened opened;
     epctx_loaded loaded;
     epctx_model model, closed;
     epctx_error error;
     epctx_lock lock;
     old.version++;
-    memset(&opts, 0, sizeof opts);
-    memset(&open, 0, sizeof open);
     memset(&closed, 0, sizeof closed);
     clear_root();
     make_source(0);
@@ -823,13 +793,11 @@ TEST(cache_long_path)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_cache_opts opts;
-    epctx_gen_opts gen;
+    epctx_cache_opts opts = {0};
+    epctx_gen_opts gen = {0};
     epctx_opened opened;
     epctx_error error;
     char path[EPCTX_PATH_MAX + 4];
-    memset(&opts, 0, sizeof opts);
-    memset(&gen, 0, sizeof gen);
     memset(path, 'p', sizeof path);
     opts.gen = &gen;
     gen.context_file_path = path;
@@ -847,11 +815,10 @@ TEST(own_contexts)
     static const char two[] = "FAKE1\n1\ntwo\n0\n1\ny\n1\nz\n";
     fake f = {0};
     epctx_profile each = *epctx_profile_find(epctx_str_of("generic"));
-    epctx_load_opts opts;
+    epctx_load_opts opts = {0};
     epctx_error error;
     size_t bound = 0;
     bytes graph = {0}, model;
-    memset(&opts, 0, sizeof opts);
     add_epnode(&graph, "part", "x", "y", 1, 1, "FakeEP", NULL, binary_one, sizeof binary_one - 1);
     add_epnode(&graph, "two", "y", "z", 0, 1, "FakeEP", NULL, two, sizeof two - 1);
     model = new_model(&graph);
@@ -861,12 +828,12 @@ TEST(own_contexts)
     opts.profile = &each;
     each.key = EPCTX_KEY_PARTITION;
     each.payload = EPCTX_PAYLOAD_EACH;
-    CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_UINT(bound, 2);
     CHECK_INT(f.loads, 3);
     each.payload = epctx_profile_find(epctx_str_of("generic"))->payload;
     each.traits |= EPCTX_SECONDARY_CONTEXT;
-    CHECK(load_bytes(&model, &f, &opts, &bound, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_INT(f.loads, 5);
     CHECK_INT(f.alive, 0);
     bytes_free(&model);
@@ -877,12 +844,11 @@ TEST(embedded_no_memory)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_gen_opts gen;
+    epctx_gen_opts gen = {0};
     epctx_model model;
     epctx_error error;
     bool done = false;
     size_t n;
-    memset(&gen, 0, sizeof gen);
     f.takes = "Take";
     gen.embed = true;
     clear_root();
@@ -894,10 +860,9 @@ TEST(embedded_no_memory)
     for (n = 1; n < 100 && !done; n++) {
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
-        epctx_load_opts opts;
+        epctx_load_opts opts = {0};
         epctx_loaded loaded;
         epctx_status status;
-        memset(&opts, 0, sizeof opts);
         opts.allocator = &allocator;
         c.fail_at = n;
         status = epctx_load(&loaded, &model, &backend, &opts, n % 2 == 0 ? &error : NULL);
@@ -918,10 +883,9 @@ TEST(writer_names)
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_writer writer = {&v, vault_write};
-    epctx_gen_opts gen;
+    epctx_gen_opts gen = {0};
     epctx_model model;
     epctx_error error;
-    memset(&gen, 0, sizeof gen);
     f.takes = "Take";
     gen.writer = &writer;
     clear_root();
@@ -933,7 +897,7 @@ TEST(writer_names)
     CHECK_STR(listing(), "m.onnx ");
     gen.binary = NULL;
     gen.embed = true;
-    CHECK(epctx_generate(&model, &backend, &gen, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_generate(&model, &backend, &gen, NULL, &error), error);
     CHECK_UINT(v.binary.size, 0);
     CHECK_STR(listing(), "m.onnx m_ctx.onnx ");
     epctx_model_close(&model);
@@ -950,15 +914,12 @@ TEST(cache_io_fails)
         flaky io_state = {0};
         epctx_io io = flaky_io(&io_state);
         epctx_backend backend = fake_backend(&f);
-        epctx_cache_opts opts;
-        epctx_open_opts open;
-        epctx_load_opts load;
+        epctx_cache_opts opts = {0};
+        epctx_open_opts open = {0};
+        epctx_load_opts load = {0};
         epctx_opened opened;
         epctx_error error;
         epctx_status status;
-        memset(&opts, 0, sizeof opts);
-        memset(&open, 0, sizeof open);
-        memset(&load, 0, sizeof load);
         clear_root();
         make_source(0);
         f.takes = "Take";
@@ -968,7 +929,7 @@ TEST(cache_io_fails)
         opts.open = &open;
         opts.load = &load;
         status = epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error);
-        CHECK(status == EPCTX_OK, "%s", error.message);
+        CHECK_OK(status, error);
         epctx_opened_close(&opened);
         io_state.calls = 0;
         io_state.fail_at = n;

@@ -6,29 +6,9 @@
 #include "files.h"
 #include "test.h"
 
-/* Files that are not flushed: what is written a thousand times need not survive a power cut. */
-static epctx_status no_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    (void)user, (void)file, (void)error;
-    return EPCTX_OK;
-}
-
-static epctx_status no_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    (void)user, (void)path, (void)error;
-    return EPCTX_OK;
-}
-
-static const int64_t two[] = {2, -1};
 static const float numbers[2] = {1, 2};
 static const char part_binary[] = "FAKE1\n1\npart\n0\n1\nx\n1\ny\n";
 static const char other_binary[] = "FAKE1\n1\nother\n0\n1\nx\n1\ny\n";
-
-static void make_bytes(const char *name, bytes *b)
-{
-    make_file(at(name), b->data, b->size);
-    bytes_free(b);
-}
 
 /* A model around one EPContext node; `cache` as in add_epnode. */
 static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cache)
@@ -36,8 +16,7 @@ static bytes one_node(int64_t main_context, int64_t embed_mode, const char *cach
     bytes graph = {0}, model;
     add_epnode(&graph, "node", "x", "y", main_context, embed_mode, "FakeEP", "part", cache,
                strlen(cache));
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    add_x_and_y(&graph);
     model = new_model(&graph);
     add_opset(&model, "com.microsoft", 1);
     return model;
@@ -116,11 +95,10 @@ TEST(reader_without_data)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_reader reader;
+    epctx_reader reader = {0};
     epctx_load_opts opts = {0};
     epctx_error error;
     bytes b = one_node(1, 0, "p.bin");
-    memset(&reader, 0, sizeof reader);
     reader.read_fn = size_only;
     reader.release_fn = count_release;
     opts.reader = &reader;
@@ -142,7 +120,7 @@ TEST(secondary_contexts)
     epctx_error error;
     size_t bound;
     char model[400];
-    bytes graph = {0}, b;
+    bytes graph = {0};
     clear_root();
     snprintf(model, sizeof model, "%s", at("m_ctx.onnx"));
     make_file(at("p.bin"), part_binary, strlen(part_binary));
@@ -152,11 +130,9 @@ TEST(secondary_contexts)
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", "p.bin", 5);
     add_epnode(&graph, "two", "y", "z", 0, 0, "FakeEP", "part", "o.bin", 5);
     add_epnode(&graph, "three", "z", "u", 0, 0, "FakeEP", "part", NULL, 0);
-    b = new_model(&graph);
-    make_bytes("m_ctx.onnx", &b);
+    save_model("m_ctx.onnx", &graph);
     /* Without the trait o.bin is nobody's: all graphs are in the first node's. */
-    CHECK(load_one(NULL, model, &backend, NULL, &opts, &bound, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(load_one(NULL, model, &backend, NULL, &opts, &bound, &error), error);
     CHECK_UINT(bound, 3);
     CHECK_INT(f.loads, 1);
     /* With it node two looks into o.bin, which has no graph of that name. */
@@ -166,8 +142,7 @@ TEST(secondary_contexts)
     CHECK_HAS(error.message, "two");
     make_file(at("o.bin"), part_binary, strlen(part_binary));
     f.loads = 0;
-    CHECK(load_one(NULL, model, &backend, NULL, &opts, &bound, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(load_one(NULL, model, &backend, NULL, &opts, &bound, &error), error);
     CHECK_UINT(bound, 3);
     CHECK_INT(f.loads, 2);
     CHECK_INT(f.alive, 0);
@@ -192,7 +167,7 @@ TEST(in_place)
     epctx_error error;
     bytes b = one_node(1, 1, part_binary);
     clear_root();
-    make_bytes("m_ctx.onnx", &b);
+    save_bytes("m_ctx.onnx", &b);
     backend.load_fn = note_place;
     for (int in_place = 0; in_place < 2; in_place++) {
         uintptr_t start, place;
@@ -284,15 +259,13 @@ TEST(source_in_memory)
     /* beside the model, by a relative path */
     CHECK_INT(chdir(root), 0);
     given_count = 0;
-    CHECK(load_one(NULL, "m_ctx.onnx", &backend, NULL, &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(load_one(NULL, "m_ctx.onnx", &backend, NULL, &opts, NULL, &error), error);
     CHECK_UINT(given_count, 1);
     CHECK_INT(chdir(here), 0);
     /* where the opener said, for a model without a folder */
     open.external_folder = root;
     given_count = 0;
-    CHECK(load_one(&b, NULL, &backend, &open, &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(load_one(&b, NULL, &backend, &open, &opts, NULL, &error), error);
     CHECK_UINT(given_count, 1);
     /* nowhere: only a source that needs no file will do */
     CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
@@ -300,8 +273,7 @@ TEST(source_in_memory)
     opts.source_model.data = inside.data;
     opts.source_model.size = inside.size;
     given_count = 0;
-    CHECK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
     CHECK_UINT(given_count, 1);
     /* A name is no help without a folder; an empty path is no path. */
     memset(&opts, 0, sizeof opts);
@@ -324,17 +296,16 @@ TEST(two_sources)
     epctx_model model;
     epctx_loaded loaded;
     epctx_error error;
-    bytes graph = {0}, b, one = weight_model(numbers, NULL), two_model = weight_model(others, NULL);
+    bytes graph = {0}, one = weight_model(numbers, NULL), two_model = weight_model(others, NULL);
     backend.weights_fn = note_weights;
     clear_root();
-    make_bytes("one.onnx", &one);
-    make_bytes("two.onnx", &two_model);
+    save_bytes("one.onnx", &one);
+    save_bytes("two.onnx", &two_model);
     add_weightless(&graph, "n1", "x", "a", "one.onnx", weight_line("w", numbers, 8));
     add_weightless(&graph, "n2", "a", "b", "two.onnx", weight_line("w", others, 8));
-    b = new_model(&graph);
-    make_bytes("m_ctx.onnx", &b);
+    save_model("m_ctx.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     CHECK_MEM(given_weights, 8, others, 8); /* n2's, while the source is open */
     epctx_unload(&loaded);
     epctx_model_close(&model);
@@ -342,8 +313,7 @@ TEST(two_sources)
     add_weightless(&graph, "n2", "x", "a", "two.onnx", weight_line("w", others, 8));
     add_weightless(&graph, "n1", "a", "b", "one.onnx", weight_line("w", numbers, 8));
     add_weightless(&graph, "n3", "b", "c", "two.onnx", weight_line("w", numbers, 8));
-    b = new_model(&graph);
-    make_bytes("m_ctx.onnx", &b);
+    save_model("m_ctx.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_load(&loaded, &model, &backend, NULL, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "n3"); /* its source has another w */
@@ -436,30 +406,27 @@ TEST(cache_with_weights)
     epctx_cache_opts opts = {0};
     epctx_opened opened;
     epctx_error error;
-    bytes graph = {0}, b, source = weight_model(numbers, NULL);
+    bytes graph = {0}, source = weight_model(numbers, NULL);
     static const float others[2] = {5, 6};
     bytes wrong = weight_model(others, NULL);
     backend.weights_fn = note_weights;
     f.takes = "Take";
     clear_root();
     add_weightless(&graph, "node", "x", "y", NULL, weight_line("w", numbers, 8));
-    b = new_model(&graph);
-    make_bytes("m_ctx.onnx", &b); /* without a stamp, and without a source beside it */
+    save_model("m_ctx.onnx", &graph); /* without a stamp, and without a source beside it */
     opts.load = &load;
     opts.no_compile = true;
     load.source_model.data = source.data;
     load.source_model.size = source.size;
     given_count = 0;
-    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
     CHECK_UINT(given_count, 1);
     epctx_opened_close(&opened);
     memset(&load, 0, sizeof load);
     make_file(at("w.onnx"), source.data, source.size);
     load.source_model_path = at("w.onnx");
     given_count = 0;
-    CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
     CHECK_UINT(given_count, 1);
     epctx_opened_close(&opened);
     make_file(at("w.onnx"), wrong.data, wrong.size);
@@ -502,7 +469,7 @@ TEST(share_load_refused)
     bytes b = one_node(1, 0, "../p.bin");
     clear_root();
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
-    make_bytes("m_ctx.onnx", &b);
+    save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_status_to_ort(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error)),
               10);
     CHECK_HAS(error.message, "'../p.bin'");
@@ -531,18 +498,16 @@ TEST(share_and_embed)
     epctx_workspace *w;
     epctx_error error;
     size_t bound;
-    bytes graph = {0}, b;
+    bytes graph = {0};
     clear_root();
     make_file(at("o.bin"), other_binary, strlen(other_binary));
     add_epnode(&graph, "file", "x", "a", 1, 0, "FakeEP", "other", "o.bin", 5);
     add_epnode(&graph, "inside", "a", "b", 1, 1, "FakeEP", "part", part_binary,
                strlen(part_binary));
     add_epnode(&graph, "second", "b", "y", 0, 0, "FakeEP", "part", NULL, 0);
-    b = new_model(&graph);
-    make_bytes("m_ctx.onnx", &b);
+    save_model("m_ctx.onnx", &graph);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
-    CHECK(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error), error);
     CHECK_UINT(bound, 3);
     CHECK_INT(f.alive, 0);
     epctx_workspace_close(w);
@@ -555,7 +520,7 @@ TEST(share_take_long_paths)
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
-    epctx_binary_file file;
+    epctx_binary_file file = {0};
     epctx_shared shared;
     epctx_error error;
     clear_root();
@@ -563,7 +528,6 @@ TEST(share_take_long_paths)
     memset(name, 'n', sizeof name - 1);
     for (size_t i = 200; i < sizeof name - 1; i += 200)
         name[i] = '/';
-    memset(&file, 0, sizeof file);
     file.io = epctx_io_files();
     file.folder = epctx_str_of(folder);
     file.name = epctx_str_of("p.bin");
@@ -582,37 +546,12 @@ TEST(share_take_long_paths)
 
 /* -- groups -- */
 
-/* A record of one node, as a host would give it. */
-typedef struct record {
-    epctx_graph graph;
-    epctx_node node;
-    epctx_value in, out;
-    epctx_str in_name, out_name;
-} record;
-
-static const epctx_graph *make_record(record *r, const char *out)
-{
-    memset(r, 0, sizeof *r);
-    r->in_name = r->in.name = epctx_str_of("x");
-    r->out_name = r->out.name = epctx_str_of(out);
-    r->in.elem_type = r->out.elem_type = EPCTX_ONNX_FLOAT;
-    r->node.op_type = epctx_str_of("Take");
-    r->node.inputs = &r->in_name;
-    r->node.outputs = &r->out_name;
-    r->node.input_count = r->node.output_count = 1;
-    r->graph.nodes = &r->node;
-    r->graph.inputs = &r->in;
-    r->graph.outputs = &r->out;
-    r->graph.node_count = r->graph.input_count = r->graph.output_count = 1;
-    return &r->graph;
-}
-
 static epctx_status host(epctx_workspace *w, const epctx_backend *backend,
                          const epctx_share_opts *opts, const char *out, epctx_arena *arena,
                          epctx_error *error)
 {
-    record r;
-    const epctx_graph *piece = make_record(&r, out);
+    fake_piece p;
+    const epctx_graph *piece = fake_make_piece(&p, "x", out);
     const epctx_node *nodes;
     return epctx_share_compile(w, NULL, backend, &piece, 1, opts, arena, &nodes, error);
 }
@@ -625,12 +564,11 @@ TEST(hosted_refused)
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
-    epctx_share_opts opts;
+    epctx_share_opts opts = {0};
     epctx_arena arena;
     epctx_error error;
     char long_folder[EPCTX_PATH_MAX];
     clear_root();
-    memset(&opts, 0, sizeof opts);
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     for (size_t i = 0; i < 2; i++) {
@@ -673,7 +611,7 @@ TEST(hosted_over_another)
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
-    epctx_share_opts opts;
+    epctx_share_opts opts = {0};
     epctx_arena arena;
     epctx_error error;
     char model[400], second[400];
@@ -681,7 +619,6 @@ TEST(hosted_over_another)
     clear_root();
     snprintf(model, sizeof model, "%s", at("a_ctx.onnx"));
     snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
-    memset(&opts, 0, sizeof opts);
     opts.context_path = model;
     opts.model_hash = 7; /* of both: their names meet */
     make_file(at("a_fake.bin"), "of before", 9);
@@ -690,13 +627,13 @@ TEST(hosted_over_another)
     CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_EXISTS);
     CHECK_HAS(error.message, "a_fake.bin: exists already");
     opts.overwrite = true;
-    CHECK(host(w, &backend, &opts, "y", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(host(w, &backend, &opts, "y", &arena, &error), error);
     opts.context_path = second;
     CHECK_INT(host(w, &backend, &opts, "z", &arena, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "the shared context has another graph");
     CHECK_HAS(error.message, "ep.context_node_name_prefix");
     opts.name_prefix = "b_";
-    CHECK(host(w, &backend, &opts, "z", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(host(w, &backend, &opts, "z", &arena, &error), error);
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
     b = read_file(at("a_fake.bin"));
     CHECK_TRUE(bytes_contain(&b, "FAKE1\n2\n", 8));
@@ -714,14 +651,13 @@ TEST(group_verified)
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
         epctx_workspace *w;
-        epctx_share_opts opts;
+        epctx_share_opts opts = {0};
         epctx_arena arena;
         epctx_error error;
         char model[400], second[400];
         clear_root();
         snprintf(model, sizeof model, "%s", at("a_ctx.onnx"));
         snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
-        memset(&opts, 0, sizeof opts);
         opts.context_path = model;
         opts.verify = true;
         epctx_arena_init(&arena, NULL);
@@ -743,16 +679,6 @@ TEST(group_verified)
     }
 }
 
-static int64_t wanted_size;
-
-static epctx_status sized(void *self, void *build, epctx_str name, int64_t *size,
-                          epctx_error *error)
-{
-    (void)self, (void)build, (void)name, (void)error;
-    *size = wanted_size;
-    return EPCTX_OK;
-}
-
 /* max_size of all reaches the models that are here, in nodes of this EP only; a host's are its
  * own. */
 TEST(sizes_of_a_mixed_group)
@@ -760,7 +686,7 @@ TEST(sizes_of_a_mixed_group)
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
-    epctx_share_opts opts;
+    epctx_share_opts opts = {0};
     epctx_gen_opts gen = {0};
     epctx_arena arena;
     epctx_model model;
@@ -773,30 +699,27 @@ TEST(sizes_of_a_mixed_group)
     int ours = 0, others = 0;
     clear_root();
     f.takes = "Take";
-    backend.max_size_fn = sized;
+    backend.max_size_fn = fake_max_size;
     add_node(&graph, "Take", "n0", "x,w", "a");
     add_epnode(&graph, "other", "a", "y", 1, 1, "QNN", "p", "payload", 7);
     put_str(&graph, 2, "g");
     add_floats(&graph, "w", numbers, 2);
-    add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, two);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    add_x_and_y(&graph);
     b = new_model(&graph);
     add_opset(&b, "com.microsoft", 1);
-    make_bytes("a.onnx", &b);
+    save_bytes("a.onnx", &b);
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
-    wanted_size = 100;
+    f.max_size = 100;
     gen.verify = true; /* with the group's binary */
-    CHECK(epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, &gen, false, NULL, &error), error);
     epctx_model_close(&model);
     snprintf(second, sizeof second, "%s", at("b_ctx.onnx"));
-    memset(&opts, 0, sizeof opts);
     opts.context_path = second;
     opts.io = epctx_io_files();
-    wanted_size = 700;
-    CHECK(host(w, &backend, &opts, "z", &arena, &error) == EPCTX_OK, "%s", error.message);
+    f.max_size = 700;
+    CHECK_OK(host(w, &backend, &opts, "z", &arena, &error), error);
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
     CHECK_INT(f.loads, 1); /* verified */
     CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin ");
@@ -836,8 +759,7 @@ TEST(group_of_copies)
     gen.verify = true; /* of nothing */
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_share_generate(w, NULL, &model, &backend, &gen, true, &report, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, &gen, true, &report, &error), error);
     CHECK_STR(report.context_path, at("a_ctx.onnx"));
     CHECK_STR(report.binary_path, "");
     epctx_model_close(&model);
@@ -902,14 +824,12 @@ TEST(group_initializers_refused)
 /* A model of EPContext nodes with a stamp that says of its binary what `line` says. */
 static bytes stamped_model(const char *first, const char *second, const char *line)
 {
-    bytes graph = {0}, model, entry = {0};
+    bytes graph = {0}, model;
     add_epnode(&graph, "one", "x", "y", 1, 0, "FakeEP", "part", first, strlen(first));
     if (second != NULL)
         add_epnode(&graph, "two", "x", "z", 1, 0, "FakeEP", "part", second, strlen(second));
     model = new_model(&graph);
-    put_str(&entry, 1, "epctx.build.FakeEP");
-    put_str(&entry, 2, line);
-    put_child(&model, 14, &entry);
+    add_metadata(&model, "epctx.build.FakeEP", line);
     return model;
 }
 
@@ -927,12 +847,11 @@ TEST(stamp_and_two_binaries)
     make_file(at("p.bin"), part_binary, strlen(part_binary));
     make_file(at("q.bin"), part_binary, strlen(part_binary));
     b = stamped_model("p.bin", "q.bin", "binary 999 0");
-    make_bytes("m_ctx.onnx", &b);
-    CHECK(load_one(NULL, model, &backend, NULL, NULL, &bound, &error) == EPCTX_OK, "%s",
-          error.message);
+    save_bytes("m_ctx.onnx", &b);
+    CHECK_OK(load_one(NULL, model, &backend, NULL, NULL, &bound, &error), error);
     CHECK_UINT(bound, 2);
     b = stamped_model("p.bin", "p.bin", "binary 999 0");
-    make_bytes("m_ctx.onnx", &b);
+    save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_status_to_ort(load_one(NULL, model, &backend, NULL, NULL, &bound, &error)), 10);
     CHECK_HAS(error.message, "the model was compiled with one of 999");
     CHECK_INT(load_one(NULL, model, &backend, NULL, NULL, &bound, NULL), EPCTX_ERR_VERSION);
@@ -944,7 +863,7 @@ TEST(stamp_of_a_refused_binary)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_workspace_opts opts;
+    epctx_workspace_opts opts = {0};
     epctx_workspace *w;
     epctx_model model;
     epctx_loaded loaded;
@@ -957,26 +876,24 @@ TEST(stamp_of_a_refused_binary)
     snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(other_binary));
     make_file(at("p.bin"), other_binary, strlen(other_binary));
     b = stamped_model("p.bin", NULL, line);
-    make_bytes("m_ctx.onnx", &b);
+    save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, &error)), 10);
     CHECK_HAS(error.message, "the model was compiled with one of hash 123456789abcdef");
     CHECK_INT(epctx_status_to_ort(load_one(NULL, path, &backend, NULL, NULL, &bound, NULL)), 10);
     /* A name that leaves the folder is not opened to find out. */
-    memset(&opts, 0, sizeof opts);
     opts.taken = EPCTX_TAKEN_ERROR;
     CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
     b = stamped_model("../p.bin", NULL, line);
-    make_bytes("m_ctx.onnx", &b);
+    save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
     CHECK_HAS(error.message, "'../p.bin'");
     /* A binary that is in use, and whose file is gone. */
     make_file(at("p.bin"), part_binary, strlen(part_binary));
     snprintf(line, sizeof line, "binary %zu 0123456789abcdef", strlen(part_binary));
     b = stamped_model("p.bin", NULL, line);
-    make_bytes("m_ctx.onnx", &b);
+    save_bytes("m_ctx.onnx", &b);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
-    CHECK(epctx_share_load(w, &loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_share_load(w, &loaded, &model, &backend, NULL, &error), error);
     remove(at("p.bin"));
     CHECK_INT(epctx_status_to_ort(share_one(w, NULL, path, &backend, &bound, &error)), 10);
     CHECK_HAS(error.message, "is in use by another session");
@@ -1019,7 +936,7 @@ TEST(group_forgets_failures)
     CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_OK);
     opts.context_path = paths[1];
     opts.name_prefix = "b_";
-    CHECK(host(w, &backend, &opts, "y", &arena, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(host(w, &backend, &opts, "y", &arena, &error), error);
     CHECK_INT(f.compiled, 3);
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), EPCTX_OK);
     b = read_file(at("a_fake.bin"));
@@ -1035,12 +952,10 @@ TEST(group_forgets_failures)
  * the memory for it is missing once, and nothing is written. */
 TEST(group_stamp_without_memory)
 {
-    epctx_io io = *epctx_io_files();
+    epctx_io io = quick_io();
     epctx_open_opts open = {0};
     size_t refused = 0;
     clear_root();
-    io.sync_fn = no_sync;
-    io.sync_folder_fn = no_sync_folder;
     open.io = &io;
     for (int length = 140; length < 184; length++) {
         char name[300], path[400];
@@ -1054,20 +969,18 @@ TEST(group_stamp_without_memory)
             epctx_backend backend = fake_backend(&f);
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
-            epctx_workspace_opts opts;
+            epctx_workspace_opts opts = {0};
             epctx_workspace *w;
             epctx_model model;
             epctx_error error;
             epctx_status status;
             size_t first;
             f.takes = "Take";
-            memset(&opts, 0, sizeof opts);
             opts.allocator = &allocator;
             CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
             CHECK_INT(epctx_model_open_file(&model, path, &open, &error), EPCTX_OK);
-            CHECK(epctx_share_generate(w, NULL, &model, &backend, NULL, false, NULL, &error) ==
-                      EPCTX_OK,
-                  "%s", error.message);
+            CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, NULL, false, NULL, &error),
+                     error);
             epctx_model_close(&model);
             first = c.calls;
             if (back > 0) c.fail_at = first + back;
@@ -1077,7 +990,7 @@ TEST(group_stamp_without_memory)
             CHECK_UINT(c.alive, 0);
             CHECK_INT(f.alive, 0);
             if (back == 0) {
-                CHECK(status == EPCTX_OK, "%s", error.message);
+                CHECK_OK(status, error);
             } else {
                 char context[400];
                 snprintf(context, sizeof context, "%.*s_ctx.onnx", (int)(strlen(path) - 5), path);

@@ -113,7 +113,7 @@ TEST(runs)
 {
     epctx_buffer blob = small_blob();
     epctx_error error;
-    CHECK(try_blob(blob.data, blob.size, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(try_blob(blob.data, blob.size, &error), error);
     CHECK(blob.size < 4096, "the small blob has %zu bytes", blob.size);
     epctx_buffer_free(&blob);
 }
@@ -589,7 +589,7 @@ TEST(forged_scratch_of_a_maker)
     set32(words, 20 + 13, 1);
     set32(words, 20 + 4, (uint32_t)(scratch & UINT32_MAX));
     set32(words, 20 + 5, (uint32_t)(scratch >> 32));
-    CHECK(load_forged(&blob, &context, &memory, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
     CHECK_INT(epctx_npu_weights_size(&context.graphs[0], &kept, &temporary, &error),
               EPCTX_ERR_NOMEM);
     CHECK_HAS(error.message, "too large for this machine");
@@ -612,7 +612,7 @@ TEST(long_names_of_graphs)
         void *memory;
         epctx_str a = {first, size}, b = {second, size};
         CHECK_TRUE(compile_two(&blob, a, b));
-        CHECK(load_forged(&blob, &context, &memory, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
         CHECK_INT(epctx_npu_find(&context, epctx_str_of("c"), 0, &graph, &error),
                   EPCTX_ERR_CONTEXT);
         CHECK_HAS(error.message, size <= 190 ? "there is: 'a" : "there is: ...");

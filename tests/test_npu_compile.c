@@ -51,7 +51,7 @@ TEST(folds_shape_arithmetic)
     gb_attr_int(&b, "axis", 0);
     gb_node(&b, "Reshape", 14, "t,d", "y");
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 1);
     CHECK_INT(stats.nodes, 6);
     gb_free(&b);
@@ -75,12 +75,12 @@ TEST(folds_constants)
     gb_node(&b, "Sqrt", 13, "s", "q");
     gb_node(&b, "Add", 14, "x,q", "y");
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 1);
     CHECK_INT(stats.folded, 2);
     in[0] = x;
     out[0] = y;
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(y, sizeof y, want, sizeof want);
     gb_free(&b);
 }
@@ -112,7 +112,7 @@ TEST(folds_integers)
     in[0] = x;
     out[0] = y;
     out[1] = z;
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(y, sizeof y, want, sizeof want);
     gb_free(&b);
 }
@@ -129,7 +129,7 @@ TEST(fuses_conv_norm_relu)
     gb_floats(&b, "v", 1, three, numbers + 200);
     gb_node(&b, "Relu", 14, "n", "y");
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 1);
     CHECK_INT(stats.fused, 2);
     gb_free(&b);
@@ -149,7 +149,7 @@ TEST(fuses_matmul_bias_activation)
     gb_node(&b, "Add", 14, "c,t", "u");
     gb_node(&b, "Sigmoid", 13, "u", "y");
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 1);
     gb_free(&b);
 }
@@ -178,7 +178,7 @@ TEST(fuses_residual)
             gb_node(&b, "Add", 14, "t,late", "y");
         }
         gb_output(&b, "y");
-        CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(compile(&b, &stats, &error), error);
         CHECK(stats.commands == (i < 2 ? 1u : (i == 2 ? 2u : 3u)), "case %d: %zu commands", i,
               stats.commands);
         gb_free(&b);
@@ -204,7 +204,7 @@ TEST(bounds_workspace)
     gb_attr_ints(&b, "kernel_shape", 2, two);
     gb_attr_ints(&b, "strides", 2, two);
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 4);
     CHECK(stats.scratch_size <= 4 * 24 * 24 * 4 + 4096, "%u bytes of scratch",
           (unsigned)stats.scratch_size);
@@ -214,7 +214,7 @@ TEST(bounds_workspace)
     gb_floats(&b, "w", 4, w, numbers);
     gb_node(&b, "Conv", 11, "x,w", "y");
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK(stats.scratch_size <= 65536, "%u bytes of scratch", (unsigned)stats.scratch_size);
     gb_free(&b);
     gb_init(&b);
@@ -222,7 +222,7 @@ TEST(bounds_workspace)
     gb_floats(&b, "w", 4, all, numbers);
     gb_node(&b, "Conv", 11, "x,w", "y");
     gb_output(&b, "y");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 1);
     CHECK_INT(stats.scratch_size, 0);
     gb_free(&b);
@@ -249,13 +249,13 @@ TEST(keeps_values_with_other_uses)
             gb_node(&b, "Sub", 14, "r,t", "y");
         }
         gb_output(&b, "y");
-        CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(compile(&b, &stats, &error), error);
         CHECK_INT(stats.fused, 0);
         gb_randomize(x, 72, 9);
         in[0] = x;
         out[0] = other_output ? t : y;
         out[1] = y;
-        CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(gb_run(&b, in, out, &error), error);
         for (i = 0; i < 48; i++) {
             if (other_output)
                 CHECK_TRUE(y[i] == (t[i] < 0 ? 0 : t[i]));
@@ -294,7 +294,7 @@ TEST(outputs_of_every_kind)
     in[0] = x;
     for (i = 0; i < 5; i++)
         out[i] = y[i];
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(y[0], sizeof x, x, sizeof x);
     for (i = 1; i < 5; i++)
         CHECK_MEM(y[i], sizeof want, want, sizeof want);
@@ -310,7 +310,7 @@ TEST(drops_dead_nodes)
     gb_node(&b, "Exp", 13, "x", "unused");
     gb_node(&b, "Exp", 13, "unused", "unused_too");
     gb_output(&b, "t");
-    CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile(&b, &stats, &error), error);
     CHECK_INT(stats.commands, 1);
     gb_free(&b);
 }
@@ -361,11 +361,10 @@ TEST(plan_has_no_overlaps)
     size_t i, j, placed = 0;
     for (seed = 1; seed <= 200; seed++) {
         graph_builder b;
-        epctx_arena arena;
+        epctx_arena arena = {0};
         epctx_error error;
         epctx_npu__compiler c;
         random_graph(&b, seed, 40);
-        memset(&arena, 0, sizeof arena);
         epctx_arena_init(&arena, NULL);
         epctx_error_clear(&error);
         c = epctx_npu__compiler_of(&b.graph, epctx_npu_arch_list(&i), &arena, &error);
@@ -401,7 +400,7 @@ TEST(plan_is_tight)
         epctx_npu_stats stats;
         epctx_error error;
         random_graph(&b, seed, 40);
-        CHECK(compile(&b, &stats, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(compile(&b, &stats, &error), error);
         scratch += stats.scratch_size;
         live += stats.scratch_live;
         gb_free(&b);
@@ -445,8 +444,8 @@ TEST(same_bytes_everywhere)
     epctx_error error;
     uint64_t hash;
     everything(&b);
-    CHECK(gb_compile(&b, NULL, &first, &error) == EPCTX_OK, "%s", error.message);
-    CHECK(gb_compile(&b, NULL, &second, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_compile(&b, NULL, &first, &error), error);
+    CHECK_OK(gb_compile(&b, NULL, &second, &error), error);
     CHECK_MEM(second.data, second.size, first.data, first.size);
     hash = epctx_hash(first.data, first.size, 0);
     CHECK(hash == UINT64_C(0x010064cc09695515), "the blob's hash is %016llx",
@@ -560,9 +559,8 @@ TEST(architectures)
 {
     epctx_npu npu;
     epctx_backend backend;
-    epctx_npu_opts opts;
+    epctx_npu_opts opts = {0};
     epctx_error error;
-    memset(&opts, 0, sizeof opts);
     opts.architecture = "x86-64-v4";
     CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "x86-64-v4");
@@ -661,8 +659,8 @@ TEST(graphs_share_weights)
     epctx_npu_stats one, two;
     epctx_error error;
     size_t alone, both;
-    CHECK(context_of(counts, 1, &alone, &one, &error) == EPCTX_OK, "%s", error.message);
-    CHECK(context_of(counts, 2, &both, &two, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(context_of(counts, 1, &alone, &one, &error), error);
+    CHECK_OK(context_of(counts, 2, &both, &two, &error), error);
     CHECK(one.weight_size >= 4 * 49152, "%u bytes of weights", (unsigned)one.weight_size);
     CHECK(two.weight_size * 100 <= one.weight_size && two.weight_saved >= 4 * 49152,
           "the second graph adds %u bytes of weights and finds %u, expected all of %u",
@@ -704,7 +702,7 @@ TEST(every_allocation_may_fail)
         epctx_allocator allocator;
         epctx_npu npu;
         epctx_backend backend;
-        epctx_npu_opts opts;
+        epctx_npu_opts opts = {0};
         epctx_buffer out;
         epctx_error error;
         epctx_status status;
@@ -716,7 +714,6 @@ TEST(every_allocation_may_fail)
         allocator.user = &count;
         allocator.alloc_fn = counted_alloc;
         allocator.free_fn = counted_free;
-        memset(&opts, 0, sizeof opts);
         opts.allocator = &allocator;
         CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_OK);
         epctx_buffer_init(&out, &allocator);
@@ -763,9 +760,8 @@ TEST(max_size)
     gb_output(&b, "y");
     CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
     CHECK_INT(backend.begin_fn(backend.self, &build, &error), EPCTX_OK);
-    CHECK(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("g"), 1, &error) ==
-              EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of("g"), 1, &error),
+             error);
     stats = npu.stats;
     CHECK_INT(backend.max_size_fn(backend.self, build, epctx_str_of("g"), &bytes, &error),
               EPCTX_OK);

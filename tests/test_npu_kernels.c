@@ -196,7 +196,7 @@ TEST(conv_one_dimension)
     gb_attr_ints(&b, "pads", 2, pads);
     gb_attr_ints(&b, "strides", 1, one);
     gb_output(&b, "y");
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(y, sizeof y, want, sizeof want);
     gb_free(&b);
 }
@@ -799,7 +799,7 @@ TEST(unary_specials)
         gb_input(&b, "x", 1, 1, dims);
         gb_node(&b, ops[i], 13, "x", "y");
         gb_output(&b, "y");
-        CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(gb_run(&b, in, out, &error), error);
         CHECK(isnan((double)y[3]), "%s(NaN) is %g", ops[i], (double)y[3]);
         for (j = 0; j < 3; j++)
             CHECK(isnan(want[i][j]) ? isnan((double)y[j])
@@ -859,7 +859,7 @@ TEST(softmax)
                             want[(o * n + j) * inner + k] = log_of ? v - log(sum) : exp(v) / sum;
                         }
                     }
-                CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+                CHECK_OK(run_one(&b, x, y, &error), error);
                 CHECK(difference(y, want, 60) < 1e-6, "version %d log %d axis %d: differs by %g",
                       version, log_of, axis, difference(y, want, 60));
                 gb_free(&b);
@@ -896,7 +896,7 @@ TEST(transpose)
         gb_input(&b, "x", 1, rank, dims);
         gb_node(&b, "Transpose", 13, "x", "y");
         gb_attr_ints(&b, "perm", (size_t)rank, perm);
-        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(run_one(&b, x, y, &error), error);
         do {
             int64_t in[6], p = 0;
             for (i = 0; i < rank; i++)
@@ -1187,7 +1187,7 @@ TEST(gather)
     in[0] = x;
     in[1] = index;
     out[0] = y;
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(y, sizeof y, want, sizeof want);
     index[1] = 3;
     CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
@@ -1210,7 +1210,7 @@ TEST(cast)
     gb_input(&b, "x", 1, 1, dims);
     gb_node(&b, "Cast", 13, "x", "y");
     gb_attr_int(&b, "to", EPCTX_ONNX_INT64);
-    CHECK(run_one(&b, x, (float *)(void *)y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run_one(&b, x, (float *)(void *)y, &error), error);
     CHECK_MEM(y, sizeof y, want, sizeof want);
     gb_free(&b);
 }
@@ -1354,7 +1354,7 @@ TEST(power)
     gb_input(&b, "e", 1, 1, dims);
     gb_node(&b, "Pow", 15, "x,e", "y");
     gb_output(&b, "y");
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     for (i = 0; i < 9; i++) {
         const double want = pow((double)x[i], (double)e[i]);
         CHECK(y[i] == want || (isnan(y[i]) && isnan(want)) ||
@@ -1401,7 +1401,7 @@ TEST(norm)
                                    (kind == 1 ? 0.0 : (double)shift[at]);
             }
         }
-        CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(run_one(&b, x, y, &error), error);
         d = difference(y, want, 120);
         CHECK(d < 1e-6, "%s differs by %g", ops[kind], d);
         gb_free(&b);
@@ -1441,13 +1441,13 @@ TEST(integers)
     int64_t y[4];
     uint8_t bits[4];
     epctx_error error;
-    CHECK(run_ints("Div", a, c, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run_ints("Div", a, c, y, &error), error);
     CHECK_MEM(y, sizeof y, div, sizeof div);
-    CHECK(run_ints("Mod", a, c, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run_ints("Mod", a, c, y, &error), error);
     CHECK_MEM(y, sizeof y, mod, sizeof mod);
-    CHECK(run_ints("Add", a, c, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run_ints("Add", a, c, y, &error), error);
     CHECK_MEM(y, sizeof y, add, sizeof add);
-    CHECK(run_ints("Less", a, c, bits, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run_ints("Less", a, c, bits, &error), error);
     CHECK_MEM(bits, sizeof bits, less, sizeof less);
     CHECK_INT(run_ints("Div", a, zero, y, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "divided by 0");
@@ -1532,7 +1532,7 @@ TEST(quantize)
     gb_node(&b, "DequantizeLinear", 13, "q,s,z", "y");
     gb_output(&b, "q");
     gb_output(&b, "y");
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK_MEM(q, sizeof q, want, sizeof want);
     CHECK_MEM(y, sizeof y, back, sizeof back);
     gb_free(&b);
@@ -1569,7 +1569,7 @@ TEST(quantize_rows)
             gb_node(&b, "DequantizeLinear", 13, "q,s,z", "y");
             gb_output(&b, "q");
             gb_output(&b, "y");
-            CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+            CHECK_OK(gb_run(&b, in, out, &error), error);
             for (i = 0; i < length; i++) {
                 double v = isnan(x[i]) ? low : nearbyint((double)x[i] / 0.125) + z;
                 v = v < low ? low : (v > low + 255 ? low + 255 : v);
@@ -1636,7 +1636,7 @@ TEST(lstm)
     in[0] = x;
     in[1] = lengths;
     out[0] = y;
-    CHECK(gb_run(&b, in, out, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_run(&b, in, out, &error), error);
     CHECK(difference(y, want, T * B * H) < 1e-6, "differs by %g", difference(y, want, T * B * H));
     memcpy(lengths, bad, sizeof bad);
     CHECK_INT(gb_run(&b, in, out, &error), EPCTX_ERR_ARG);
@@ -1707,7 +1707,7 @@ TEST(gelu_by_tanh)
     gb_input(&b, "x", 1, 1, dims);
     gb_node(&b, "Gelu", 20, "x", "y");
     gb_attr_text(&b, "approximate", "tanh");
-    CHECK(run_one(&b, x, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run_one(&b, x, y, &error), error);
     CHECK(difference(y, want, 5) < 1e-6, "differs by %g", difference(y, want, 5));
     gb_free(&b);
 }

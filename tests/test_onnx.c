@@ -14,7 +14,7 @@ static const int64_t dims_2_3[] = {2, 3, -1};
 /* A model with a bit of everything that views show. */
 static bytes sample(void)
 {
-    bytes graph = {0}, model, node, function = {0}, entry = {0};
+    bytes graph = {0}, model, node, function = {0};
     static const float weights[] = {1, 2, 3};
     node = new_node("Conv", "", "conv", "x,w,,b", "y,");
     add_attr_int(&node, "group", 4);
@@ -32,9 +32,7 @@ static bytes sample(void)
     put_int(&model, 5, 77);
     put_str(&model, 6, "doc");
     add_opset(&model, "com.microsoft", 1);
-    put_str(&entry, 1, "key");
-    put_str(&entry, 2, "value");
-    put_child(&model, 14, &entry);
+    add_metadata(&model, "key", "value");
     put_str(&function, 1, "f");
     put_child(&model, 25, &function);
     return model;
@@ -261,8 +259,7 @@ TEST(bad_arguments)
 {
     epctx_model model;
     epctx_error error;
-    epctx_model zero;
-    memset(&zero, 0, sizeof zero);
+    epctx_model zero = {0};
     epctx_model_close(&zero);
     epctx_model_close(NULL);
     CHECK_INT(epctx_model_open_file(NULL, "m.onnx", NULL, &error), EPCTX_ERR_ARG);
@@ -461,7 +458,7 @@ TEST(record)
     model = new_model(&graph);
     b = model;
     CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_graph_load(&m, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_graph_load(&m, &g, &error), error);
     CHECK_UINT(g.node_count, 1);
     CHECK_UINT(g.input_count, 1);
     CHECK_INT(g.inputs[0].rank, 2);
@@ -593,7 +590,7 @@ TEST(external_data_from_memory)
     char folder[] = "/tmp/epctx_onnx_XXXXXX";
     char path[300];
     bytes graph = {0}, b;
-    epctx_open_opts opts;
+    epctx_open_opts opts = {0};
     epctx_model m;
     epctx_graph g;
     epctx_error e;
@@ -608,7 +605,6 @@ TEST(external_data_from_memory)
     CHECK_HAS(e.message, "session.model_external_initializers_file_folder_path");
     CHECK_HAS(e.message, "w.bin");
     epctx_model_close(&m);
-    memset(&opts, 0, sizeof opts);
     opts.external_folder = folder;
     CHECK_INT(epctx_model_open_memory(&m, b.data, b.size, &opts, &e), EPCTX_OK);
     CHECK(epctx_graph_load(&m, &g, &e) == EPCTX_OK, "%s", e.message);
@@ -688,18 +684,15 @@ TEST(fixed_buffers)
 /* Subgraphs are reached through attributes. */
 TEST(subgraph)
 {
-    bytes body = {0}, attr = {0}, node, graph = {0}, b;
+    bytes body = {0}, node, graph = {0}, b;
     epctx_model model;
     epctx_cursor it, attrs;
     epctx_node_view n;
     epctx_attr_view a;
     put_str(&body, 2, "body");
     add_node(&body, "Add", "inner", "outer,outer", "r");
-    put_str(&attr, 1, "then_branch");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("If", "", "if", "c", "y");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "then_branch", &body);
     put_child(&graph, 1, &node);
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
@@ -713,7 +706,7 @@ TEST(subgraph)
     {
         epctx_graph g;
         epctx_error error;
-        CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_graph_load(&model, &g, &error), error);
         CHECK_TRUE(g.nodes[0].capture_count > 0);
         for (size_t i = 0; i < g.nodes[0].capture_count; i++)
             CHECK_TRUE(epctx_str_is(g.nodes[0].captures[i], "outer"));
@@ -727,29 +720,23 @@ TEST(subgraph)
 TEST(captures_are_exact)
 {
     static const float one[1] = {1};
-    bytes inner = {0}, inner_attr = {0}, inner_if, body = {0}, attr = {0}, node, graph = {0}, b;
+    bytes inner = {0}, inner_if, body = {0}, node, graph = {0}, b;
     epctx_model model;
     epctx_graph g;
     epctx_error error;
     add_node(&inner, "Add", "deep", "t,far", "u");
-    put_str(&inner_attr, 1, "then_branch");
-    put_child(&inner_attr, 6, &inner);
-    put_int(&inner_attr, 20, EPCTX_ATTR_GRAPH);
     inner_if = new_node("If", "", "inner_if", "i", "v");
-    put_child(&inner_if, 5, &inner_attr);
+    add_attr_graph(&inner_if, "then_branch", &inner);
     add_value(&body, GRAPH_INPUT, "i", EPCTX_ONNX_FLOAT, NULL);
     add_floats(&body, "w", one, 1);
     add_node(&body, "Sum", "shallow", "i,w,near,", "t");
     put_child(&body, 1, &inner_if);
-    put_str(&attr, 1, "body");
-    put_child(&attr, 6, &body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
     node = new_node("Loop", "", "loop", "n", "y");
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "body", &body);
     put_child(&graph, 1, &node);
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
     CHECK_INT(g.nodes[0].capture_count, 2);
     CHECK_TRUE(epctx_str_is(g.nodes[0].captures[0], "near"));
     CHECK_TRUE(epctx_str_is(g.nodes[0].captures[1], "far"));
@@ -769,7 +756,7 @@ TEST(unsorted_nodes)
     add_node(&graph, "Relu", "second", "a", "b");
     b = new_model(&graph);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
     CHECK_INT(g.node_count, 3);
     for (size_t i = 0; i < 3; i++)
         CHECK(epctx_str_is(g.nodes[i].name, order[i]), "node %zu is '%.*s', expected '%s'", i,
@@ -815,7 +802,7 @@ TEST(genuine_models)
         epctx_cursor it;
         size_t nodes = 0, epnodes = 0;
         snprintf(path, sizeof path, "%s/%s", folder, cases[i].file);
-        CHECK(epctx_model_open_file(&model, path, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_model_open_file(&model, path, NULL, &error), error);
         it = epctx_graph_nodes(epctx_model_graph(&model));
         for (; epctx_next_node(&it, &node); nodes++)
             epnodes += epctx_is_epnode(&node);
@@ -1284,7 +1271,7 @@ TEST(many_opsets)
     }
     add_opset(&b, "ai.onnx", 18);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
-    CHECK(epctx_graph_load(&model, &g, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(epctx_graph_load(&model, &g, &error), error);
     CHECK_UINT(g.node_count, COUNT);
     CHECK_INT(g.nodes[COUNT - 1].version, 18);
     CHECK_INT(epctx_model_opset(&model, epctx_str_of("")), 18);

@@ -17,8 +17,7 @@ typedef struct session {
 
 static session begin(void)
 {
-    session s;
-    memset(&s, 0, sizeof s);
+    session s = {0};
     epctx_arena_init(&s.arena, NULL);
     epctx_options_init(&s.options, NULL);
     return s;
@@ -79,8 +78,7 @@ TEST(phases)
 
 TEST(defaults)
 {
-    epctx_options zero;
-    memset(&zero, 0, sizeof zero);
+    epctx_options zero = {0};
     CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_CONTEXT_ENABLE));
     CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     CHECK_TRUE(!epctx_option_on(&zero, EPCTX_OPTION_SHARE_EP_CONTEXTS));
@@ -121,8 +119,7 @@ TEST(set_and_read)
 
 TEST(set_by_hand)
 {
-    epctx_options options;
-    memset(&options, 0, sizeof options);
+    epctx_options options = {0};
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "1";
     CHECK_TRUE(epctx_option_on(&options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     options.values[EPCTX_OPTION_CONTEXT_EMBED_MODE] = "yes";
@@ -446,7 +443,7 @@ TEST(outputs_named)
 {
     place p;
     CHECK_TRUE(enter(&p));
-    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.model, "model_ctx.onnx");
     CHECK_UINT(p.out.binary_count, 1);
     CHECK_STR(p.out.binaries[0], "model_npu.bin");
@@ -458,7 +455,7 @@ TEST(outputs_named)
     CHECK_INT(set(&p.s, "ep.context_model_external_initializers_file_name", "x.data"), EPCTX_OK);
     p.in.eps = two_eps;
     p.in.ep_count = 2;
-    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.model, "out/x_ctx.onnx");
     CHECK_STR(p.out.initializers, "out/x.data");
     CHECK_UINT(p.out.binary_count, 2);
@@ -467,13 +464,13 @@ TEST(outputs_named)
     /* Embedded: no binary. From memory: the option names the output. */
     CHECK_INT(set(&p.s, "ep.context_embed_mode", "1"), EPCTX_OK);
     p.in.model_path = NULL;
-    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_OK(preflight(&p), p.s.error);
     CHECK_UINT(p.out.binary_count, 0);
     /* The binary of a group has the name of the first model. */
     CHECK_INT(set(&p.s, "ep.context_embed_mode", "0"), EPCTX_OK);
     p.in.ep_count = 1;
     p.in.binary = "first_npu.bin";
-    CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+    CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.binaries[0], "out/first_npu.bin");
     p.in.binary = "../first_npu.bin";
     CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
@@ -527,7 +524,7 @@ TEST(output_exists)
         CHECK_INT(preflight(&p), EPCTX_ERR_EXISTS);
         CHECK_HAS(p.s.error.message, outputs[i]);
         CHECK_INT(set(&p.s, "epctx.overwrite", "1"), EPCTX_OK);
-        CHECK(preflight(&p) == EPCTX_OK, "%s", p.s.error.message);
+        CHECK_OK(preflight(&p), p.s.error);
         end(&p.s);
     }
 }

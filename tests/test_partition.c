@@ -344,7 +344,7 @@ TEST(types_of_boundaries)
     epctx_value values[32], ends[2];
     epctx_node nodes[2];
     epctx_str outputs[2][2];
-    epctx_graph graph;
+    epctx_graph graph = {0};
     epctx_partition *parts;
     epctx_error error;
     uint8_t take[2] = {1, 0};
@@ -354,7 +354,6 @@ TEST(types_of_boundaries)
     memset(values, 0, sizeof values);
     memset(ends, 0, sizeof ends);
     memset(nodes, 0, sizeof nodes);
-    memset(&graph, 0, sizeof graph);
     for (i = 0; i < 32; i++) {
         snprintf(texts[i], sizeof texts[i], "v%zu", i);
         values[i].name = i == 0 ? known[1] : epctx_str_of(texts[i]);
@@ -474,12 +473,11 @@ TEST(defined_twice)
 /* A body that captures what a later node makes: no order of the nodes is right. */
 TEST(capture_of_later)
 {
-    plain p;
+    plain p = {0};
     epctx_arena arena;
     epctx_partition *parts;
     epctx_error error;
     size_t count;
-    memset(&p, 0, sizeof p);
     p.graph.nodes = p.nodes;
     p.graph.node_count = 2;
     p.nodes[0].captures = p.captures[0];
@@ -510,15 +508,13 @@ TEST(many_constants)
     char (*texts)[8] = (char (*)[8])calloc(N + 2, sizeof *texts);
     uint8_t *take = (uint8_t *)malloc(N + 2);
     epctx_str inputs[2];
-    epctx_value input;
-    epctx_graph graph;
+    epctx_value input = {0};
+    epctx_graph graph = {0};
     epctx_arena arena;
     epctx_partition *parts;
     epctx_error error;
     size_t count;
     CHECK_TRUE(nodes != NULL && outputs != NULL && texts != NULL && take != NULL);
-    memset(&graph, 0, sizeof graph);
-    memset(&input, 0, sizeof input);
     memset(take, 1, N + 2);
     for (size_t i = 0; i < N + 2; i++) {
         snprintf(texts[i], sizeof texts[i], "%zu", i);
@@ -538,8 +534,7 @@ TEST(many_constants)
     graph.input_count = 1;
     graph.outputs = &input;
     epctx_arena_init(&arena, NULL);
-    CHECK(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_partition_graph(&graph, take, &arena, &parts, &count, &error), error);
     CHECK_UINT(count, 1);
     CHECK_UINT(parts[0].graph.node_count, N + 2);
     epctx_arena_free(&arena);
@@ -558,15 +553,13 @@ TEST(constants_times_partitions)
     epctx_str *outputs = (epctx_str *)calloc(3 * N, sizeof *outputs);
     char (*texts)[8] = (char (*)[8])calloc(3 * N, sizeof *texts);
     uint8_t *take = (uint8_t *)malloc(3 * N);
-    epctx_value input;
-    epctx_graph graph;
+    epctx_value input = {0};
+    epctx_graph graph = {0};
     epctx_arena arena;
     epctx_partition *parts;
     epctx_error error;
     size_t count;
     CHECK_TRUE(nodes != NULL && inputs != NULL && outputs != NULL && texts != NULL && take != NULL);
-    memset(&graph, 0, sizeof graph);
-    memset(&input, 0, sizeof input);
     input.name = epctx_str_of("x");
     for (size_t i = 0; i < 3 * N; i++) {
         snprintf(texts[i], sizeof texts[i], "%zu", i);

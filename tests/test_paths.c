@@ -259,17 +259,17 @@ TEST(resolve_folders)
     char through[100];
     CHECK_TRUE(symlink("model", at("link")) == 0);
     snprintf(through, sizeof through, "%s/link/", root);
-    CHECK(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), out,
-                             sizeof out, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), out,
+                                sizeof out, &error),
+             error);
     CHECK_INT(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("outside"),
                                  out, sizeof out, &error),
               EPCTX_ERR_PATH);
     remove(at("link"));
     CHECK_TRUE(getcwd(here, sizeof here) != NULL && chdir(at("model")) == 0);
-    CHECK(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("a.bin"), out,
-                             sizeof out, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("a.bin"), out,
+                                sizeof out, &error),
+             error);
     CHECK_INT(epctx_path_resolve(epctx_io_files(), epctx_str_of(""), epctx_str_of("outside"), out,
                                  sizeof out, &error),
               EPCTX_ERR_PATH);

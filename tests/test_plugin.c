@@ -168,13 +168,12 @@ TEST(compile_api)
             for (embed = 0; embed < 2; embed++) {
                 const char *const where[] = {"ep.context_file_path", in_folder("o_ctx.onnx"), NULL};
                 ort_spec spec = spec_of(in_folder("m.onnx"));
-                ort_output out;
+                ort_output out = {0};
                 char slash[300];
                 void *model = NULL;
                 size_t ran;
                 clear_folder();
                 CHECK_TRUE(make_one("m.onnx"));
-                memset(&out, 0, sizeof out);
                 if (from_memory) {
                     model = slurp("m.onnx", &size);
                     spec.path = NULL;
@@ -213,11 +212,10 @@ TEST(compile_api)
 TEST(compile_api_without_place)
 {
     ort_spec spec = spec_of(NULL);
-    ort_output out;
+    ort_output out = {0};
     void *model;
     bool ok;
     CHECK_TRUE(make_one("m.onnx"));
-    memset(&out, 0, sizeof out);
     model = slurp("m.onnx", &spec.size);
     spec.data = model;
     ok = ort_compile_model(&spec, &out);
@@ -352,12 +350,11 @@ TEST(foreign_nodes_left_alone)
 TEST(compiled_input_refused)
 {
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
-    ort_output out;
+    ort_output out = {0};
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
     spec.config = generate;
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "the model is compiled already");
-    memset(&out, 0, sizeof out);
     out.path = in_folder("again.onnx");
     spec.config = NULL;
     CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_INVALID_GRAPH, "compiled already");
@@ -393,13 +390,12 @@ TEST(binary_changed_while_loaded)
 {
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     OrtSession *session = NULL;
-    ort_values got;
+    ort_values got = {0};
     char text[sizeof ort_text];
     bool ok, written = false;
     FILE *file;
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
-    memset(&got, 0, sizeof got);
     ok = ort_session(&spec, &session);
     /* In place: a mapping would see it. */
     file = ok ? fopen(in_folder(binary_name("m")), "r+b") : NULL;
@@ -689,10 +685,9 @@ TEST(compile_disabled)
 /* A context model without its EP. */
 TEST(without_the_ep)
 {
-    ort_spec spec;
+    ort_spec spec = {0};
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
-    memset(&spec, 0, sizeof spec);
     spec.path = in_folder("m_ctx.onnx");
     CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, ep->ep);
 }
@@ -782,8 +777,7 @@ TEST(two_eps_in_one_model)
     memset(&got, 0, sizeof got);
     for (round = 0; round < 2 && ok; round++) {
         OrtSessionOptions *options = NULL;
-        ort_spec spec;
-        memset(&spec, 0, sizeof spec);
+        ort_spec spec = {0};
         spec.config = round ? NULL : generate;
         ok = ort_options(&spec, &options) &&
              ort_ok(ort->AddSessionConfigEntry(options, "session.disable_cpu_ep_fallback", "1"));
@@ -867,7 +861,7 @@ TEST(nothing_compiled)
 {
     static const char *const weightless[] = {"ep.enable_weightless", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
-    ort_output out;
+    ort_output out = {0};
     onnx_model m;
     float w[3] = {1, 2, 3};
     onnx_begin(&m);
@@ -878,7 +872,6 @@ TEST(nothing_compiled)
     onnx_finish(&m);
     CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
     onnx_free(&m);
-    memset(&out, 0, sizeof out);
     out.path = in_folder("o.onnx");
     out.flags = OrtCompileApiFlags_ERROR_IF_NO_NODES_COMPILED;
     spec.allow_cpu = true;
@@ -899,9 +892,8 @@ TEST(nothing_compiled)
 TEST(compile_api_external_initializers)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
-    ort_output out;
+    ort_output out = {0};
     CHECK_TRUE(make_three("m.onnx"));
-    memset(&out, 0, sizeof out);
     out.path = in_folder("o_ctx.onnx");
     out.initializers = "cpu.bin";
     spec.allow_cpu = true;
@@ -1039,11 +1031,10 @@ static void *work(void *argument)
     worker *w = (worker *)argument;
     const char *const names_in[] = {"x"}, *const names_out[] = {"y"};
     OrtAllocator *allocator = NULL;
-    ort_values input;
+    ort_values input = {0};
     const void *want = NULL, *got = NULL;
     OrtStatus *status;
     int i;
-    memset(&input, 0, sizeof input);
     input.count = 1;
     status = ort->GetAllocatorWithDefaultOptions(&allocator);
     w->ok = !status && ort_make_input(w->session, 0, allocator, w->seed, &input);
@@ -1104,11 +1095,10 @@ TEST(compile_for_other_hardware)
 {
     static const char *const options[] = {"architecture", "slide-rule", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
-    ort_output out;
+    ort_output out = {0};
     nodes n;
     bool there;
     CHECK_TRUE(make_one("m.onnx"));
-    memset(&out, 0, sizeof out);
     out.path = in_folder("o_ctx.onnx");
     spec.options = options;
     CHECK_ORT(ort_compile_model(&spec, &out));
@@ -1387,7 +1377,7 @@ TEST(ours_in_ort)
     for (embed = 0; embed < 2; embed++) {
         own_backend own;
         epctx_model model;
-        epctx_gen_opts opts;
+        epctx_gen_opts opts = {0};
         epctx_gen_report report;
         epctx_error error;
         epctx_status status;
@@ -1395,7 +1385,6 @@ TEST(ours_in_ort)
         clear_folder();
         CHECK_TRUE(make_three("m.onnx"));
         CHECK_TRUE(own_open(&own));
-        memset(&opts, 0, sizeof opts);
         opts.embed = embed;
         opts.name_prefix = "ours_";
         status = epctx_model_open_file(&model, in_folder("m.onnx"), NULL, &error);
@@ -1404,7 +1393,7 @@ TEST(ours_in_ort)
         }
         epctx_model_close(&model);
         own_close(&own);
-        CHECK(status == EPCTX_OK, "%s", error.message);
+        CHECK_OK(status, error);
         CHECK_INT(report.partition_count, 3);
         spec.allow_cpu = true;
         CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "embed %d: %s", embed, ort_text);
@@ -1440,7 +1429,7 @@ TEST(ort_in_ours)
     for (embed = 0; embed < 2; embed++) {
         own_backend own;
         epctx_model model;
-        epctx_loaded loaded;
+        epctx_loaded loaded = {0};
         epctx_error error;
         epctx_status status;
         ort_values want;
@@ -1452,7 +1441,6 @@ TEST(ort_in_ours)
         CHECK_TRUE(make_one("m.onnx"));
         CHECK_ORT(generate_one(embed ? generate_embed : generate));
         CHECK_TRUE(own_open(&own));
-        memset(&loaded, 0, sizeof loaded);
         status = epctx_model_open_file(&model, in_folder("m_ctx.onnx"), NULL, &error);
         if (status == EPCTX_OK) status = epctx_load(&loaded, &model, &own.backend, NULL, &error);
         if (status == EPCTX_OK && loaded.bound_count == 1) {
@@ -1722,12 +1710,11 @@ static double run_us(const ort_spec *spec)
     double times[ROUNDS];
     OrtAllocator *allocator = NULL;
     OrtSession *session = NULL;
-    ort_values input;
+    ort_values input = {0};
     OrtValue *out = NULL;
     size_t i, k;
     bool ok =
         ort_session(spec, &session) && ort_ok(ort->GetAllocatorWithDefaultOptions(&allocator));
-    memset(&input, 0, sizeof input);
     input.count = 1;
     ok = ok && ort_make_input(session, 0, allocator, 1, &input);
     for (i = 0; ok && i < ROUNDS; i++) {
@@ -1849,13 +1836,12 @@ static bool dump_values(const ort_values *v, const char *to, const char *kind)
 /* The inputs ort_run makes of its seed, and the CPU's outputs. */
 static bool dump_cpu(const char *model, const char *to)
 {
-    ort_spec spec;
+    ort_spec spec = {0};
     OrtSession *session = NULL;
     OrtAllocator *allocator = NULL;
     ort_values inputs, outputs;
     size_t count = 0, i;
     bool ok;
-    memset(&spec, 0, sizeof spec);
     memset(&inputs, 0, sizeof inputs);
     memset(&outputs, 0, sizeof outputs);
     spec.path = model;
@@ -2016,11 +2002,10 @@ static bool run_package(const char *path, const char *model, const char *how)
     OrtSessionOptions *session_options = NULL;
     void *options = NULL, *package = NULL, *component = NULL;
     OrtSession *session = NULL;
-    ort_values got;
+    ort_values got = {0};
     const char *name = NULL;
     char text[sizeof ort_text];
     bool ok;
-    memset(&got, 0, sizeof got);
     if (strcmp(how, "cpu") == 0) spec.ep = NULL;
     if (strcmp(how, "strict") == 0) spec.config = strict;
     if (!PACKAGE_FIND("CreateModelPackageOptionsFromSessionOptions", api.options) ||

@@ -154,14 +154,13 @@ TEST(run_refused)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
-    runner first;
+    runner first = {0};
     bool held, ok;
     int code;
     char text[sizeof ort_text];
     CHECK_TRUE(make_one("m.onnx"));
     listen("under way");
     CHECK_ORT(ort_session(&spec, &session));
-    memset(&first, 0, sizeof first);
     first.session = session;
     CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "1"));
     if (pthread_create(&thread, NULL, run_in_thread, &first) != 0) exit(1);
@@ -189,13 +188,12 @@ TEST(run_cancelled)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
-    runner r;
+    runner r = {0};
     bool held;
     CHECK_TRUE(make_three("m.onnx"));
     spec.allow_cpu = true;
     listen("under way");
     CHECK_ORT(ort_session(&spec, &session));
-    memset(&r, 0, sizeof r);
     r.session = session;
     r.options = run_options(NULL, NULL, "cancelled");
     CHECK_ORT(set_dynamic(session, "ep.dynamic.toy_hold", "1"));
@@ -905,13 +903,12 @@ static void store_clear(void)
 TEST(named_buffers)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
-    ort_output out;
+    ort_output out = {0};
     nodes n;
     bool named;
     if (ort_version < 28) SKIP("named buffers came with ONNX Runtime 1.28");
     store_clear();
     CHECK_TRUE(make_three("m.onnx"));
-    memset(&out, 0, sizeof out);
     out.path = in_folder("o_ctx.onnx");
     out.more = set_writer;
     spec.allow_cpu = true;
@@ -945,12 +942,11 @@ TEST(named_buffers_fail)
 {
     static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("m.onnx"));
-    ort_output out;
+    ort_output out = {0};
     context_spec c;
     if (ort_version < 28) SKIP("named buffers came with ONNX Runtime 1.28");
     store_clear();
     CHECK_TRUE(make_one("m.onnx"));
-    memset(&out, 0, sizeof out);
     out.path = in_folder("o_ctx.onnx");
     out.more = set_writer;
     /* The application's error is the compilation's. */
@@ -1076,14 +1072,13 @@ TEST(profiles_apart)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     OrtSession *session = NULL;
     pthread_t thread;
-    runner profiled;
+    runner profiled = {0};
     char path[512];
     bool held, passed;
     if (ort_version < 25) SKIP("EPs take part in profiles since ONNX Runtime 1.25");
     CHECK_TRUE(make_three("m.onnx"));
     spec.allow_cpu = true;
     CHECK_ORT(ort_session(&spec, &session));
-    memset(&profiled, 0, sizeof profiled);
     profiled.session = session;
     profiled.options = run_options(NULL, NULL, NULL);
     CHECK_ORT(ort_ok(ort->RunOptionsEnableProfiling(profiled.options, in_folder("run"))));

@@ -85,9 +85,8 @@ static bool open_session(const char *model, OrtSession **out)
 /* Outputs of a session are those of the CPU on `model`, and our EP made them. */
 static bool runs_as(OrtSession *session, const char *model)
 {
-    ort_values got;
+    ort_values got = {0};
     bool ok;
-    memset(&got, 0, sizeof got);
     ok = ort_run(session, 7, &got) && as_on_cpu(model, &got);
     if (ok && (ort_assigned(session, ep->ep) == 0 || ort_assigned(session, ep->ep) == SIZE_MAX)) {
         snprintf(ort_text, sizeof ort_text, "no node ran on %s", ep->ep);
@@ -767,8 +766,7 @@ static bool tool_compile(int count, char **models)
         char path[PATH_MAX];
         epctx_error error;
         ort_spec spec = spec_of(models[i]);
-        ort_output out;
-        memset(&out, 0, sizeof out);
+        ort_output out = {0};
         ok = epctx_path_context_model(epctx_str_of(models[i]), path, sizeof path, &error) ==
              EPCTX_OK;
         out.path = path;

@@ -110,8 +110,7 @@ TEST(files_of_a_model)
     make_file(at("m.onnx"), data.data, data.size);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     epctx_arena_init(&arena, NULL);
-    CHECK(epctx_model_files(&model, NULL, &arena, &files, &count, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_model_files(&model, NULL, &arena, &files, &count, &error), error);
     CHECK_UINT(count, 2 + EPCTX_MATCH_MAX);
     CHECK_TRUE(epctx_str_is(files[0].name, "rtx.bin") && files[0].required);
     for (size_t i = 0; i < count; i++) {
@@ -138,10 +137,9 @@ static epctx_status run_files(epctx_model *a, epctx_model *b, epctx_error *error
 static epctx_status run_lint(epctx_model *a, epctx_model *b, epctx_error *error)
 {
     static findings all, some;
-    epctx_check_opts opts;
+    epctx_check_opts opts = {0};
     epctx_status status;
     (void)b;
-    memset(&opts, 0, sizeof opts);
     memset(&all, 0, sizeof all);
     memset(&some, 0, sizeof some);
     if (epctx_lint(a, &opts, note_finding, &all, NULL, NULL) != EPCTX_OK) return EPCTX_ERR_ARG;
@@ -351,16 +349,13 @@ TEST(odd_fields)
 TEST(attributes_behind_a_graph)
 {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
-    bytes body = {0}, attr = {0};
+    bytes body = {0};
     bytes_source bs = {&data};
     epctx_source source;
     epctx_scan scan, found;
     epctx_error error;
     add_epnode(&body, "inner", "x", "z", 1, 1, "QNN", "inside", "d", 1);
-    put_child(&attr, 6, &body);
-    put_str(&attr, 1, "body");
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(&node, 5, &attr);
+    add_attr_graph(&node, "body", &body);
     add_attr_str(&node, "source", npu, strlen(npu));
     add_attr_str(&node, "partition_name", "p", 1);
     put_child(&graph, 1, &node);

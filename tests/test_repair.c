@@ -95,8 +95,7 @@ static void job_close(job *j)
 static epctx_node_view node_at(const epctx_model *model, int number)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view node;
-    memset(&node, 0, sizeof node);
+    epctx_node_view node = {0};
     for (int i = 0; i <= number; i++)
         if (!epctx_next_node(&it, &node)) break;
     return node;
@@ -105,8 +104,7 @@ static epctx_node_view node_at(const epctx_model *model, int number)
 static epctx_epnode epnode_at(const epctx_model *model, int number)
 {
     epctx_node_view node = node_at(model, number);
-    epctx_epnode ep;
-    memset(&ep, 0, sizeof ep);
+    epctx_epnode ep = {0};
     if (epctx_epnode_read(&node, &ep, NULL) != EPCTX_OK) ep.main_context = -1;
     return ep;
 }
@@ -178,7 +176,6 @@ TEST(doubled_fields)
 TEST(doubled_entries)
 {
     bytes graph = {0}, node = new_node("EPContext", "com.microsoft", "n", "x", "y"), data;
-    bytes entry = {0};
     job j;
     add_attr_int(&node, "main_context", 1);
     add_attr_int(&node, "embed_mode", 1);
@@ -190,9 +187,7 @@ TEST(doubled_entries)
     data = end_model(&graph);
     add_opset(&data, "com.microsoft", 1);
     for (int i = 0; i < 2; i++) {
-        put_str(&entry, 1, "key");
-        put_str(&entry, 2, "value");
-        put_child(&data, 14, &entry);
+        add_metadata(&data, "key", "value");
     }
     CHECK_TRUE(job_open(&j, data));
     job_rule(&j, EPCTX_RULE_DOUBLED_ATTRIBUTE);
@@ -314,16 +309,9 @@ TEST(files_that_cannot_be_looked_for)
     }
 }
 
-static void make_bytes(const char *name)
-{
-    static const uint8_t data[16] = {0};
-    make_file(at(name), data, sizeof data);
-}
-
 static bool job_file(job *j, bytes data)
 {
-    make_file(at("m.onnx"), data.data, data.size);
-    bytes_free(&data);
+    save_bytes("m.onnx", &data);
     memset(j, 0, sizeof *j);
     j->opts.rules = j->rules;
     if (epctx_model_open_file(&j->model, at("m.onnx"), NULL, &j->error) != EPCTX_OK) return false;
@@ -339,7 +327,7 @@ TEST(payloads_that_are_names)
     job j;
     memset(name, 'n', sizeof name - 1);
     CHECK_TRUE(make_root());
-    make_bytes("c.bin");
+    save_sixteen("c.bin", 0);
     add_epnode(&graph, "a", "x", "y", 1, 1, npu, "p0", "c.bin", 5);
     add_epnode(&graph, "b", "x", "z", 1, 1, npu, "p1", "gone.bin", 8);
     add_epnode(&graph, "c", "x", "z1", 1, 1, npu, "p2", "", 0);
@@ -360,8 +348,8 @@ TEST(names_by_rule)
     bytes graph = {0}, node;
     job j;
     CHECK_TRUE(make_root());
-    make_bytes("c.bin");
-    make_bytes("d.bin");
+    save_sixteen("c.bin", 0);
+    save_sixteen("d.bin", 0);
     add_epnode(&graph, "a", "x", "y", 1, 0, npu, "p0", "old\\c.bin", 9);
     add_epnode(&graph, "b", "x", "z", 1, 0, npu, "p1", "old/d.bin", 9);
     node = new_node("EPContext", "com.microsoft", "c", "x", "z1");
@@ -519,12 +507,10 @@ static size_t count_metadata(const epctx_model *model)
 /* Without options: every rule that is no hint. */
 TEST(defaults)
 {
-    bytes data = one_node(npu, "c", 1), empty = {0};
+    bytes data = one_node(npu, "c", 1);
     epctx_model model;
     size_t done = 9, left = 9;
-    put_str(&empty, 1, "ep_compatibility_info.none");
-    put_str(&empty, 2, "x");
-    put_child(&data, 14, &empty);
+    add_metadata(&data, "ep_compatibility_info.none", "x");
     CHECK_INT(epctx_model_open_memory(&model, data.data, data.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_repair(&model, NULL, NULL, NULL, &done, &left, NULL), EPCTX_OK);
     CHECK_UINT(done, 1);

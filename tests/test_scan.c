@@ -323,15 +323,13 @@ TEST(nesting_has_the_same_limit)
 
 TEST(events_carry_text)
 {
-    bytes graph = {0}, model, pair = {0};
+    bytes graph = {0}, model;
     memory_source m;
     epctx_source source;
     epctx_scan scan;
     add_epnode(&graph, "n", "x", "y", 1, 0, "QNN", "p", "a.bin", 5);
     model = new_model(&graph);
-    put_str(&pair, 1, "ep_compatibility_info.QNN");
-    put_str(&pair, 2, "0:1.2.3:4.5.6:7.8.9:73:0");
-    put_child(&model, 14, &pair);
+    add_metadata(&model, "ep_compatibility_info.QNN", "0:1.2.3:4.5.6:7.8.9:73:0");
     m.data = model.data;
     m.size = model.size;
     m.fail_from = UINT64_MAX;

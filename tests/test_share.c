@@ -7,136 +7,11 @@
 
 #include "fake.h"
 #include "files.h"
+#include "flaky.h"
 #include "test.h"
 
 #include <stdatomic.h>
 #include <time.h>
-
-/* -- an io that counts what is opened -- */
-
-typedef struct watch {
-    const epctx_io *files;
-    int maps;  /* files opened to read */
-    int alive; /* of them still open */
-    int fail_at, calls;
-} watch;
-
-static bool watch_fails(watch *w, epctx_error *error)
-{
-    if (++w->calls != w->fail_at) return false;
-    epctx_fail(error, EPCTX_ERR_IO, "the injected failure");
-    return true;
-}
-
-static epctx_status watch_map(void *user, const char *path, epctx_mapping *out, epctx_error *error)
-{
-    watch *w = (watch *)user;
-    epctx_status status;
-    if (watch_fails(w, error)) return EPCTX_ERR_IO;
-    status = w->files->map_fn(w->files->user, path, out, error);
-    w->maps++;
-    w->alive += status == EPCTX_OK && out->handle != NULL;
-    return status;
-}
-
-static void watch_unmap(void *user, epctx_mapping *mapping)
-{
-    watch *w = (watch *)user;
-    w->alive -= mapping->handle != NULL;
-    w->files->unmap_fn(w->files->user, mapping);
-}
-
-static epctx_status watch_stat(void *user, const char *path, epctx_file_kind *kind, uint64_t *size,
-                               epctx_error *error)
-{
-    watch *w = (watch *)user;
-    return w->files->stat_fn(w->files->user, path, kind, size, error);
-}
-
-static epctx_status watch_canonical(void *user, const char *path, char *out, size_t capacity,
-                                    epctx_error *error)
-{
-    watch *w = (watch *)user;
-    return w->files->canonical_fn(w->files->user, path, out, capacity, error);
-}
-
-static epctx_status watch_create(void *user, const char *path, epctx_io_file *file,
-                                 epctx_error *error)
-{
-    watch *w = (watch *)user;
-    epctx_status status;
-    if (watch_fails(w, error)) return EPCTX_ERR_IO;
-    status = w->files->create_fn(w->files->user, path, file, error);
-    w->alive += status == EPCTX_OK;
-    return status;
-}
-
-static epctx_status watch_write(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
-    watch *w = (watch *)user;
-    if (watch_fails(w, error)) return EPCTX_ERR_IO;
-    return w->files->write_fn(w->files->user, file, data, size, error);
-}
-
-static epctx_status watch_sync(void *user, epctx_io_file *file, epctx_error *error)
-{
-    watch *w = (watch *)user;
-    if (watch_fails(w, error)) return EPCTX_ERR_IO;
-    return w->files->sync_fn(w->files->user, file, error);
-}
-
-static void watch_abort(void *user, epctx_io_file *file)
-{
-    watch *w = (watch *)user;
-    w->alive--;
-    w->files->abort_fn(w->files->user, file);
-}
-
-static epctx_status watch_commit(void *user, epctx_io_file *file, epctx_error *error)
-{
-    watch *w = (watch *)user;
-    if (watch_fails(w, error)) {
-        watch_abort(user, file);
-        return EPCTX_ERR_IO;
-    }
-    w->alive--;
-    return w->files->commit_fn(w->files->user, file, error);
-}
-
-static epctx_status watch_remove(void *user, const char *path, epctx_error *error)
-{
-    watch *w = (watch *)user;
-    if (watch_fails(w, error)) return EPCTX_ERR_IO;
-    return w->files->remove_fn(w->files->user, path, error);
-}
-
-static epctx_status watch_sync_folder(void *user, const char *path, epctx_error *error)
-{
-    watch *w = (watch *)user;
-    if (watch_fails(w, error)) return EPCTX_ERR_IO;
-    return w->files->sync_folder_fn(w->files->user, path, error);
-}
-
-static epctx_io watch_io(watch *w)
-{
-    epctx_io io;
-    memset(&io, 0, sizeof io);
-    w->files = epctx_io_files();
-    io.user = w;
-    io.map_fn = watch_map;
-    io.unmap_fn = watch_unmap;
-    io.stat_fn = watch_stat;
-    io.canonical_fn = watch_canonical;
-    io.create_fn = watch_create;
-    io.write_fn = watch_write;
-    io.sync_fn = watch_sync;
-    io.commit_fn = watch_commit;
-    io.abort_fn = watch_abort;
-    io.remove_fn = watch_remove;
-    io.sync_folder_fn = watch_sync_folder;
-    return io;
-}
 
 /* -- sessions -- */
 
@@ -145,10 +20,9 @@ static epctx_status generate(epctx_workspace *w, const char *group, const char *
                              const epctx_backend *backend, const epctx_gen_opts *opts,
                              const epctx_io *io, bool stop, epctx_error *error)
 {
-    epctx_open_opts open;
+    epctx_open_opts open = {0};
     epctx_model model;
     epctx_status status;
-    memset(&open, 0, sizeof open);
     open.io = io;
     status = epctx_model_open_file(&model, at(file), &open, error);
     if (status != EPCTX_OK) return status;
@@ -165,9 +39,8 @@ typedef struct session {
 static epctx_status start(session *s, epctx_workspace *w, const char *file,
                           const epctx_backend *backend, const epctx_io *io, epctx_error *error)
 {
-    epctx_open_opts open;
+    epctx_open_opts open = {0};
     epctx_status status;
-    memset(&open, 0, sizeof open);
     memset(s, 0, sizeof *s);
     open.io = io;
     status = epctx_model_open_file(&s->model, file, &open, error);
@@ -216,8 +89,7 @@ TEST(n_plus_one)
         make_named(names[i], (float)i);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     for (int i = 0; i < 3; i++) {
-        CHECK(generate(w, NULL, names[i], &backend, NULL, NULL, i == 2, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(generate(w, NULL, names[i], &backend, NULL, NULL, i == 2, &error), error);
         if (i < 2) CHECK_STR(listing(), "a.onnx b.onnx c.onnx ");
     }
     CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx c.onnx c_ctx.onnx ");
@@ -241,15 +113,14 @@ TEST(n_plus_one)
         }
         CHECK_UINT(mains, 1);
         /* Without a workspace each session loads the binary for itself. */
-        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
         CHECK_UINT(loaded.bound_count, 2);
         epctx_unload(&loaded);
         epctx_model_close(&model);
     }
     /* The workspace is empty: the next session begins a group of its own. */
     make_named("d.onnx", 9);
-    CHECK(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error), error);
     CHECK_HAS(listing(), "d_ctx.onnx d_fake.bin ");
     epctx_workspace_close(w);
 }
@@ -278,8 +149,8 @@ TEST(deterministic)
 TEST(one_open)
 {
     fake f = {0};
-    watch counts = {0};
-    epctx_io io = watch_io(&counts);
+    flaky counts = {0};
+    epctx_io io = flaky_io(&counts);
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     session s[3];
@@ -288,10 +159,9 @@ TEST(one_open)
     f.loads = 0;
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     for (int i = 0; i < 3; i++) {
-        counts.maps = 0;
-        CHECK(start(&s[i], w, at(contexts[i]), &backend, &io, &error) == EPCTX_OK, "%s",
-              error.message);
-        CHECK_INT(counts.maps, i == 0 ? 2 : 1); /* the model, and the first time the binary */
+        counts.mapped = 0;
+        CHECK_OK(start(&s[i], w, at(contexts[i]), &backend, &io, &error), error);
+        CHECK_INT(counts.mapped, i == 0 ? 2 : 1); /* the model, and the first time the binary */
         CHECK_INT(f.loads, 1);
         CHECK_UINT(s[i].loaded.bound_count, 2);
         CHECK_TRUE(s[i].loaded.bound[0].graph != s[i].loaded.bound[1].graph);
@@ -302,7 +172,7 @@ TEST(one_open)
     for (int i = 2; i >= 0; i--)
         stop(&s[i]);
     CHECK_INT(f.alive, 0);
-    CHECK_INT(counts.alive, 0);
+    CHECK_INT(counts.maps, 0);
     /* Nobody holds it any more: now the file is needed again. */
     CHECK_INT(epctx_status_to_ort(start(&s[0], w, at(contexts[0]), &backend, &io, &error)), 10);
     CHECK_HAS(error.message, "a_fake.bin");
@@ -315,19 +185,17 @@ TEST(taken)
     for (int policy = 0; policy < 2; policy++) {
         fake f = {0};
         epctx_backend backend = fake_backend(&f);
-        epctx_workspace_opts opts;
+        epctx_workspace_opts opts = {0};
         epctx_workspace *w;
         session one, two;
         epctx_error error;
         CHECK(make_group(&f, 2, &error), "%s", error.message);
-        memset(&opts, 0, sizeof opts);
         opts.taken = policy == 0 ? EPCTX_TAKEN_RELOAD : EPCTX_TAKEN_ERROR;
         f.loads = 0;
         CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
         CHECK_INT(start(&one, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
         if (policy == 0) {
-            CHECK(start(&two, w, at("a_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
-                  error.message);
+            CHECK_OK(start(&two, w, at("a_ctx.onnx"), &backend, NULL, &error), error);
             CHECK_INT(f.loads, 2);
             CHECK_TRUE(one.loaded.bound[0].graph != two.loaded.bound[0].graph);
             stop(&two);
@@ -400,8 +268,7 @@ TEST(failed_load)
                 CHECK_INT(f.alive, 0);
             }
             f.fail = FAKE_NONE;
-            CHECK(start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
-                  error.message);
+            CHECK_OK(start(&s, w, at("a_ctx.onnx"), &backend, NULL, &error), error);
             stop(&s);
             epctx_workspace_close(w);
             CHECK_INT(f.alive, 0);
@@ -416,13 +283,12 @@ TEST(generations)
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w, *build;
     session old, fresh;
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_error error;
     CHECK(make_group(&f, 2, &error), "%s", error.message);
     f.loads = 0;
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(start(&old, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_OK);
-    memset(&opts, 0, sizeof opts);
     opts.overwrite = true;
     CHECK_INT(epctx_workspace_open(&build, NULL, &error), EPCTX_OK);
     make_named("a.onnx", 50);
@@ -430,8 +296,7 @@ TEST(generations)
     CHECK_INT(generate(build, NULL, "a.onnx", &backend, &opts, NULL, false, &error), EPCTX_OK);
     CHECK_INT(generate(build, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_OK);
     epctx_workspace_close(build);
-    CHECK(start(&fresh, w, at("b_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(start(&fresh, w, at("b_ctx.onnx"), &backend, NULL, &error), error);
     CHECK_INT(f.loads, 2);
     stop(&old);
     stop(&fresh);
@@ -444,10 +309,9 @@ TEST(generations)
 static epctx_status compile_alone(fake *f, const char *file, epctx_error *error)
 {
     epctx_backend backend = fake_backend(f);
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_model model;
     epctx_status status = epctx_model_open_file(&model, at(file), NULL, error);
-    memset(&opts, 0, sizeof opts);
     opts.overwrite = true;
     if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &opts, NULL, error);
     epctx_model_close(&model);
@@ -457,9 +321,8 @@ static epctx_status compile_alone(fake *f, const char *file, epctx_error *error)
 static epctx_freshness freshness(const char *file, bool fast, epctx_error *why)
 {
     epctx_freshness verdict = EPCTX_FRESH_UNKNOWN;
-    epctx_fresh_opts opts;
+    epctx_fresh_opts opts = {0};
     epctx_model model;
-    memset(&opts, 0, sizeof opts);
     opts.fast = fast;
     if (epctx_model_open_file(&model, at(file), NULL, why) == EPCTX_OK)
         verdict = epctx_check_fresh(&model, "FakeEP", NULL, &opts, why);
@@ -496,7 +359,7 @@ TEST(member_compiled_alone)
     CHECK(make_group(&f, 2, &error), "%s", error.message);
     CHECK(freshness("b_ctx.onnx", false, &error) == EPCTX_FRESH, "%s", error.message);
     group = read_file(at("a_fake.bin"));
-    CHECK(compile_alone(&f, "a.onnx", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(compile_alone(&f, "a.onnx", &error), error);
     alone = read_file(at("a_fake.bin"));
     snprintf(sizes[0], sizeof sizes[0], "has %zu bytes", alone.size);
     snprintf(sizes[1], sizeof sizes[1], "one of %zu", group.size);
@@ -523,8 +386,7 @@ TEST(member_compiled_alone)
     epctx_workspace_close(w);
     CHECK_INT(load_file(&f, "a_ctx.onnx", NULL, &error), EPCTX_OK);
     /* A cache compiles what it cannot use, under a name of its own. */
-    CHECK(epctx_open_or_compile(&opened, at("b.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_open_or_compile(&opened, at("b.onnx"), &backend, NULL, &error), error);
     CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
     CHECK_HAS(opened.reason.message, "'a_fake.bin'");
     epctx_opened_close(&opened);
@@ -549,12 +411,10 @@ static epctx_status serve(void *user, epctx_str name, epctx_mapping *out, epctx_
 TEST(binary_of_the_same_size)
 {
     fake f = {0};
-    epctx_load_opts opts;
-    epctx_reader reader;
+    epctx_load_opts opts = {0};
+    epctx_reader reader = {0};
     epctx_error error;
     char *hash, *name;
-    memset(&opts, 0, sizeof opts);
-    memset(&reader, 0, sizeof reader);
     reader.read_fn = serve;
     CHECK(make_group(&f, 2, &error), "%s", error.message);
     served = read_file(at("a_fake.bin"));
@@ -612,8 +472,7 @@ TEST(failed_generate)
             CHECK_STR(listing(), "a.onnx b.onnx c.onnx ");
             f.fail = FAKE_NONE;
             f.compiled = 0;
-            CHECK(generate(w, NULL, "b.onnx", &backend, NULL, NULL, false, &error) == EPCTX_OK,
-                  "%s", error.message);
+            CHECK_OK(generate(w, NULL, "b.onnx", &backend, NULL, NULL, false, &error), error);
             CHECK_INT(f.compiled, 2 - after); /* what was compiled is used */
             CHECK_INT(generate(w, NULL, "c.onnx", &backend, NULL, NULL, true, &error), EPCTX_OK);
             CHECK_STR(listing(),
@@ -655,9 +514,8 @@ TEST(given_up)
     epctx_backend backend = fake_backend(&f);
     epctx_workspace *w;
     epctx_error error;
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     f.takes = "Take";
-    memset(&opts, 0, sizeof opts);
     opts.initializers_file_name = "rest.data";
     clear_root();
     make_named("a.onnx", 0);
@@ -674,9 +532,8 @@ TEST(refused)
     epctx_backend backend = fake_backend(&f), second = fake_backend(&other);
     epctx_workspace *w;
     epctx_error error;
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     f.takes = other.takes = "Take";
-    memset(&opts, 0, sizeof opts);
     clear_root();
     make_named("a.onnx", 0);
     make_named("b.onnx", 1);
@@ -713,14 +570,12 @@ TEST(groups_apart)
     fake f = {0}, g = {0};
     epctx_backend one = fake_backend(&f), two = fake_backend(&g);
     epctx_workspace *w;
-    epctx_gen_opts opts;
     epctx_error error;
     session s[3];
     f.takes = g.takes = "Take";
     two.source = "OtherEP";
     two.short_name = "other";
     clear_root();
-    memset(&opts, 0, sizeof opts);
     for (int k = 0; k < 3; k++)
         make_named(names[k], (float)k);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
@@ -742,16 +597,6 @@ TEST(groups_apart)
     epctx_workspace_close(w);
 }
 
-static int64_t wanted_size;
-
-static epctx_status sized(void *self, void *build, epctx_str name, int64_t *size_out,
-                          epctx_error *error)
-{
-    (void)self, (void)build, (void)name, (void)error;
-    *size_out = wanted_size;
-    return EPCTX_OK;
-}
-
 /* The largest max_size of the group is in every node, also in models compiled before it. */
 TEST(max_size)
 {
@@ -761,12 +606,12 @@ TEST(max_size)
     epctx_workspace *w;
     epctx_error error;
     f.takes = "Take";
-    backend.max_size_fn = sized;
+    backend.max_size_fn = fake_max_size;
     clear_root();
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     for (int k = 0; k < 3; k++) {
         make_named(names[k], (float)k);
-        wanted_size = sizes[k];
+        f.max_size = sizes[k];
         CHECK_INT(generate(w, NULL, names[k], &backend, NULL, NULL, k == 2, &error), EPCTX_OK);
     }
     for (int k = 0; k < 3; k++) {
@@ -785,7 +630,7 @@ TEST(max_size)
             seen++;
         }
         CHECK_UINT(seen, 2);
-        CHECK(epctx_load(&loaded, &model, &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
         epctx_unload(&loaded);
         epctx_model_close(&model);
     }
@@ -800,15 +645,14 @@ TEST(failing_io)
     for (n = 1; n < 300; n++) {
         fake f = {0}, loader = {0};
         epctx_backend backend = fake_backend(&f), reader = fake_backend(&loader);
-        watch broken = {0};
-        epctx_io io = watch_io(&broken);
-        epctx_gen_opts opts;
+        flaky broken = {0};
+        epctx_io io = flaky_io(&broken);
+        epctx_gen_opts opts = {0};
         epctx_workspace *w;
         epctx_error error;
         epctx_status status;
         int models = 0;
         CHECK(make_group(&f, 2, &error), "%s", error.message);
-        memset(&opts, 0, sizeof opts);
         opts.overwrite = true;
         opts.initializers_file_name = "a.data";
         make_named("a.onnx", 70);
@@ -821,7 +665,7 @@ TEST(failing_io)
         status = generate(w, NULL, "b.onnx", &backend, &opts, &io, true, &error);
         epctx_workspace_close(w);
         CHECK_INT(f.alive, 0);
-        CHECK_INT(broken.alive, 0);
+        CHECK_INT(broken.opens + broken.maps, 0);
         CHECK(strstr(listing(), ".tmp") == NULL, "call %d leaves %s", n, listing());
         for (int k = 0; k < 2; k++) {
             epctx_model model;
@@ -851,13 +695,11 @@ TEST(allocator_fails)
         epctx_backend backend = fake_backend(&f);
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
-        epctx_workspace_opts opts;
-        epctx_gen_opts gen;
+        epctx_workspace_opts opts = {0};
+        epctx_gen_opts gen = {0};
         epctx_workspace *w = NULL;
         epctx_status status;
         session s;
-        memset(&opts, 0, sizeof opts);
-        memset(&gen, 0, sizeof gen);
         gen.overwrite = true;
         opts.allocator = &allocator;
         c.fail_at = n;
@@ -882,46 +724,18 @@ TEST(allocator_fails)
 
 /* -- somebody else has the models -- */
 
-/* A record of one node, in -> out, as a host would give it. */
-typedef struct piece {
-    epctx_graph graph;
-    epctx_node node;
-    epctx_value in, out;
-    epctx_str in_name, out_name;
-} piece;
-
-static const epctx_graph *make_piece(piece *p, const char *in, const char *out)
-{
-    memset(p, 0, sizeof *p);
-    p->in_name = p->in.name = epctx_str_of(in);
-    p->out_name = p->out.name = epctx_str_of(out);
-    p->in.elem_type = p->out.elem_type = 1;
-    p->node.op_type = epctx_str_of("Take");
-    p->node.inputs = &p->in_name;
-    p->node.outputs = &p->out_name;
-    p->node.input_count = p->node.output_count = 1;
-    p->graph.name = epctx_str_of("piece");
-    p->graph.nodes = &p->node;
-    p->graph.node_count = 1;
-    p->graph.inputs = &p->in;
-    p->graph.outputs = &p->out;
-    p->graph.input_count = p->graph.output_count = 1;
-    return &p->graph;
-}
-
 /* One session of two pieces, named after `out`. */
 static epctx_status host(epctx_workspace *w, const epctx_backend *backend, const char *context,
                          const char *out, const epctx_io *io, epctx_arena *arena,
                          const epctx_node **nodes, epctx_error *error)
 {
-    epctx_share_opts opts;
+    epctx_share_opts opts = {0};
     const epctx_graph *graphs[2];
     char second[40];
-    piece pieces[2];
+    fake_piece pieces[2];
     snprintf(second, sizeof second, "%s2", out);
-    graphs[0] = make_piece(&pieces[0], "x", out);
-    graphs[1] = make_piece(&pieces[1], out, second);
-    memset(&opts, 0, sizeof opts);
+    graphs[0] = fake_make_piece(&pieces[0], "x", out);
+    graphs[1] = fake_make_piece(&pieces[1], out, second);
     opts.context_path = at(context);
     opts.io = io;
     opts.name_prefix = "p_";
@@ -945,8 +759,7 @@ TEST(hosted)
     for (int i = 0; i < 3; i++) {
         const epctx_node *nodes = NULL;
         CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), (size_t)i);
-        CHECK(host(w, &backend, contexts[i], names[i], NULL, &arena, &nodes, &error) == EPCTX_OK,
-              "%s", error.message);
+        CHECK_OK(host(w, &backend, contexts[i], names[i], NULL, &arena, &nodes, &error), error);
         for (int k = 0; k < 2; k++) {
             epctx_epnode *node = &all[2 * i + k];
             CHECK_INT(epctx_epnode_from_record(&nodes[k], node, &error), EPCTX_OK);
@@ -977,9 +790,9 @@ TEST(hosted)
     {
         epctx_shared shared[6];
         for (int i = 0; i < 6; i++) {
-            CHECK(epctx_share_take(w, &loader, &binary, all[i].partition_name,
-                                   epctx_notes_hash(all[i].notes), &shared[i], &error) == EPCTX_OK,
-                  "%s", error.message);
+            CHECK_OK(epctx_share_take(w, &loader, &binary, all[i].partition_name,
+                                      epctx_notes_hash(all[i].notes), &shared[i], &error),
+                     error);
         }
         CHECK_INT(g.loads, 1);
         for (int i = 0; i < 6; i++)
@@ -1052,21 +865,19 @@ TEST(hosted_weightless_source)
     epctx_backend backend = fake_backend(&f);
     static float values[2] = {1, 2};
     static const int64_t dims[1] = {2};
-    epctx_share_opts opts;
+    epctx_share_opts opts = {0};
     epctx_workspace *w;
     epctx_error error;
     epctx_arena arena;
-    epctx_tensor weight;
+    epctx_tensor weight = {0};
     epctx_epnode node;
     const epctx_graph *graph;
     const epctx_node *nodes = NULL;
     char *source = (char *)malloc(20);
-    piece p;
+    fake_piece p;
     clear_root();
-    memset(&opts, 0, sizeof opts);
-    memset(&weight, 0, sizeof weight);
     strcpy(source, "source.onnx");
-    graph = make_piece(&p, "x", "y");
+    graph = fake_make_piece(&p, "x", "y");
     weight.name = epctx_str_of("w");
     weight.elem_type = 1;
     weight.rank = 1;
@@ -1081,9 +892,8 @@ TEST(hosted_weightless_source)
     opts.source_model = source;
     epctx_arena_init(&arena, NULL);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
-    CHECK(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, &error) ==
-              EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_share_compile(w, NULL, &backend, &graph, 1, &opts, &arena, &nodes, &error),
+             error);
     memset(source, '?', strlen(source));
     free(source);
     CHECK_INT(epctx_epnode_from_record(&nodes[0], &node, &error), EPCTX_OK);
@@ -1102,12 +912,11 @@ TEST(hosted_again)
         epctx_backend backend = fake_backend(&f);
         counting c = {0};
         epctx_allocator allocator = counting_allocator(&c);
-        epctx_workspace_opts opts;
+        epctx_workspace_opts opts = {0};
         epctx_workspace *w;
         epctx_error error;
         epctx_arena arena;
         const epctx_node *nodes = NULL;
-        memset(&opts, 0, sizeof opts);
         opts.allocator = &allocator;
         clear_root();
         epctx_arena_init(&arena, NULL);
@@ -1161,17 +970,16 @@ TEST(hosted_failures)
         for (n = 1; n < 300; n++) {
             fake f = {0};
             epctx_backend backend = fake_backend(&f);
-            watch broken = {0};
-            epctx_io io = watch_io(&broken);
+            flaky broken = {0};
+            epctx_io io = flaky_io(&broken);
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
-            epctx_workspace_opts opts;
+            epctx_workspace_opts opts = {0};
             epctx_workspace *w = NULL;
             epctx_error error;
             epctx_arena arena;
             const epctx_node *nodes = NULL;
             epctx_status status;
-            memset(&opts, 0, sizeof opts);
             opts.allocator = &allocator;
             clear_root();
             if (kind == 0) broken.fail_at = n;
@@ -1187,7 +995,7 @@ TEST(hosted_failures)
             epctx_workspace_close(w);
             epctx_arena_free(&arena);
             CHECK_INT(f.alive, 0);
-            CHECK_INT(broken.alive, 0);
+            CHECK_INT(broken.opens + broken.maps, 0);
             CHECK_UINT(c.alive, 0);
             CHECK(strstr(listing(), ".tmp") == NULL, "failure %d leaves %s", n, listing());
             if (status == EPCTX_OK) break;
@@ -1234,9 +1042,8 @@ static void *load_in_thread(void *user)
 
 static epctx_workspace *locked_workspace(void)
 {
-    epctx_workspace_opts opts;
+    epctx_workspace_opts opts = {0};
     epctx_workspace *w = NULL;
-    memset(&opts, 0, sizeof opts);
     if (epctx_lock_make(&opts.lock, NULL, NULL) != EPCTX_OK) return NULL;
     epctx_workspace_open(&w, &opts, NULL);
     return w;
@@ -1297,11 +1104,10 @@ TEST(threads_end)
 static void *generate_in_thread(void *user)
 {
     const worker *me = (const worker *)user;
-    epctx_open_opts open;
+    epctx_open_opts open = {0};
     epctx_model model;
     epctx_error error;
     char path[400];
-    memset(&open, 0, sizeof open);
     snprintf(path, sizeof path, "%s/t%d.onnx", root, me->number);
     if (epctx_model_open_file(&model, path, &open, &error) != EPCTX_OK ||
         epctx_share_generate(me->workspace, NULL, &model, me->backend, NULL, false, NULL,
@@ -1353,11 +1159,10 @@ TEST(share_arguments)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f), old = backend;
-    epctx_binary_file file;
-    epctx_share_opts opts;
-    epctx_load_opts load;
-    epctx_gen_opts gen;
-    epctx_reader reader;
+    epctx_binary_file file = {0};
+    epctx_share_opts opts = {0};
+    epctx_load_opts load = {0};
+    epctx_reader reader = {0};
     epctx_shared shared;
     epctx_model model;
     epctx_loaded loaded;
@@ -1365,13 +1170,8 @@ TEST(share_arguments)
     epctx_error error;
     epctx_arena arena;
     const epctx_node *nodes;
-    piece p;
-    const epctx_graph *graph = make_piece(&p, "x", "y");
-    memset(&file, 0, sizeof file);
-    memset(&opts, 0, sizeof opts);
-    memset(&load, 0, sizeof load);
-    memset(&gen, 0, sizeof gen);
-    memset(&reader, 0, sizeof reader);
+    fake_piece p;
+    const epctx_graph *graph = fake_make_piece(&p, "x", "y");
     old.version++;
     clear_root();
     f.takes = "Take";
@@ -1463,21 +1263,18 @@ TEST(nothing_for_the_group)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_gen_report report;
     epctx_model model;
     epctx_workspace *w;
     epctx_error error;
-    memset(&opts, 0, sizeof opts);
     clear_root();
     make_named("a.onnx", 0);
     f.takes = "Nothing";
     opts.no_nodes = EPCTX_NO_NODES_NOTHING;
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_INT(epctx_model_open_file(&model, at("a.onnx"), NULL, &error), EPCTX_OK);
-    CHECK(epctx_share_generate(w, NULL, &model, &backend, &opts, false, &report, &error) ==
-              EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, &opts, false, &report, &error), error);
     CHECK_STR(report.context_path, "");
     CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 0);
     epctx_model_close(&model);
@@ -1531,14 +1328,12 @@ TEST(large_binary)
     epctx_backend backend = fake_backend(&f);
     const size_t size = (size_t)3 << 19; /* 1.5 MB */
     uint8_t *data = (uint8_t *)calloc(1, size);
-    epctx_binary_file file;
+    epctx_binary_file file = {0};
     epctx_shared one, two;
-    epctx_workspace_opts opts;
+    epctx_workspace_opts opts = {0};
     epctx_workspace *w;
     epctx_error error;
     CHECK_TRUE(data != NULL);
-    memset(&file, 0, sizeof file);
-    memset(&opts, 0, sizeof opts);
     clear_root();
     make_file(at("large.bin"), data, size);
     free(data);
@@ -1548,8 +1343,7 @@ TEST(large_binary)
     file.name = epctx_str_of("large.bin");
     opts.taken = EPCTX_TAKEN_ERROR;
     CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
-    CHECK(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &one, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &one, &error), error);
     CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("g"), 0, &two, &error),
               EPCTX_ERR_CONTEXT);
     /* Another EP and another device do not meet this one. */
@@ -1607,17 +1401,15 @@ TEST(members)
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
     const epctx_io other = *epctx_io_files();
-    epctx_share_opts weightless;
-    epctx_gen_opts opts;
+    epctx_share_opts weightless = {0};
+    epctx_gen_opts opts = {0};
     epctx_workspace *w;
     epctx_error error;
     epctx_arena arena;
     const epctx_node *nodes;
-    piece p;
-    const epctx_graph *graph = make_piece(&p, "x", "y");
+    fake_piece p;
+    const epctx_graph *graph = fake_make_piece(&p, "x", "y");
     char path[EPCTX_PATH_MAX + 20];
-    memset(&opts, 0, sizeof opts);
-    memset(&weightless, 0, sizeof weightless);
     clear_root();
     for (int k = 0; k < 2; k++)
         make_named(names[k], (float)k);
@@ -1653,8 +1445,7 @@ TEST(members)
     CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 4);
     epctx_share_withdraw(w, NULL, "FakeEP", at("c_ctx.onnx"));
     CHECK_UINT(epctx_share_waiting(w, NULL, "FakeEP"), 3);
-    CHECK(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error) == EPCTX_OK, "%s",
-          error.message);
+    CHECK_OK(epctx_share_finish(w, NULL, "FakeEP", NULL, NULL, &error), error);
     CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx i.data ");
     epctx_workspace_close(w);
     epctx_arena_free(&arena);
@@ -1749,18 +1540,15 @@ static bool time_graphs(size_t count, double *compile, double *give)
     const epctx_graph **pieces = (const epctx_graph **)calloc(count, sizeof *pieces);
     epctx_shared *taken = (epctx_shared *)calloc(count, sizeof *taken);
     const epctx_node *nodes = NULL;
-    epctx_share_opts opts;
-    epctx_binary_file binary;
+    epctx_share_opts opts = {0};
+    epctx_binary_file binary = {0};
     epctx_workspace *w;
     epctx_arena arena = {0};
-    epctx_graph graph;
+    epctx_graph graph = {0};
     epctx_error error;
     clock_t start;
     bool ok;
     clear_root();
-    memset(&graph, 0, sizeof graph);
-    memset(&opts, 0, sizeof opts);
-    memset(&binary, 0, sizeof binary);
     epctx_arena_init(&arena, NULL);
     for (size_t i = 0; i < count; i++)
         pieces[i] = &graph;
@@ -1819,7 +1607,7 @@ TEST(several_binaries)
     epctx_workspace *w;
     epctx_error error;
     session s;
-    bytes graph = {0}, model;
+    bytes graph = {0};
     clear_root();
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
     for (int i = 0; i < 4; i++) {
@@ -1831,11 +1619,9 @@ TEST(several_binaries)
         add_value(&graph, GRAPH_OUTPUT, out, EPCTX_ONNX_FLOAT, dims);
         if (i >= 2) make_file(at(file), graphs[i - 2], strlen(graphs[i - 2]));
     }
-    model = new_model(&graph);
-    make_file(at("m_ctx.onnx"), model.data, model.size);
-    bytes_free(&model);
+    save_model("m_ctx.onnx", &graph);
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
-    CHECK(start(&s, w, at("m_ctx.onnx"), &backend, NULL, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(start(&s, w, at("m_ctx.onnx"), &backend, NULL, &error), error);
     CHECK_INT(f.loads, 2);
     for (int i = 0; i < 4; i++)
         CHECK_TRUE(epctx_str_is(s.loaded.bound[i].info.name, parts[i]));

@@ -24,7 +24,7 @@ static void count_finding(void *user, const epctx_finding *finding)
 /* Everything that reads a model, boiled down to a number. */
 static uint64_t read_all(const epctx_model *model)
 {
-    epctx_check_opts opts;
+    epctx_check_opts opts = {0};
     epctx_walk walk;
     epctx_node_view node;
     epctx_attr_view attr;
@@ -36,7 +36,6 @@ static uint64_t read_all(const epctx_model *model)
     epctx_state state;
     epctx_cursor it;
     uint64_t counts[EPCTX_SEVERITY_COUNT], sum = 0;
-    memset(&opts, 0, sizeof opts);
     opts.no_files = true;
     epctx_walk_begin(&walk, model);
     while (epctx_walk_next(&walk, &node)) {
@@ -104,8 +103,7 @@ TEST(readers)
         put_int(&empty, 2, 0);
         if (doubled) put_child(&model, 7, &empty);
         bytes_free(&empty);
-        CHECK(epctx_model_open_memory(&m, model.data, model.size, NULL, &error) == EPCTX_OK, "%s",
-              error.message);
+        CHECK_OK(epctx_model_open_memory(&m, model.data, model.size, NULL, &error), error);
         want = read_all(&m);
         for (int i = 0; i < THREADS; i++) {
             readers[i].model = &m;
@@ -167,7 +165,7 @@ TEST(runners)
     gb_node(&b, "Add", 14, "n,n", "y");
     gb_output(&b, "y");
     epctx_error_clear(&error);
-    CHECK(gb_compile(&b, NULL, &blob, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(gb_compile(&b, NULL, &blob, &error), error);
     span.data = blob.data;
     span.size = blob.size;
     CHECK_INT(epctx_npu_load_size(span, &need, NULL), EPCTX_OK);

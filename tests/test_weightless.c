@@ -95,8 +95,7 @@ static bytes model_of(const recipe *r)
 static void make_model(const char *name, const recipe *r)
 {
     bytes b = model_of(r);
-    make_file(at(name), b.data, b.size);
-    bytes_free(&b);
+    save_bytes(name, &b);
     if (r->outside) {
         bytes data = {0}, second = numbers(HIDDEN * OUT, r->second ? r->second : 3);
         for (int i = 0; i < 64; i++)
@@ -115,10 +114,9 @@ static epctx_status compile(const char *from, const char *to, epctx_weightless_s
 {
     epctx_npu npu;
     epctx_backend backend;
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_model model;
     epctx_status status = epctx_npu_init(&npu, NULL, &backend, error);
-    memset(&opts, 0, sizeof opts);
     opts.context_file_path = at(to);
     opts.overwrite = true;
     opts.weightless = weightless;
@@ -206,11 +204,8 @@ TEST(small_and_equal)
     bytes first = numbers(IN * HIDDEN, 1), second = numbers(HIDDEN * OUT, 3), binary;
     clear_root();
     make_model("m.onnx", &usual);
-    CHECK(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, &full, &error) == EPCTX_OK,
-          "%s", error.message);
-    CHECK(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, &without, &error) ==
-              EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, &full, &error), error);
+    CHECK_OK(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, &without, &error), error);
     CHECK_UINT(without.outside_count, 3);
     CHECK_UINT(without.outside_size, 4 * (IN * HIDDEN + HIDDEN + HIDDEN * OUT));
     CHECK(full.binary_size > without.outside_size, "the full binary has %" PRIu64 " bytes",
@@ -220,8 +215,8 @@ TEST(small_and_equal)
     binary = read_file(without.binary_path);
     CHECK(!bytes_contain(&binary, first.data, 16), "numbers of 'first' are in the binary");
     CHECK(!bytes_contain(&binary, second.data, 16), "numbers of 'second' are in the binary");
-    CHECK(run("f_ctx.onnx", NULL, expected, &error) == EPCTX_OK, "%s", error.message);
-    CHECK(run("w_ctx.onnx", NULL, found, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run("f_ctx.onnx", NULL, expected, &error), error);
+    CHECK_OK(run("w_ctx.onnx", NULL, found, &error), error);
     CHECK(memcmp(expected, found, sizeof found) == 0, "the outputs differ");
     bytes_free(&first);
     bytes_free(&second);
@@ -269,7 +264,7 @@ TEST(references)
 TEST(precedence)
 {
     recipe wrong = {0};
-    epctx_load_opts opts;
+    epctx_load_opts opts = {0};
     epctx_error error;
     uint8_t expected[OUT * 4], y[OUT * 4];
     bytes good = model_of(&usual), bad;
@@ -278,8 +273,7 @@ TEST(precedence)
     clear_root();
     make_model("m.onnx", &usual);
     CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error), EPCTX_OK);
-    CHECK(run("w_ctx.onnx", NULL, expected, &error) == EPCTX_OK, "%s", error.message);
-    memset(&opts, 0, sizeof opts);
+    CHECK_OK(run("w_ctx.onnx", NULL, expected, &error), error);
     make_model("good.onnx", &usual);
     make_model("bad.onnx", &wrong);
     opts.source_model_path = at("bad.onnx");
@@ -323,7 +317,7 @@ TEST(wrong_sources)
     make_model("m.onnx", &usual);
     CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error), EPCTX_OK);
     r.turned = true; /* the same weights elsewhere in the file */
-    CHECK(with_source(&r, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(with_source(&r, &error), error);
     r.turned = false;
     r.second = 4;
     CHECK_INT(epctx_status_to_ort(with_source(&r, &error)), 10);
@@ -361,7 +355,7 @@ TEST(wrong_sources)
 TEST(external_data)
 {
     recipe r = {0};
-    epctx_load_opts opts;
+    epctx_load_opts opts = {0};
     epctx_error error;
     uint8_t expected[OUT * 4], y[OUT * 4];
     bytes data, source_bytes;
@@ -372,14 +366,13 @@ TEST(external_data)
               EPCTX_OK);
     CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error), EPCTX_OK);
     CHECK_INT(run("f_ctx.onnx", NULL, expected, &error), EPCTX_OK);
-    CHECK(run("w_ctx.onnx", NULL, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run("w_ctx.onnx", NULL, y, &error), error);
     CHECK(memcmp(expected, y, sizeof y) == 0, "the outputs differ");
     /* The model from memory, its data beside the EPContext model. */
     source_bytes = read_file(at("m.onnx"));
-    memset(&opts, 0, sizeof opts);
     opts.source_model.data = source_bytes.data;
     opts.source_model.size = source_bytes.size;
-    CHECK(run("w_ctx.onnx", &opts, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run("w_ctx.onnx", &opts, y, &error), error);
     CHECK(memcmp(expected, y, sizeof y) == 0, "the outputs differ");
     data = read_file(at("w.data"));
     data.data[100] ^= 1;
@@ -414,7 +407,7 @@ TEST(external_only)
     CHECK(report.binary_size > 4 * IN * HIDDEN && report.binary_size < 4 * IN * HIDDEN + 2048,
           "the binary has %" PRIu64 " bytes", report.binary_size);
     CHECK_INT(run("f_ctx.onnx", NULL, expected, &error), EPCTX_OK);
-    CHECK(run("w_ctx.onnx", NULL, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run("w_ctx.onnx", NULL, y, &error), error);
     CHECK(memcmp(expected, y, sizeof y) == 0, "the outputs differ");
 }
 
@@ -431,15 +424,14 @@ TEST(embedded_and_split)
     make_model("m.onnx", &r);
     CHECK_INT(compile("m.onnx", "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error),
               EPCTX_OK);
-    CHECK(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, true, &report, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, true, &report, &error), error);
     CHECK_UINT(report.partition_count, 2);
     text = attribute("w_ctx.onnx", 1, source_name, sizeof source_name);
     CHECK(text.size > 0 && strcmp(source_name, "m.onnx") == 0, "the second node has no weights");
     CHECK(bytes_contain(&text, " second ", 8) && !bytes_contain(&text, " first ", 7),
           "the second node names weights of the first");
     CHECK_INT(run("f_ctx.onnx", NULL, expected, &error), EPCTX_OK);
-    CHECK(run("w_ctx.onnx", NULL, y, &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(run("w_ctx.onnx", NULL, y, &error), error);
     CHECK(memcmp(expected, y, sizeof y) == 0, "the outputs differ");
     bytes_free(&text);
 }
@@ -449,11 +441,10 @@ TEST(not_supported)
 {
     fake f = {0};
     epctx_backend backend = fake_backend(&f);
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_model model;
     epctx_error error;
     f.takes = "MatMul,Add,Relu";
-    memset(&opts, 0, sizeof opts);
     opts.weightless = EPCTX_WEIGHTLESS_ALL;
     clear_root();
     make_model("m.onnx", &usual);
@@ -526,8 +517,8 @@ TEST(one_weight_named_often)
     epctx_backend backend;
     epctx_model model;
     epctx_loaded loaded;
-    epctx_load_opts opts;
-    epctx_attr attr;
+    epctx_load_opts opts = {0};
+    epctx_attr attr = {0};
     epctx_cursor it;
     epctx_node_view node;
     bytes graph = {0}, source, text = {0};
@@ -550,13 +541,11 @@ TEST(one_weight_named_often)
     CHECK_INT(epctx_model_open_file(&model, at("w_ctx.onnx"), NULL, &error), EPCTX_OK);
     it = epctx_graph_nodes(epctx_model_graph(&model));
     CHECK_TRUE(epctx_next_node(&it, &node));
-    memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
     attr.type = EPCTX_ATTR_STRING;
     attr.s.data = (const char *)text.data;
     attr.s.size = text.size;
     CHECK_INT(epctx_set_attr(&model, node.view, &attr, &error), EPCTX_OK);
-    memset(&opts, 0, sizeof opts);
     opts.source_model_path = at("large.onnx");
     start = clock();
     CHECK_INT(epctx_load(&loaded, &model, &backend, &opts, &error), EPCTX_ERR_CONTEXT);
@@ -595,15 +584,13 @@ TEST(order_of_calls)
 static epctx_status load_with(counting *memory, epctx_error *error)
 {
     epctx_allocator allocator = counting_allocator(memory);
-    epctx_npu_opts npu_opts;
-    epctx_load_opts opts;
+    epctx_npu_opts npu_opts = {0};
+    epctx_load_opts opts = {0};
     epctx_npu npu;
     epctx_backend backend;
     epctx_model model;
     epctx_loaded loaded;
     epctx_status status;
-    memset(&npu_opts, 0, sizeof npu_opts);
-    memset(&opts, 0, sizeof opts);
     npu_opts.allocator = &allocator;
     opts.allocator = &allocator;
     status = epctx_npu_init(&npu, &npu_opts, &backend, error);
@@ -644,7 +631,7 @@ TEST(shared)
     epctx_error error;
     epctx_npu npu;
     epctx_backend backend;
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_gen_report report;
     epctx_workspace *workspace;
     epctx_model models[2];
@@ -655,27 +642,25 @@ TEST(shared)
     make_model("n.onnx", &second);
     CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
     CHECK_INT(epctx_workspace_open(&workspace, NULL, &error), EPCTX_OK);
-    memset(&opts, 0, sizeof opts);
     opts.weightless = EPCTX_WEIGHTLESS_ALL;
     for (int i = 0; i < 2; i++) {
         CHECK_INT(compile(sources[i], "f_ctx.onnx", EPCTX_WEIGHTLESS_NONE, false, NULL, &error),
                   EPCTX_OK);
         CHECK_INT(run("f_ctx.onnx", NULL, expected[i], &error), EPCTX_OK);
         CHECK_INT(epctx_model_open_file(&models[i], at(sources[i]), NULL, &error), EPCTX_OK);
-        CHECK(epctx_share_generate(workspace, NULL, &models[i], &backend, &opts, i == 1, &report,
-                                   &error) == EPCTX_OK,
-              "%s", error.message);
+        CHECK_OK(epctx_share_generate(workspace, NULL, &models[i], &backend, &opts, i == 1, &report,
+                                      &error),
+                 error);
         epctx_model_close(&models[i]);
     }
     CHECK(report.binary_size < 4096, "the binary has %" PRIu64 " bytes", report.binary_size);
     for (int i = 0; i < 2; i++) {
         CHECK_INT(epctx_model_open_file(&models[i], at(results[i]), NULL, &error), EPCTX_OK);
-        CHECK(epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &error) ==
-                  EPCTX_OK,
-              "%s", error.message);
+        CHECK_OK(epctx_share_load(workspace, &loaded[i], &models[i], &backend, NULL, &error),
+                 error);
     }
     for (int i = 0; i < 2; i++) {
-        CHECK(run_loaded(&loaded[i], &backend, y, &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(run_loaded(&loaded[i], &backend, y, &error), error);
         CHECK(memcmp(expected[i], y, sizeof y) == 0, "the outputs of %s differ", results[i]);
     }
     for (int i = 0; i < 2; i++) {
@@ -691,23 +676,20 @@ TEST(cache)
     epctx_error error;
     epctx_npu npu;
     epctx_backend backend;
-    epctx_gen_opts gen;
-    epctx_cache_opts opts;
+    epctx_gen_opts gen = {0};
+    epctx_cache_opts opts = {0};
     epctx_opened opened;
     uint8_t y[OUT * 4];
     clear_root();
     make_model("m.onnx", &usual);
     mkdir(at("sub"), 0777);
     CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
-    memset(&gen, 0, sizeof gen);
-    memset(&opts, 0, sizeof opts);
     gen.weightless = EPCTX_WEIGHTLESS_ALL;
     gen.context_file_path = at("sub/m_ctx.onnx");
     opts.gen = &gen;
     for (int i = 0; i < 2; i++) {
         gen.context_file_path = at("sub/m_ctx.onnx");
-        CHECK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error) == EPCTX_OK,
-              "%s", error.message);
+        CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, &error), error);
         CHECK_INT(opened.origin, i == 0 ? EPCTX_FROM_COMPILER : EPCTX_FROM_CACHE);
         CHECK_INT(run_loaded(&opened.loaded, &backend, y, &error), EPCTX_OK);
         epctx_opened_close(&opened);
@@ -725,11 +707,9 @@ TEST(cache)
 TEST(bad_references)
 {
     { /* a tensor without bytes is no better than none */
-        epctx_weight_ref ref;
-        epctx_tensor tensor;
+        epctx_weight_ref ref = {0};
+        epctx_tensor tensor = {0};
         epctx_error error;
-        memset(&ref, 0, sizeof ref);
-        memset(&tensor, 0, sizeof tensor);
         ref.name = epctx_str_of("w");
         ref.size = 4;
         CHECK_INT(epctx_weight_verify(&ref, NULL, "m", &error), EPCTX_ERR_CONTEXT);

@@ -13,9 +13,8 @@ typedef struct fixture {
 
 static bool begin_seeded(fixture *f, uint64_t seed)
 {
-    epctx_weights_opts opts;
+    epctx_weights_opts opts = {0};
     memset(f, 0, sizeof *f);
-    memset(&opts, 0, sizeof opts);
     epctx_buffer_init(&f->binary, NULL);
     opts.binary = &f->binary;
     opts.seed = seed;
@@ -189,11 +188,9 @@ TEST(nothing_at_all)
 /* A prefix is already in the binary: the section starts behind it. */
 TEST(section_in_a_binary)
 {
-    epctx_weights_opts opts;
-    fixture f;
+    epctx_weights_opts opts = {0};
+    fixture f = {0};
     uint8_t data[64];
-    memset(&f, 0, sizeof f);
-    memset(&opts, 0, sizeof opts);
     epctx_buffer_init(&f.binary, NULL);
     CHECK_INT(epctx_buffer_append(&f.binary, "header..", 8), EPCTX_OK);
     opts.binary = &f.binary;
@@ -303,12 +300,11 @@ TEST(fetched_bytes)
     enum { SIZE = 150000 };
     static uint8_t section[20 * SIZE], data[SIZE];
     static store s;
-    epctx_weights_opts opts;
+    epctx_weights_opts opts = {0};
     epctx_weights weights;
     epctx_weight got;
     epctx_error error;
     int round, i;
-    memset(&opts, 0, sizeof opts);
     s.data = section;
     s.fails_after = -1;
     opts.fetch_fn = fetch;
@@ -345,13 +341,11 @@ TEST(fetched_bytes)
 TEST(fixed_memory)
 {
     static uint8_t memory[20000];
-    epctx_weights_opts opts;
-    fixture f;
+    epctx_weights_opts opts = {0};
+    fixture f = {0};
     size_t need = epctx_weights_memory(100), i;
     uint8_t data[4];
     CHECK(need > 100 * sizeof(uint64_t) && need <= sizeof memory, "%zu bytes are needed", need);
-    memset(&f, 0, sizeof f);
-    memset(&opts, 0, sizeof opts);
     epctx_buffer_init(&f.binary, NULL);
     opts.binary = &f.binary;
     opts.memory = memory + 1; /* any address */
@@ -408,11 +402,10 @@ TEST(every_fetch_fails)
     bool failed = true;
     s.data = section;
     for (fails = 0; failed; fails++) {
-        epctx_weights_opts opts;
+        epctx_weights_opts opts = {0};
         epctx_weights weights;
         epctx_weight got;
         epctx_error error;
-        memset(&opts, 0, sizeof opts);
         memset(data, 0, sizeof data);
         opts.fetch_fn = fetch;
         opts.user = &s;
@@ -445,13 +438,12 @@ TEST(limits)
 {
     static uint8_t data[400], memory[64];
     epctx_allocator nothing = {NULL, NULL, NULL};
-    epctx_weights_opts opts;
+    epctx_weights_opts opts = {0};
     epctx_weights weights;
     epctx_weight got;
     epctx_error error;
     fixture f;
     size_t i;
-    memset(&opts, 0, sizeof opts);
     CHECK_INT(epctx_weights_init(&weights, NULL, &error), EPCTX_ERR_ARG);
     opts.fetch_fn = fetch;
     opts.memory = memory + 1;
@@ -488,10 +480,8 @@ TEST(allocator_fails)
     for (fails_at = 0; failed; fails_at++) {
         counter c = {0, 0, fails_at};
         epctx_allocator allocator = {&c, count_alloc, count_free};
-        epctx_weights_opts opts;
-        fixture f;
-        memset(&f, 0, sizeof f);
-        memset(&opts, 0, sizeof opts);
+        epctx_weights_opts opts = {0};
+        fixture f = {0};
         epctx_buffer_init(&f.binary, &allocator);
         opts.allocator = &allocator;
         opts.binary = &f.binary;

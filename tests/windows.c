@@ -81,7 +81,7 @@ TEST(names_of_any_alphabet)
     epctx_error error;
     uint64_t size;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        CHECK(write_file(at(names[i]), names[i], &error) == EPCTX_OK, "%s", error.message);
+        CHECK_OK(write_file(at(names[i]), names[i], &error), error);
         CHECK(holds(at(names[i]), names[i]), "%s", names[i]);
         CHECK_INT(io->stat_fn(io->user, at(names[i]), &kind, &size, &error), EPCTX_OK);
         CHECK_INT(kind, EPCTX_FILE_REGULAR);
@@ -187,13 +187,13 @@ TEST(current_folder_of_a_drive)
     CHECK_INT(io->canonical_fn(NULL, at("drive.bin"), expected, sizeof expected, &error), EPCTX_OK);
     wide_of(root, wide);
     CHECK_TRUE(SetCurrentDirectoryW(wide) != 0);
-    CHECK(epctx_path_resolve(io, epctx_str_of(drive), epctx_str_of("drive.bin"), found,
-                             sizeof found, &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_path_resolve(io, epctx_str_of(drive), epctx_str_of("drive.bin"), found,
+                                sizeof found, &error),
+             error);
     CHECK_STR(found, expected);
-    CHECK(epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL, 0,
-                         &error) == EPCTX_OK,
-          "%s", error.message);
+    CHECK_OK(epctx_path_map(io, epctx_str_of(drive), epctx_str_of("drive.bin"), 0, &map, NULL, 0,
+                            &error),
+             error);
     CHECK_UINT(map.size, 4);
     io->unmap_fn(NULL, &map);
     CHECK_TRUE(SetCurrentDirectoryA(before) != 0);
@@ -219,19 +219,18 @@ TEST(long_paths)
         CHECK(CreateDirectoryW(wide, NULL), "folder of %u bytes", (unsigned)used);
     }
     snprintf(path + used, sizeof path - used, "/a.bin");
-    CHECK(write_file(path, "deep", &error) == EPCTX_OK, "%s", error.message);
+    CHECK_OK(write_file(path, "deep", &error), error);
     CHECK_TRUE(holds(path, "deep"));
     CHECK_INT(epctx_io_files()->remove_fn(NULL, path, &error), EPCTX_OK);
 }
 
 static epctx_status compile(const char *path, bool overwrite, epctx_error *error)
 {
-    epctx_gen_opts opts;
+    epctx_gen_opts opts = {0};
     epctx_backend backend;
     epctx_npu npu;
     epctx_model model;
     epctx_status status = epctx_npu_init(&npu, NULL, &backend, error);
-    memset(&opts, 0, sizeof opts);
     opts.overwrite = overwrite;
     if (status == EPCTX_OK) status = epctx_model_open_file(&model, path, NULL, error);
     if (status != EPCTX_OK) return status;
