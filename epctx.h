@@ -2772,8 +2772,10 @@ typedef struct epctx_loaded {
     const epctx_profile *profile;
     struct epctx__weight_model *sources; /* models that weights come from */
     const struct epctx__stamp_line *made; /* the binary as the build stamp has it, or NULL */
+    size_t misses; /* contexts that did not have the graph of a node */
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
+    epctx_map taken; /* graphs that this set took out of the workspace */
 } epctx_loaded;
 
 /* Loads every primary context that is ours, any number, each file once, and binds every node by the
@@ -2787,6 +2789,7 @@ typedef struct epctx_loaded {
  * not compared, which would read every byte of a binary that the backend may only map: the graph's
  * hash in `notes` tells generations apart, and a backend checks its bytes as it likes. When that
  * fails the hash is, so that the message says whether the binary is of another compilation.
+ * The search for graphs of nodes without a context ends after 131,072 misses.
  * Whatever is wrong with a context, a version, an architecture or a generation is ORT's
  * INVALID_GRAPH, with the node and the reason. The model must stay open until epctx_unload. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
@@ -2971,8 +2974,8 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
 #ifndef EPCTX_NO_WIRE
 
 /* epctx_load with ep.share_ep_contexts = 1: binaries in files are shared through the workspace,
- * embedded ones are the session's own. A failed session gives back what it took. epctx_unload ends
- * the session. `backend` and the model's io must live as long as any session uses a graph of these
+ * embedded ones are the session's own. Nodes that name one graph share it. A failed session gives
+ * back what it took. epctx_unload ends the session. `backend` and the model's io must live as long as any session uses a graph of these
  * binaries. EPCTX_ERR_ARG with a reader: it has no paths to tell binaries apart. */
 EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
                                         const epctx_model *model, const epctx_backend *backend,
@@ -25358,6 +25361,22 @@ static bool epctx__load_has_own(const epctx_loaded *loaded, const epctx_epnode *
             (loaded->profile->traits & EPCTX_SECONDARY_CONTEXT) != 0);
 }
 
+/* A node without a context of its own is looked for in those of the others. This many misses no
+ * real model has; without a limit the time would grow with nodes times contexts. */
+#define EPCTX__MISSES 131072u
+
+static epctx_status epctx__load_missed(epctx_loaded *loaded, epctx_status status,
+                                       epctx_error *error)
+{
+    if (status != EPCTX_ERR_CONTEXT || ++loaded->misses <= EPCTX__MISSES) {
+        return status;
+    }
+    epctx_error_clear(error);
+    return epctx_fail(error, EPCTX_ERR_LIMIT,
+                      "too many nodes without a context of their own, and too many contexts to "
+                      "look for them in");
+}
+
 /* A graph from the workspace: from the node's own binary, else from those of the model's others. */
 static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_str folder,
                                      bool load, bool *tried, epctx_error *error)
@@ -25389,7 +25408,8 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
-            status = loaded->sharing->take_fn(loaded, &wanted, load, bound, error);
+            status = epctx__load_missed(
+                loaded, loaded->sharing->take_fn(loaded, &wanted, load, bound, error), error);
         }
     }
     return status;
@@ -25426,6 +25446,7 @@ static epctx_status epctx__bind(epctx_loaded *loaded, epctx_bound *bound, const 
     for (i = 0; own == NULL && status == EPCTX_ERR_CONTEXT && i < loaded->context_count; i++) {
         epctx_error_clear(error);
         status = b->find_fn(b->self, loaded->contexts[i].context, key, hash, &bound->graph, error);
+        status = epctx__load_missed(loaded, status, error);
     }
     if (status == EPCTX_OK) {
         status = b->info_fn(b->self, bound->graph, &bound->info, error);
@@ -25502,7 +25523,6 @@ typedef struct epctx__verified {
 /* A model that has weights, open as long as contexts use them. */
 typedef struct epctx__weight_model {
     struct epctx__weight_model *next;
-    epctx_str name; /* onnx_model_filename of the nodes that want it; empty: given by the caller */
     epctx_model model;
     epctx_map names;         /* initializer -> index of */
     const epctx_view *views;
@@ -25516,47 +25536,31 @@ static void epctx__weights_close(epctx_loaded *loaded)
     }
 }
 
-/* Opens what the caller gave, else what the node names beside the model. */
-static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model *model,
-                                        const epctx_load_opts *opts, epctx_str name,
-                                        epctx_model *out, epctx_error *error)
+/* Where the source is: as the caller says, else as the node names it beside the model, canonical;
+ * "": in memory. */
+static epctx_status epctx__weights_find(const epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, epctx_str name, char *path,
+                                        epctx_error *error)
 {
-    char path[EPCTX_PATH_MAX];
-    epctx_open_opts how;
-    epctx_str folder;
+    epctx_str folder = epctx_str_of(opts->source_model_path);
     epctx_status status;
-    memset(&how, 0, sizeof how);
-    how.allocator = &loaded->arena.allocator;
-    how.io = loaded->io;
-    how.path_flags = loaded->path_flags;
-    how.limits = model->limits;
-    how.external_folder = model->external_folder;
-    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
-                             &folder, error);
+    path[0] = '\0';
     if (opts->source_model.data != NULL) {
-        epctx_error_clear(error); /* a model from memory has no folder, nor needs one */
-        if (epctx_str_of(model->external_folder).size == 0 && status == EPCTX_OK) {
-            how.external_folder = epctx_arena_copy(
-                &loaded->arena, folder.size > 0 ? folder : epctx_str_of("."));
-            if (how.external_folder == NULL) {
-                return epctx__nomem(error, loaded->arena.missing);
-            }
-        }
-        return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
-                                       error);
+        return EPCTX_OK;
     }
-    if (opts->source_model_path != NULL && opts->source_model_path[0] != '\0') {
-        return epctx_model_open_file(out, opts->source_model_path, &how, error);
+    if (folder.size > 0) {
+        return epctx__path_join(path, EPCTX_PATH_MAX, &folder, 1, error);
     }
     if (name.size == 0) {
-        epctx_error_clear(error);
         return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
                           "the weights are in the source model, which the node does not name: say "
                           "where it is (ep.context_source_model_path)");
     }
+    status = epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path),
+                             &folder, error);
     if (status == EPCTX_OK) {
-        status = epctx_path_find(loaded->io, folder, name, loaded->path_flags, path, sizeof path,
-                                 error);
+        status = epctx_path_find(loaded->io, folder, name, loaded->path_flags, path,
+                                 EPCTX_PATH_MAX, error);
     }
     if (status != EPCTX_OK) {
         epctx_error why = *error;
@@ -25566,7 +25570,36 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
                           "(%s): say where it is (ep.context_source_model_path)",
                           &name, why.message);
     }
-    return epctx_model_open_file(out, path, &how, error);
+    return EPCTX_OK;
+}
+
+static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model *model,
+                                        const epctx_load_opts *opts, const char *path,
+                                        epctx_model *out, epctx_error *error)
+{
+    epctx_open_opts how;
+    epctx_str folder;
+    memset(&how, 0, sizeof how);
+    how.allocator = &loaded->arena.allocator;
+    how.io = loaded->io;
+    how.path_flags = loaded->path_flags;
+    how.limits = model->limits;
+    how.external_folder = model->external_folder;
+    if (path[0] != '\0') {
+        return epctx_model_open_file(out, path, &how, error);
+    }
+    /* Bytes have no folder, nor need one. */
+    if (epctx_str_of(model->external_folder).size == 0 &&
+        epctx_path_base(epctx_str_of(model->path), epctx_str_of(opts->context_file_path), &folder,
+                        NULL) == EPCTX_OK) {
+        how.external_folder = epctx_arena_copy(&loaded->arena,
+                                               folder.size > 0 ? folder : epctx_str_of("."));
+        if (how.external_folder == NULL) {
+            return epctx__nomem(error, loaded->arena.missing);
+        }
+    }
+    return epctx_model_open_memory(out, opts->source_model.data, opts->source_model.size, &how,
+                                   error);
 }
 
 /* Where the initializers of the source are. */
@@ -25593,18 +25626,19 @@ static bool epctx__weights_index(epctx_loaded *loaded, epctx__weight_model *sour
     return true;
 }
 
+/* The source of a node. Nodes may write the path of one model in many ways: it is opened once. */
 static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_model *model,
                                           const epctx_load_opts *opts, epctx_str name,
                                           epctx__weight_model **out, epctx_error *error)
 {
+    char path[EPCTX_PATH_MAX];
     epctx__weight_model *source;
-    epctx_status status;
-    if (opts->source_model.data != NULL ||
-        (opts->source_model_path != NULL && opts->source_model_path[0] != '\0')) {
-        name = epctx_str_of(NULL);
+    epctx_status status = epctx__weights_find(loaded, model, opts, name, path, error);
+    if (status != EPCTX_OK) {
+        return status;
     }
     for (source = loaded->sources; source != NULL; source = source->next) {
-        if (epctx_str_eq(source->name, name)) {
+        if (strcmp(source->model.path, path) == 0) {
             *out = source;
             return EPCTX_OK;
         }
@@ -25614,8 +25648,7 @@ static epctx_status epctx__weights_source(epctx_loaded *loaded, const epctx_mode
     if (source == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
-    source->name = name;
-    status = epctx__weights_open(loaded, model, opts, name, &source->model, error);
+    status = epctx__weights_open(loaded, model, opts, path, &source->model, error);
     if (status != EPCTX_OK) {
         return status;
     }
@@ -25867,6 +25900,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
         loaded->reader = *opts->reader;
     }
     epctx_arena_init(&loaded->arena, opts->allocator);
+    epctx_map_init(&loaded->taken, &loaded->arena);
     status = epctx__load_made(loaded, model, error);
     if (status == EPCTX_OK) {
         status = epctx__load_collect(loaded, model, error);
@@ -25920,8 +25954,10 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded)
         if (bound->weighted) {
             loaded->backend->weights_fn(loaded->backend->self, bound->graph, NULL, 0, NULL);
         }
-        if (bound->entry != NULL) {
-            loaded->sharing->give_fn(loaded, bound);
+    }
+    for (i = 0; loaded->bound != NULL && i < loaded->bound_count; i++) {
+        if (loaded->bound[i].entry != NULL) { /* of several nodes with one graph the first */
+            loaded->sharing->give_fn(loaded, &loaded->bound[i]);
         }
     }
     epctx__weights_close(loaded);
@@ -26479,11 +26515,19 @@ static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *b
     return EPCTX_OK;
 }
 
-/* A graph that waits in the workspace. `graph` stays NULL when there is none; `used` tells whether
- * somebody has it. */
+/* What the workspace has of a graph. */
+typedef enum epctx__found {
+    EPCTX__FOUND_NONE = 0,
+    EPCTX__FOUND_USED, /* another session has it */
+    EPCTX__FOUND
+} epctx__found;
+
+/* A graph that waits in the workspace, or that the session has already (`own`, may be NULL): nodes
+ * of one model may name the same graph. Then `out` has no entry, as nothing is to be given back. */
 static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend *backend,
-                                        const epctx__names *place, epctx_str key, uint64_t hash,
-                                        epctx_shared *out, bool *used, epctx_error *error)
+                                        const epctx__names *place, const epctx_map *own,
+                                        epctx_str key, uint64_t hash, epctx_shared *out,
+                                        epctx__found *found, epctx_error *error)
 {
     epctx__entry *entry;
     for (entry = w->entries; entry != NULL; entry = entry->next) {
@@ -26495,31 +26539,36 @@ static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend 
                 EPCTX_OK) {
             continue;
         }
+        *found = EPCTX__FOUND;
         if (!epctx__is_taken(entry, graph)) {
             return epctx__entry_take(entry, graph, out, error);
         }
-        *used = true;
+        if (own != NULL && epctx_map_get(own, epctx__handle_key(&graph)) != EPCTX_MAP_NONE) {
+            out->graph = graph;
+            return backend->info_fn(backend->self, graph, &out->info, error);
+        }
+        *found = EPCTX__FOUND_USED;
     }
     return EPCTX_OK;
 }
 
 static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, uint64_t made, bool load,
-                                epctx_str key, uint64_t hash, epctx_shared *out,
-                                epctx_error *error)
+                                const epctx_binary_file *binary, uint64_t made,
+                                const epctx_map *own, bool load, epctx_str key, uint64_t hash,
+                                epctx_shared *out, epctx_error *error)
 {
     epctx__names place;
     epctx__entry *entry = NULL;
     void *graph = NULL;
-    bool used = false;
+    epctx__found found = EPCTX__FOUND_NONE;
     epctx_status status = epctx__names_find(binary, made, &place, error);
     if (status == EPCTX_OK) {
-        status = epctx__entry_search(w, backend, &place, key, hash, out, &used, error);
+        status = epctx__entry_search(w, backend, &place, own, key, hash, out, &found, error);
     }
-    if (status != EPCTX_OK || out->entry != NULL) {
+    if (status != EPCTX_OK || found == EPCTX__FOUND) {
         return status;
     }
-    if (used && w->taken == EPCTX_TAKEN_ERROR) {
+    if (found == EPCTX__FOUND_USED && w->taken == EPCTX_TAKEN_ERROR) {
         return epctx_fail(error, EPCTX_ERR_CONTEXT,
                           "graph '%S' of '%S' is in use by another session of this workspace", &key,
                           &binary->name);
@@ -26554,12 +26603,12 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     memset(shared, 0, sizeof *shared);
 }
 
-/* `made`: bytes of the binary that is wanted; 0: any. Without `load` CONTEXT when the graph does
- * not wait in the workspace. */
+/* `made`: bytes of the binary that is wanted; 0: any. `own`: graphs that the session has, or NULL.
+ * Without `load` CONTEXT when the graph does not wait in the workspace. */
 static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_backend *backend,
-                                      const epctx_binary_file *binary, uint64_t made, bool load,
-                                      epctx_str key, uint64_t hash, epctx_shared *out,
-                                      epctx_error *error)
+                                      const epctx_binary_file *binary, uint64_t made,
+                                      const epctx_map *own, bool load, epctx_str key,
+                                      uint64_t hash, epctx_shared *out, epctx_error *error)
 {
     epctx_status status;
     epctx_error_clear(error);
@@ -26571,8 +26620,8 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, made, load, key, hash, out, error);
-    workspace->holds += status == EPCTX_OK;
+    status = epctx__take(workspace, backend, binary, made, own, load, key, hash, out, error);
+    workspace->holds += out->entry != NULL;
     epctx__workspace_unlock(workspace);
     return status;
 }
@@ -26581,7 +26630,7 @@ EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error)
 {
-    return epctx__share_take(workspace, backend, binary, 0, true, key, hash, out, error);
+    return epctx__share_take(workspace, backend, binary, 0, NULL, true, key, hash, out, error);
 }
 
 EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared)
@@ -26607,12 +26656,15 @@ static epctx_status epctx__sharing_take(epctx_loaded *loaded, const epctx__wante
     binary.folder = wanted->folder;
     binary.name = wanted->name;
     binary.path_flags = loaded->path_flags;
-    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size, load,
-                               wanted->key, wanted->hash, &shared, error);
+    status = epctx__share_take(loaded->workspace, loaded->backend, &binary, wanted->size,
+                               &loaded->taken, load, wanted->key, wanted->hash, &shared, error);
     if (status == EPCTX_OK) {
         bound->graph = shared.graph;
         bound->info = shared.info;
-        bound->entry = shared.entry;
+        bound->entry = shared.entry; /* epctx_unload gives it back, also after a failure */
+        if (epctx_map_put(&loaded->taken, epctx__handle_key(&bound->graph), 1) != EPCTX_OK) {
+            status = epctx__nomem(error, loaded->arena.missing);
+        }
     }
     return status;
 }

@@ -4,6 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "fake.h"
 #include "files.h"
+#include "flaky.h"
 #include "test.h"
 
 static const float numbers[2] = {1, 2};
@@ -146,6 +147,37 @@ TEST(secondary_contexts)
     CHECK_UINT(bound, 3);
     CHECK_INT(f.loads, 2);
     CHECK_INT(f.alive, 0);
+}
+
+/* Looking for the graphs of many nodes in many contexts ends some time: nodes times contexts is
+ * more than any model has. */
+TEST(too_many_places_to_look)
+{
+    enum { COUNT = 400 }; /* 400 * 399 is over the limit, 300 * 299 is not */
+    for (int count = 300; count <= COUNT; count += 100) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_error error;
+        bytes graph = {0}, b;
+        for (int i = 0; i < count; i++) {
+            const char *binary = i + 1 < count ? other_binary : part_binary;
+            add_epnode(&graph, "n", "x", "y", 1, 1, "FakeEP", i + 1 < count ? "other" : "part",
+                       binary, strlen(binary));
+        }
+        for (int i = 0; i < count; i++)
+            add_epnode(&graph, "seeks", "x", "y", 0, 0, "FakeEP", "part", NULL, 0);
+        b = new_model(&graph);
+        if (count < COUNT) {
+            CHECK_OK(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error), error);
+        } else {
+            CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, NULL, NULL, &error)),
+                      10);
+            CHECK_HAS(error.message, "too many contexts to look for them in");
+            CHECK_HAS(error.message, "seeks");
+        }
+        CHECK_INT(f.alive, 0);
+        bytes_free(&b);
+    }
 }
 
 static const uint8_t *loaded_from;
@@ -319,6 +351,33 @@ TEST(two_sources)
     CHECK_HAS(error.message, "n3"); /* its source has another w */
     epctx_model_close(&model);
     CHECK_INT(f.alive, 0);
+}
+
+/* One source under many names is opened once. */
+TEST(one_source_spelled_differently)
+{
+    static const char *const names[] = {"s.onnx", "./s.onnx", ".//./s.onnx", "s.onnx"};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_load_opts opts = {0};
+    epctx_open_opts open = {0};
+    flaky count = {0};
+    epctx_io io = flaky_io(&count);
+    epctx_error error;
+    bytes graph = {0}, source = weight_model(numbers, NULL);
+    backend.weights_fn = note_weights;
+    open.io = &io;
+    clear_root();
+    save_bytes("s.onnx", &source);
+    for (size_t i = 0; i < 4; i++)
+        add_weightless(&graph, "n", "x", "y", names[i], weight_line("w", numbers, 8));
+    save_model("m_ctx.onnx", &graph);
+    CHECK_OK(load_one(NULL, at("m_ctx.onnx"), &backend, &open, NULL, NULL, &error), error);
+    CHECK_INT(count.mapped, 2); /* the EPContext model and its source */
+    opts.source_model_path = at("s.onnx");
+    CHECK_OK(load_one(NULL, at("m_ctx.onnx"), &backend, &open, &opts, NULL, &error), error);
+    CHECK_INT(count.mapped, 4);
+    CHECK_INT(count.maps, 0);
 }
 
 /* A weight that was found right once is not taken for one of another size or hash. */
@@ -509,6 +568,50 @@ TEST(share_and_embed)
     CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
     CHECK_OK(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error), error);
     CHECK_UINT(bound, 3);
+    CHECK_INT(f.alive, 0);
+    epctx_workspace_close(w);
+}
+
+static int taken_off; /* weights, from graphs that were there */
+
+static epctx_status count_off(void *self, void *graph, const epctx_tensor *weights, size_t count,
+                              epctx_error *error)
+{
+    (void)graph, (void)count, (void)error;
+    taken_off += weights == NULL && ((const fake *)self)->alive == 1;
+    return EPCTX_OK;
+}
+
+/* Two weightless nodes of one graph: their weights go before the graph does. */
+TEST(share_weightless_twice)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    size_t bound;
+    bytes graph = {0}, source = weight_model(numbers, NULL);
+    backend.weights_fn = count_off;
+    clear_root();
+    save_bytes("s.onnx", &source);
+    make_file(at("p.bin"), part_binary, strlen(part_binary));
+    for (int i = 0; i < 2; i++) {
+        bytes node = new_node("EPContext", "com.microsoft", "n", "x", "y");
+        const char *line = weight_line("w", numbers, 8);
+        add_attr_int(&node, "embed_mode", 0);
+        add_attr_str(&node, "ep_cache_context", "p.bin", 5);
+        add_attr_str(&node, "source", "FakeEP", 6);
+        add_attr_str(&node, "partition_name", "part", 4);
+        add_attr_str(&node, "onnx_model_filename", "s.onnx", 6);
+        add_attr_str(&node, EPCTX_WEIGHTS_ATTR, line, strlen(line));
+        put_child(&graph, 1, &node);
+    }
+    save_model("m_ctx.onnx", &graph);
+    taken_off = 0;
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_OK(share_one(w, NULL, at("m_ctx.onnx"), &backend, &bound, &error), error);
+    CHECK_UINT(bound, 2);
+    CHECK_INT(taken_off, 2);
     CHECK_INT(f.alive, 0);
     epctx_workspace_close(w);
 }
@@ -1016,14 +1119,17 @@ int main(int argc, char **argv)
     RUN(failures_of_a_backend);
     RUN(reader_without_data);
     RUN(secondary_contexts);
+    RUN(too_many_places_to_look);
     RUN(in_place);
     RUN(source_in_memory);
     RUN(two_sources);
+    RUN(one_source_spelled_differently);
     RUN(one_weight_named_differently);
     RUN(cache_and_a_source_out_of_sight);
     RUN(cache_with_weights);
     RUN(share_load_refused);
     RUN(share_and_embed);
+    RUN(share_weightless_twice);
     RUN(share_take_long_paths);
     RUN(hosted_refused);
     RUN(hosted_over_another);

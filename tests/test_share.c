@@ -217,6 +217,50 @@ TEST(taken)
     }
 }
 
+/* Nodes of one model may name one graph, as without a workspace: the binary is read once, and the
+ * graph is given back once. */
+TEST(one_graph_for_two_nodes)
+{
+    static const char binary[] = "FAKE1\n2\npart\n0\n1\nx\n1\ny\nlast\n0\n1\nx\n1\ny\n";
+    for (int policy = 0; policy < 2; policy++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_workspace_opts opts = {0};
+        epctx_workspace *w;
+        epctx_error error;
+        session one, two;
+        bytes graph = {0};
+        clear_root();
+        make_file(at("p.bin"), binary, strlen(binary));
+        for (int i = 0; i < 3; i++) {
+            add_epnode(&graph, "main", "x", "y", 1, 0, "FakeEP", "part", "p.bin", 5);
+            add_epnode(&graph, "second", "x", "y", 0, 0, "FakeEP", "last", NULL, 0);
+        }
+        save_model("m_ctx.onnx", &graph);
+        opts.taken = policy == 0 ? EPCTX_TAKEN_RELOAD : EPCTX_TAKEN_ERROR;
+        backend.weights_fn = fake_any_weights;
+        CHECK_INT(epctx_workspace_open(&w, &opts, &error), EPCTX_OK);
+        CHECK_OK(start(&one, w, at("m_ctx.onnx"), &backend, NULL, &error), error);
+        CHECK_UINT(one.loaded.bound_count, 6);
+        CHECK_INT(f.loads, 1);
+        CHECK_TRUE(one.loaded.bound[4].graph == one.loaded.bound[0].graph);
+        CHECK_TRUE(epctx_str_is(one.loaded.bound[5].info.name, "last"));
+        /* Another session's graphs are its own. */
+        CHECK_INT(start(&two, w, at("m_ctx.onnx"), &backend, NULL, &error),
+                  policy == 0 ? EPCTX_OK : EPCTX_ERR_CONTEXT);
+        CHECK_INT(f.loads, policy == 0 ? 2 : 1);
+        if (policy == 0) {
+            CHECK_TRUE(two.loaded.bound[0].graph != one.loaded.bound[0].graph);
+            stop(&two);
+        }
+        stop(&one);
+        CHECK_OK(start(&one, w, at("m_ctx.onnx"), &backend, NULL, &error), error);
+        stop(&one);
+        CHECK_INT(f.alive, 0);
+        epctx_workspace_close(w);
+    }
+}
+
 /* Workspace and sessions end in every order. */
 TEST(any_order)
 {
@@ -1637,6 +1681,7 @@ int main(int argc, char **argv)
     RUN(deterministic);
     RUN(one_open);
     RUN(taken);
+    RUN(one_graph_for_two_nodes);
     RUN(any_order);
     RUN(failed_load);
     RUN(generations);
