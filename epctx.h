@@ -18463,7 +18463,7 @@ static bool epctx__guest_values(epctx__guest *g)
         }
         at = epctx_map_get(&g->joined, name);
         if (at != EPCTX_MAP_NONE) {
-                now = epctx__end_at(g->w, at)->now;
+            now = epctx__end_at(g->w, at)->now;
             /* Where the name is a key, a node in between gives the value its second name. */
             if (epctx__has(&g->fixed, name) && !epctx_str_eq(now, name) &&
                 !epctx__guest_name(g, name, &now)) {
@@ -18932,31 +18932,73 @@ static bool epctx__guest_opsets(epctx__guest *g)
     return true;
 }
 
-static bool epctx__guest_metadata_one(epctx__guest *g, epctx_view owner, epctx_owner kind,
-                                      const epctx_pair *pair, epctx_str old)
+/* Metadata of the result, by key. */
+typedef struct epctx__known_pairs {
+    epctx_view owner;
+    epctx_owner kind;
+    epctx_map keys; /* key -> number in `values` */
+    epctx__list values;
+    epctx_view last; /* that was added */
+} epctx__known_pairs;
+
+static bool epctx__pairs_know(epctx__combine *m, epctx__known_pairs *known, epctx_str key,
+                              epctx_str value)
+{
+    if (epctx_map_put(&known->keys, key, (uint32_t)known->values.count) != EPCTX_OK) {
+        return epctx__convert_nomem(&m->c);
+    }
+    return epctx__names_add(&m->c, &known->values, value);
+}
+
+/* Adds a pair under this key; one that is there gets its value. */
+static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx_view pair,
+                             epctx_str key)
+{
+    epctx_error *error = m->c.error;
+    uint32_t number = (uint32_t)known->kind;
+    epctx_str own, value;
+    epctx__pair(pair, &own, &value);
+    if (epctx__has(&known->keys, key)) {
+        return epctx_set_pair(m->c.model, known->owner, number, key, value, error) == EPCTX_OK;
+    }
+    return epctx_put_copy(m->c.model, known->owner, number, pair, known->last, &known->last,
+                          error) == EPCTX_OK &&
+           (epctx_str_eq(own, key) ||
+            epctx_set_str(m->c.model, known->last, 1, key, error) == EPCTX_OK) &&
+           epctx__pairs_know(m, known, key, value);
+}
+
+static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known, epctx_view view)
 {
     epctx_str compat = epctx_str_of(EPCTX_COMPAT_PREFIX);
-    bool is_compat = kind == EPCTX_OF_MODEL && pair->key.size > compat.size &&
-                     memcmp(pair->key.data, compat.data, compat.size) == 0;
-    epctx_str key;
+    epctx_str key, value, old, other;
+    bool is_compat;
+    uint32_t at;
+    epctx__pair(view, &key, &value);
+    at = epctx_map_get(&known->keys, key);
+    if (at == EPCTX_MAP_NONE) {
+        return epctx__pairs_add(&g->w->m, known, view, key);
+    }
+    old = epctx__name_at(&known->values, at);
+    if (epctx_str_eq(old, value)) {
+        return true;
+    }
+    is_compat = known->kind == EPCTX_OF_MODEL && key.size > compat.size &&
+                memcmp(key.data, compat.data, compat.size) == 0;
     if (g->w->opts.metadata == EPCTX_METADATA_FIRST) {
-        return epctx__combine_say(&g->w->m, g->number, pair->key,
-                                  "metadata '%S': the earlier value stays", &pair->key);
+        return epctx__combine_say(&g->w->m, g->number, key,
+                                  "metadata '%S': the earlier value stays", &key);
     }
     if (g->w->opts.metadata == EPCTX_METADATA_REFUSE || is_compat) {
         epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
                    "metadata '%S' is '%S', in an earlier model '%S': keep the first%s, or change "
                    "one of them",
-                   &pair->key, &pair->value, &old, is_compat ? "" : ", use a prefix");
+                   &key, &value, &old, is_compat ? "" : ", use a prefix");
         return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
     }
-    if (!epctx__combine_join(&g->w->m, g->prefix, pair->key, &key)) {
-        return false;
-    }
-    return epctx_set_pair(g->w->m.c.model, owner, (uint32_t)kind, key, pair->value, g->c.error) ==
-               EPCTX_OK &&
-           epctx__combine_say(&g->w->m, g->number, pair->key, "metadata '%S' is now '%S'",
-                              &pair->key, &key);
+    return epctx__combine_join(&g->w->m, g->prefix, key, &other) &&
+           epctx__pairs_add(&g->w->m, known, view, other) &&
+           epctx__combine_say(&g->w->m, g->number, key, "metadata '%S' is now '%S'", &key, &other);
 }
 
 /* The result is not what the source of one of its parts would give. */
@@ -18982,25 +19024,25 @@ static bool epctx__guest_metadata(epctx__guest *g, epctx_view from, epctx_view i
                                   epctx_owner kind)
 {
     epctx_cursor theirs = epctx_metadata(from, kind);
-    epctx_pair pair;
-    while (epctx_next_pair(&theirs, &pair)) {
-        epctx_cursor ours = epctx_metadata(into, kind);
-        epctx_pair old;
-        bool found = false;
-        if (kind == EPCTX_OF_MODEL && epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX)) {
-            continue;
-        }
-        while (!found && epctx_next_pair(&ours, &old)) {
-            found = epctx_str_eq(old.key, pair.key);
-        }
-        if (found ? !epctx_str_eq(old.value, pair.value) &&
-                        !epctx__guest_metadata_one(g, into, kind, &pair, old.value)
-                  : epctx_set_pair(g->w->m.c.model, into, (uint32_t)kind, pair.key, pair.value,
-                                   g->c.error) != EPCTX_OK) {
-            return false;
-        }
+    epctx_cursor ours = epctx_metadata(into, kind);
+    epctx__known_pairs known;
+    epctx_str key, value;
+    epctx_view view;
+    bool ok = true;
+    memset(&known, 0, sizeof known);
+    epctx_map_init(&known.keys, g->w->m.c.arena);
+    known.owner = into;
+    known.kind = kind;
+    while (ok && epctx__next_body(&ours, &view)) {
+        epctx__pair(view, &key, &value);
+        ok = epctx__has(&known.keys, key) || epctx__pairs_know(&g->w->m, &known, key, value);
     }
-    return true;
+    while (ok && epctx__next_body(&theirs, &view)) {
+        epctx__pair(view, &key, &value);
+        ok = (kind == EPCTX_OF_MODEL && epctx__starts_with(key, EPCTX_BUILD_PREFIX)) ||
+             epctx__guest_metadata_one(g, &known, view);
+    }
+    return ok;
 }
 
 static bool epctx__function_key(epctx_arena *arena, epctx_str domain, epctx_str name,
