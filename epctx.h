@@ -6178,10 +6178,15 @@ EPCTX_API bool epctx_model_has_graph(const epctx_model *model)
     return model->shown_graph != NULL;
 }
 
+/* The main graph without a look into it, which takes a walk over its fields. */
+static epctx_view epctx__main_view(const epctx_model *model)
+{
+    return model->shown_graph != NULL ? epctx__slot_view(model->shown_graph) : epctx__no_view();
+}
+
 EPCTX_API epctx_graph_view epctx_model_graph(const epctx_model *model)
 {
-    return epctx_graph_of(model->shown_graph != NULL ? epctx__slot_view(model->shown_graph)
-                                                     : epctx__no_view());
+    return epctx_graph_of(epctx__main_view(model));
 }
 
 EPCTX_API epctx_graph_view epctx_graph_of(epctx_view view)
@@ -14260,6 +14265,7 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
 {
     epctx_cursor it = epctx_fields(node, 0);
     epctx_field f;
+    bool asked = r->apply || r->opts.any_io;
     while (epctx_next_field(&it, &f)) {
         bool ok = true;
         if (f.wire != EPCTX_WIRE_LEN) {
@@ -14268,8 +14274,9 @@ static bool epctx__rename_node(epctx__renaming *r, epctx_view node)
         if (f.number == 1 || f.number == 2) {
             size_t uses = r->uses;
             ok = epctx__rename_at(r, f.body);
-            if (ok && r->uses > uses && !r->apply && !r->opts.any_io) {
+            if (ok && r->uses > uses && !asked) { /* the answer is that of the node */
                 ok = epctx__rename_allowed(r, node, epctx__view_str(f.body));
+                asked = true;
             }
         } else if (f.number == 5) {
             ok = epctx__rename_attr(r, f.body);
@@ -17814,7 +17821,7 @@ static bool epctx__model_tensors(epctx__convert *c, epctx__tensor_step step, voi
 {
     epctx_cursor functions = epctx_model_functions(c->model);
     epctx_function_view function;
-    if (!epctx__graph_tensors(c, epctx_model_graph(c->model).view, step, user, EPCTX_WALK_DEPTH)) {
+    if (!epctx__graph_tensors(c, epctx__main_view(c->model), step, user, EPCTX_WALK_DEPTH)) {
         return false;
     }
     while (epctx_next_function(&functions, &function)) {
@@ -18453,7 +18460,7 @@ static bool epctx__guest_join(epctx__guest *g)
 /* New names for the values of the main graph. */
 static bool epctx__guest_values(epctx__guest *g)
 {
-    epctx__definitions d = epctx__definitions_of(epctx_model_graph(g->c.model).view);
+    epctx__definitions d = epctx__definitions_of(epctx__main_view(g->c.model));
     epctx_str name;
     while (epctx__next_definition(&d, &name)) {
         uint32_t at;
@@ -18812,7 +18819,7 @@ static bool epctx__guest_bridge(epctx__guest *g, const epctx_value_view *input, 
            epctx__combine_put(&g->w->m, &g->w->domains, epctx_str_of("ai.onnx"), 1) &&
            epctx_put_opset(model, epctx_str_of(""), 13, g->c.error) == EPCTX_OK &&
            epctx_put_node(model, none, &node, *last, last, g->c.error) == EPCTX_OK &&
-           epctx_put_copy(model, epctx_model_graph(model).view, 13, input->view, none, NULL,
+           epctx_put_copy(model, epctx__main_view(model), 13, input->view, none, NULL,
                           g->c.error) == EPCTX_OK &&
            epctx__combine_say(&g->w->m, g->number, input->name,
                               "node '%S' gives '%S' the name '%S', under which the EP finds it",
@@ -18847,8 +18854,8 @@ static bool epctx__guest_bridges(epctx__guest *g, epctx_map *fed, epctx_view *la
 static bool epctx__guest_copy(epctx__guest *g)
 {
     epctx_model *model = g->w->m.c.model;
-    epctx_view into = epctx_model_graph(model).view;
-    epctx_cursor fields = epctx_fields(epctx_model_graph(g->c.model).view, 0);
+    epctx_view into = epctx__main_view(model);
+    epctx_cursor fields = epctx_fields(epctx__main_view(g->c.model), 0);
     epctx_view last[16];
     epctx_map fed;
     epctx_field field;
@@ -18887,49 +18894,101 @@ static bool epctx__merge_domains(epctx__merge *w, const epctx_model *model, epct
     return true;
 }
 
+/* An operator set that the result imports. */
+typedef struct epctx__import {
+    epctx_view view;
+    int64_t version;
+} epctx__import;
+
+typedef struct epctx__imports {
+    epctx_map domains; /* -> number in `items`, the last one of a domain */
+    epctx__list items;
+    epctx_view last; /* that was added */
+} epctx__imports;
+
+/* Domain ("ai.onnx" for the empty one) and version. */
+static epctx_str epctx__import_of(epctx_view view, int64_t *version)
+{
+    epctx_str domain;
+    uint64_t number;
+    epctx__text_and_number(view, &domain, 2, &number);
+    *version = (int64_t)number;
+    return domain.size > 0 ? domain : epctx_str_of("ai.onnx");
+}
+
+static bool epctx__imports_know(epctx__merge *w, epctx__imports *known, epctx_view view)
+{
+    uint32_t at = (uint32_t)known->items.count;
+    epctx__import *item = (epctx__import *)epctx__convert_add(&w->m.c, &known->items,
+                                                              sizeof *item);
+    epctx_str domain;
+    if (item == NULL) {
+        return false;
+    }
+    item->view = view;
+    domain = epctx__import_of(view, &item->version);
+    return epctx__combine_put(&w->m, &known->domains, domain, at);
+}
+
+/* One import of the guest, of a domain that the result imports, too. */
+static bool epctx__guest_import(epctx__guest *g, epctx__import *have, epctx_str domain,
+                                int64_t version, bool here)
+{
+    epctx__merge *w = g->w;
+    bool there = epctx__has(&w->domains, domain);
+    int64_t before = have->version;
+    if (before == version) {
+        return true;
+    }
+    if (here && there && !w->opts.force_opset && before != 0) {
+        epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
+                   "its nodes are of operator set %S version %d, those of earlier models of "
+                   "version %d: convert one of them (onnx.version_converter), or force the "
+                   "newer version for both",
+                   &domain, version, before);
+        return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
+    }
+    if (before == 0 || (here && (!there || before < version))) {
+        if (epctx_set_int(w->m.c.model, have->view, 2, version, g->c.error) != EPCTX_OK) {
+            return false;
+        }
+        have->version = version;
+    }
+    return before == 0 ||
+           epctx__combine_say(&w->m, g->number, domain,
+                              "operator set %S: version %d here, %d before; the result has %d",
+                              &domain, version, before, have->version);
+}
+
 static bool epctx__guest_opsets(epctx__guest *g)
 {
     epctx__merge *w = g->w;
     epctx_model *model = w->m.c.model;
-    epctx_cursor imports = epctx_model_opsets(g->c.model);
+    epctx_cursor ours = epctx_model_opsets(model);
+    epctx_cursor theirs = epctx_model_opsets(g->c.model);
+    epctx__imports known;
     epctx_map used;
-    epctx_opset opset;
+    epctx_view view;
+    bool ok = true;
+    memset(&known, 0, sizeof known);
+    epctx_map_init(&known.domains, g->c.arena);
     epctx_map_init(&used, g->c.arena);
-    if (!epctx__merge_domains(w, g->c.model, &used)) {
-        return false;
+    while (ok && epctx__next_body(&ours, &view)) {
+        ok = epctx__imports_know(w, &known, view);
     }
-    while (epctx_next_opset(&imports, &opset)) {
-        epctx_str domain = opset.domain.size > 0 ? opset.domain : epctx_str_of("ai.onnx");
-        int64_t have = epctx_model_opset(model, opset.domain);
-        bool here = epctx__has(&used, domain);
-        bool there = epctx__has(&w->domains, domain);
-        epctx_status status = EPCTX_OK;
-        if (have == 0) {
-            status = epctx_put_opset(model, opset.domain, opset.version, g->c.error);
-        } else if (have != opset.version && here && !there) {
-            status = epctx_set_opset(model, opset.domain, opset.version, g->c.error);
-        } else if (have != opset.version && here && !w->opts.force_opset) {
-            epctx_fail(g->c.error, EPCTX_ERR_GRAPH,
-                       "its nodes are of operator set %S version %d, those of earlier models of "
-                       "version %d: convert one of them (onnx.version_converter), or force the "
-                       "newer version for both",
-                       &domain, opset.version, have);
-            return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
-        } else if (have < opset.version && here) {
-            status = epctx_set_opset(model, opset.domain, opset.version, g->c.error);
-        }
-        if (status != EPCTX_OK) {
-            return false;
-        }
-        if (have != 0 && have != opset.version &&
-            !epctx__combine_say(&w->m, g->number, domain,
-                                "operator set %S: version %d here, %d before; the result has %d",
-                                &domain, opset.version, have,
-                                epctx_model_opset(model, opset.domain))) {
-            return false;
-        }
+    ok = ok && epctx__merge_domains(w, g->c.model, &used);
+    while (ok && epctx__next_body(&theirs, &view)) {
+        int64_t version;
+        epctx_str domain = epctx__import_of(view, &version);
+        uint32_t at = epctx_map_get(&known.domains, domain);
+        ok = at != EPCTX_MAP_NONE
+                 ? epctx__guest_import(g, (epctx__import *)known.items.items + at, domain,
+                                       version, epctx__has(&used, domain))
+                 : epctx_put_copy(model, epctx__slot_view(model->root), 8, view, known.last,
+                                  &known.last, g->c.error) == EPCTX_OK &&
+                       epctx__imports_know(w, &known, known.last);
     }
-    return true;
+    return ok;
 }
 
 /* Metadata of the result, by key. */
@@ -19004,7 +19063,7 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
 /* The result is not what the source of one of its parts would give. */
 static bool epctx__drop_builds(epctx__combine *m)
 {
-    epctx_cursor it = epctx_metadata(epctx_model_read(m->c.model).view, EPCTX_OF_MODEL);
+    epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
     epctx__list gone;
     epctx_view view;
     bool ok = true;
@@ -19083,7 +19142,7 @@ static bool epctx__guest_functions(epctx__guest *g)
         if (!epctx__combine_put(&w->m, &w->functions, key, at) ||
             !epctx__views_add(&w->m.c, &w->function_views, function.view) ||
             (g->number > 0 &&
-             epctx_put_copy(w->m.c.model, epctx_model_read(w->m.c.model).view, 25, function.view,
+             epctx_put_copy(w->m.c.model, epctx__slot_view(w->m.c.model->root), 25, function.view,
                             epctx__no_view(), NULL, g->c.error) != EPCTX_OK)) {
             return false;
         }
@@ -19120,7 +19179,7 @@ static bool epctx__guest_listed(epctx__guest *g)
     epctx_map_init(&g->inits, g->c.arena);
     return g->w->ir_version < 4 || epctx_model_read(g->c.model).ir_version >= 4 ||
            epctx__put_definitions(&g->c, &g->inits,
-                                  epctx__initializers_of(epctx_model_graph(g->c.model).view));
+                                  epctx__initializers_of(epctx__main_view(g->c.model)));
 }
 
 static bool epctx__merge_first(epctx__merge *w)
@@ -19142,7 +19201,7 @@ static bool epctx__merge_first(epctx__merge *w)
     }
     return ok && epctx__views_remove(&w->m.c, &gone) &&
            (epctx_model_read(model).ir_version == w->ir_version ||
-            epctx_set_int(model, epctx_model_read(model).view, 1, w->ir_version,
+            epctx_set_int(model, epctx__slot_view(model->root), 1, w->ir_version,
                           w->m.c.error) == EPCTX_OK);
 }
 
@@ -19156,10 +19215,10 @@ static bool epctx__merge_next(epctx__merge *w, size_t number)
     ok = epctx__guest_prepare(&g) && epctx__guest_listed(&g) && epctx__guest_copy(&g) &&
          epctx__guest_opsets(&g) &&
          epctx__guest_functions(&g) &&
-         epctx__guest_metadata(&g, epctx_model_read(g.c.model).view, epctx_model_read(model).view,
+         epctx__guest_metadata(&g, epctx__slot_view(g.c.model->root), epctx__slot_view(model->root),
                                EPCTX_OF_MODEL) &&
-         epctx__guest_metadata(&g, epctx_model_graph(g.c.model).view,
-                               epctx_model_graph(model).view, EPCTX_OF_GRAPH) &&
+         epctx__guest_metadata(&g, epctx__main_view(g.c.model),
+                               epctx__main_view(model), EPCTX_OF_GRAPH) &&
          epctx__guest_settle(&g) && epctx__guest_ends(&g) &&
          epctx__merge_domains(w, g.c.model, &w->domains);
     epctx_undo(g.c.model, mark);
@@ -19193,7 +19252,7 @@ static bool epctx__merge_outputs(epctx__merge *w)
         epctx_view view = epctx__view_at(&gone, i);
         value = epctx_value_of(view);
         ok = !value.has_type || epctx__has(&typed, value.name) ||
-             epctx_put_copy(model, epctx_model_graph(model).view, 13, view, epctx__no_view(), NULL,
+             epctx_put_copy(model, epctx__main_view(model), 13, view, epctx__no_view(), NULL,
                             w->m.c.error) == EPCTX_OK;
     }
     if (!ok || !epctx__views_remove(&w->m.c, &gone)) {
@@ -19709,7 +19768,7 @@ static bool epctx__split_end(epctx__split *s, const epctx_value *wish, bool inpu
     uint32_t at = epctx_map_get(types, wish->name);
     epctx_value value;
     if (wish->elem_type == 0 && at != EPCTX_MAP_NONE) {
-        return epctx_put_copy(model, epctx_model_graph(model).view, input ? 11 : 12,
+        return epctx_put_copy(model, epctx__main_view(model), input ? 11 : 12,
                               epctx__view_at(values, at), *last, last,
                               s->m.c.error) == EPCTX_OK;
     }
@@ -20252,9 +20311,9 @@ static bool epctx__wrap_run(epctx__wrap *w, epctx_span binary)
     /* QuantizeLinear takes 16 bits since version 21, which came with IR version 10. */
     return epctx_put_opset(model, epctx_str_of(""), w->wide ? 21 : 13, error) == EPCTX_OK &&
            epctx_put_opset(model, epctx_str_of(EPCTX_DOMAIN), 1, error) == EPCTX_OK &&
-           epctx_set_int(model, epctx_model_read(model).view, 1, w->wide ? 10 : 8, error) ==
+           epctx_set_int(model, epctx__slot_view(model->root), 1, w->wide ? 10 : 8, error) ==
                EPCTX_OK &&
-           epctx_set_str(model, epctx_model_graph(model).view, 2, epctx_str_of(o->name), error) ==
+           epctx_set_str(model, epctx__main_view(model), 2, epctx_str_of(o->name), error) ==
                EPCTX_OK &&
            epctx__wrap_file(w, binary) && epctx__verdict_of(model, o->profile, none, NULL, error) &&
            epctx__convert_fits(&w->m.c, "do not embed the binary");
@@ -20796,8 +20855,8 @@ static bool epctx__repair_entries(epctx__repair *r)
     bool ok = true;
     size_t i;
     for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
-        epctx_view owner = i < 2 ? epctx_model_read(r->m.c.model).view
-                                 : epctx_model_graph(r->m.c.model).view;
+        epctx_view owner = i < 2 ? epctx__slot_view(r->m.c.model->root)
+                                 : epctx__main_view(r->m.c.model);
         ok = !r->wanted[lists[i].rule] || r->found[lists[i].rule] == 0 ||
              epctx__repair_equal(r, lists[i].rule, owner, lists[i].number, lists[i].field, "",
                                  epctx_str_of(NULL));
@@ -21022,7 +21081,7 @@ static bool epctx__repair_dropped(epctx__repair *r)
     epctx_map_init(&known, r->m.c.arena);
     ok = epctx__repair_index(r) &&
          epctx__put_definitions(&r->m.c, &known,
-                                epctx__definitions_of(epctx_model_graph(model).view));
+                                epctx__definitions_of(epctx__main_view(model)));
     while (ok && epctx__next_body(&nodes, &node)) {
         epctx__captures read;
         ok = epctx__convert_captures(&r->m.c, node, &read);
@@ -21141,7 +21200,7 @@ static bool epctx__repair_type(epctx__repair *r, epctx__typing *t, const epctx_n
     value.rank = -1;
     if (at != EPCTX_MAP_NONE) {
         value.elem_type = epctx_value_of(epctx__view_at(&t->views, at)).elem_type;
-        return epctx_put_copy(model, epctx_model_graph(model).view, 13,
+        return epctx_put_copy(model, epctx__main_view(model), 13,
                               epctx__view_at(&t->views, at), epctx__no_view(), NULL,
                               r->m.c.error) == EPCTX_OK &&
                epctx__repair_say(r, EPCTX_RULE_NO_VALUE_TYPE, ep->name,
@@ -21255,7 +21314,7 @@ static bool epctx__stale_keys(epctx__combine *m, epctx__stale *s)
             return false;
         }
     } else {
-        epctx_cursor it = epctx_metadata(epctx_model_read(m->c.model).view, EPCTX_OF_MODEL);
+        epctx_cursor it = epctx_metadata(epctx__slot_view(m->c.model->root), EPCTX_OF_MODEL);
         epctx_finding finding;
         epctx_pair pair;
         memset(&finding, 0, sizeof finding);
