@@ -3,6 +3,8 @@
 #define _XOPEN_SOURCE 700
 #include "files.h"
 
+#include <time.h>
+
 static const int64_t vector[] = {4, -1};
 static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
@@ -874,8 +876,75 @@ TEST(wrap_by_profile)
     CHECK(model.root == NULL, "a model that was not made is open");
 }
 
+/* -- time -- */
+
+static const char *numbered(const char *name, size_t number)
+{
+    static char text[2][40];
+    static int turn;
+    turn = !turn;
+    snprintf(text[turn], sizeof text[turn], "%s%zu", name, number);
+    return text[turn];
+}
+
+/* x -> y, with `count` of one thing. */
+static bytes long_model(int what, size_t count)
+{
+    bytes graph = {0}, node, model, pairs = {0};
+    if (what == 0) {
+        for (size_t i = 0; i < count; i++)
+            add_metadata(&pairs, numbered("key", i), "value");
+    } else if (what == 1) {
+        for (size_t i = 0; i < count; i++) {
+            const char *domain = numbered("domain", i);
+            node = new_node("Op", domain, "", "x", numbered("v", i));
+            put_child(&graph, 1, &node);
+            add_opset(&pairs, domain, 1);
+        }
+    } else {
+        node = new_node("Op", "", "n", "x", "y");
+        for (size_t i = 0; i < count; i++) {
+            put_str(&node, what == 2 ? 1 : 2, numbered("v", i));
+            if (what == 2) add_value(&graph, GRAPH_INPUT, numbered("v", i), 1, vector);
+        }
+        put_child(&graph, 1, &node);
+    }
+    add_node(&graph, "Relu", "", "x", "y");
+    add_ends(&graph, "x", "y");
+    model = new_model(&graph);
+    bytes_add(&model, pairs.data, pairs.size);
+    bytes_free(&pairs);
+    return model;
+}
+
+/* Four times as much takes about four times as long, not sixteen times; the best of three counts,
+ * and what a clock cannot tell apart is allowed. */
+TEST(merge_is_linear)
+{
+    static const char *const names[] = {"keys", "operator sets", "inputs", "outputs of a node"};
+    enum { COUNT = 2000 };
+    for (int what = 0; what < 4; what++) {
+        double best[2] = {1e9, 1e9};
+        for (int round = 0; round < 6; round++) {
+            size_t count = round % 2 == 0 ? COUNT : 4 * COUNT;
+            clock_t start;
+            double seconds;
+            pair p;
+            CHECK_TRUE(pair_open(&p, long_model(what, count), long_model(what, count)));
+            start = clock();
+            CHECK_OK(pair_merge(&p), p.error);
+            seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+            if (seconds < best[round % 2]) best[round % 2] = seconds;
+            pair_close(&p);
+        }
+        CHECK(best[1] < 8 * best[0] + 0.05, "%d %s %.3f s, %d %.3f s", COUNT, names[what], best[0],
+              4 * COUNT, best[1]);
+    }
+}
+
 int main(int argc, char **argv)
 {
+    RUN(merge_is_linear);
     RUN(merge_values_of_bodies);
     RUN(merge_a_name_twice_in_a_body);
     RUN(merge_nodes_of_one_name);
