@@ -16623,6 +16623,7 @@ static bool epctx__weight_open(epctx__convert *c, epctx_str name, epctx_model *s
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.io = c->model->io;
+    opts.limits = c->model->limits;
     opts.path_flags = c->model->path_flags;
     opts.allocator =
         c->arena->allocator.alloc_fn != NULL ? &c->arena->allocator : NULL;

@@ -718,6 +718,25 @@ TEST(weightless_and_back)
     CHECK_HAS(error.message, "'source.onnx', found none");
 }
 
+/* The source model is named by the model: what the caller allows one counts for the other. */
+TEST(weightless_within_limits)
+{
+    static float data[4096] = {3, 1, 4};
+    epctx_convert_opts opts = {0};
+    epctx_open_opts open = {0};
+    epctx_model model;
+    epctx_error error;
+    clear_root();
+    make_weightless("m.onnx", data, 64, false);
+    make_weightless("source.onnx", data, 4096, true);
+    opts.source = "source.onnx";
+    open.limits.max_size = 4096;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), &open, &error), EPCTX_OK);
+    CHECK_INT(epctx_weightless(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
+    CHECK_HAS(error.message, "epctx_limits.max_size allows 4096");
+    epctx_model_close(&model);
+}
+
 TEST(weightless_needs_the_ep)
 {
     static const part plain[] = {{"a", 1, 0, "X", "a.bin"}};
@@ -2037,6 +2056,7 @@ int main(int argc, char **argv)
     RUN(prune_what_nobody_reads);
     RUN(prune_spares_training_and_quantization);
     RUN(weightless_and_back);
+    RUN(weightless_within_limits);
     RUN(weightless_needs_the_ep);
     RUN(group_keeps_and_refuses);
     RUN(group_spares_its_sources);
