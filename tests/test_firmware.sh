@@ -84,8 +84,8 @@ try_on() {
 
 size=$(wc -c <"$work/digits_npu.bin")
 offset=$(grep -a -b -o EPCTXNPU "$work/embedded_ctx.onnx" | head -n 1 | cut -d : -f 1)
-echo "context binary at $offset, $size bytes, begins with EPCTXNPU," \
-    "source EpctxNpuExecutionProvider" >"$work/reader.expected"
+printf 'source EpctxNpuExecutionProvider\ncontext binary at %s, %s bytes, begins with EPCTXNPU\n' \
+    "$offset" "$size" >"$work/reader.expected"
 try reader 10240 1024 reader "$work/embedded_ctx.onnx"
 
 total=$(wc -c <"$work/embedded_ctx.onnx")
@@ -115,4 +115,22 @@ if [ $code -eq 0 ] || ! grep -q '^status ' "$work/damaged.said"; then
 else
     echo "ok damaged binary"
 fi
+
+# refuse NAME PROGRAM FILE WORDS: what the firmware says of a bad model
+refuse() {
+    sh examples/firmware/build.sh "$2" "$work/bad.elf" "$3" || exit 1
+    emulate "$CPU" "$work/bad.elf" | grep -v -E '^(source|stack|instructions) ' >"$work/bad.said"
+    if [ "$(cat "$work/bad.said")" = "$4" ]; then
+        echo "ok $1, $2"
+    else
+        fail "$1, $2" "expected '$4', found '$(cat "$work/bad.said")'"
+    fi
+}
+head -c $((total - 100)) "$work/embedded_ctx.onnx" >"$work/cut.onnx"
+head -c $offset "$work/embedded_ctx.onnx" >"$work/cut_early.onnx"
+for program in reader stream; do
+    refuse "a model that is cut" $program "$work/cut.onnx" "not a model"
+    refuse "a model without its binary" $program "$work/cut_early.onnx" "not a model"
+    refuse "a model that is not compiled" $program "$work/digits.onnx" "no context binary"
+done
 exit $status

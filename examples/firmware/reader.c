@@ -24,6 +24,7 @@ int main(void)
 {
     static epctx_scan scan;
     epctx_source source = {NULL, read_flash, 0};
+    epctx_range payload = {0, 0};
     epctx_scan_event event;
     source.size = (uint64_t)(flash_file_end - flash_file);
     epctx_scan_begin(&scan, &source);
@@ -32,19 +33,24 @@ int main(void)
             board_print("not a model\n");
             return 1;
         }
-        if (event == EPCTX_SCAN_EPNODE && scan.node.embed_mode == 1) {
-            epctx_range payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT];
-            const uint8_t *binary = flash_file + payload.offset;
-            board_print("context binary at ");
-            board_number(payload.offset);
-            board_print(", ");
-            board_number(payload.length);
-            board_print(" bytes, begins with ");
-            board_write((const char *)binary, 8);
-            board_print(", source ");
+        if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
+            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* sure at the end: use it then */
+            board_print("source ");
             board_write(scan.node.source.data, scan.node.source.size);
             board_print("\n");
         }
     }
+    if (payload.length == 0) {
+        board_print("no context binary\n");
+        return 1;
+    }
+    board_print("context binary at ");
+    board_number(payload.offset);
+    board_print(", ");
+    board_number(payload.length);
+    board_print(" bytes, begins with ");
+    board_write((const char *)flash_file + payload.offset,
+                payload.length < 8 ? (size_t)payload.length : 8);
+    board_print("\n");
     return 0;
 }

@@ -86,9 +86,13 @@ int main(void)
             board_print("not a model\n");
             return 1;
         }
-        if (event == EPCTX_SCAN_EPNODE && scan.node.embed_mode == 1) {
-            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* sure only now: read it later */
+        if (event == EPCTX_SCAN_EPNODE && !scan.broken && scan.node.embed_mode == 1) {
+            payload = scan.ranges[EPCTX_EP_EP_CACHE_CONTEXT]; /* sure at the end: read it then */
         }
+    }
+    if (payload.length == 0) {
+        board_print("no context binary\n");
+        return 1;
     }
     board_print("read ");
     board_number(spi.bytes);
