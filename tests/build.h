@@ -116,6 +116,15 @@ BUILD_UNUSED static void put_child(bytes *b, uint32_t number, bytes *child)
     bytes_free(child);
 }
 
+/* A StringStringEntryProto. */
+BUILD_UNUSED static void put_pair(bytes *b, uint32_t number, const char *key, const char *value)
+{
+    bytes pair = {0};
+    put_str(&pair, 1, key);
+    put_str(&pair, 2, value);
+    put_child(b, number, &pair);
+}
+
 /* -- onnx: every function adds one field to its parent -- */
 
 /* Strings of a comma-separated list. "" is no string; "a,,b" holds an empty one. */
@@ -161,14 +170,20 @@ BUILD_UNUSED static void add_attr_str(bytes *node, const char *name, const void 
     put_child(node, 5, &attr);
 }
 
+/* Adds an attribute whose value is in `attr`, which is freed. */
+BUILD_UNUSED static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
+{
+    put_str(attr, 1, name);
+    put_int(attr, 20, type);
+    put_child(node, 5, attr);
+}
+
 /* Adds the graph `body`, which is freed. */
 BUILD_UNUSED static void add_attr_graph(bytes *node, const char *name, bytes *body)
 {
     bytes attr = {0};
-    put_str(&attr, 1, name);
     put_child(&attr, 6, body);
-    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
-    put_child(node, 5, &attr);
+    end_attr(node, name, EPCTX_ATTR_GRAPH, &attr);
 }
 
 BUILD_UNUSED static void add_node(bytes *graph, const char *op, const char *name,
@@ -209,11 +224,9 @@ BUILD_UNUSED static void add_x_and_y(bytes *graph)
 /* The quantization annotation of a value: tensor `scale` is its scale. */
 BUILD_UNUSED static void add_scale(bytes *graph, const char *value, const char *scale)
 {
-    bytes annotation = {0}, pair = {0};
+    bytes annotation = {0};
     put_str(&annotation, 1, value);
-    put_str(&pair, 1, "SCALE_TENSOR");
-    put_str(&pair, 2, scale);
-    put_child(&annotation, 2, &pair);
+    put_pair(&annotation, 2, "SCALE_TENSOR", scale);
     put_child(graph, 14, &annotation);
 }
 
@@ -239,13 +252,8 @@ BUILD_UNUSED static void add_external(bytes *graph, const char *name, int64_t co
     put_int(&tensor, 1, count);
     put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
     put_str(&tensor, 8, name);
-    for (i = 0; i < 3; i++) {
-        bytes entry = {0};
-        if (pairs[i][1] == NULL) continue;
-        put_str(&entry, 1, pairs[i][0]);
-        put_str(&entry, 2, pairs[i][1]);
-        put_child(&tensor, 13, &entry);
-    }
+    for (i = 0; i < 3; i++)
+        if (pairs[i][1] != NULL) put_pair(&tensor, 13, pairs[i][0], pairs[i][1]);
     put_int(&tensor, 14, 1);
     put_child(graph, 5, &tensor);
 }
@@ -260,10 +268,7 @@ BUILD_UNUSED static void add_opset(bytes *model, const char *domain, int64_t ver
 
 BUILD_UNUSED static void add_metadata(bytes *model, const char *key, const char *value)
 {
-    bytes entry = {0};
-    put_str(&entry, 1, key);
-    put_str(&entry, 2, value);
-    put_child(model, 14, &entry);
+    put_pair(model, 14, key, value);
 }
 
 /* A model around `graph`, which is freed. */
@@ -274,6 +279,19 @@ BUILD_UNUSED static bytes new_model(bytes *graph)
     put_str(&model, 2, "test");
     add_opset(&model, "", 17);
     put_child(&model, 7, graph);
+    return model;
+}
+
+/* The same with input x and output y of four floats, for EPContext nodes. */
+BUILD_UNUSED static bytes end_model(bytes *graph)
+{
+    static const int64_t dims[] = {4, -1};
+    bytes model;
+    put_str(graph, 2, "g");
+    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, dims);
+    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, dims);
+    model = new_model(graph);
+    add_opset(&model, "com.microsoft", 1);
     return model;
 }
 

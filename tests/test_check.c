@@ -315,10 +315,7 @@ static void short_tensor(bytes *graph)
 
 static void metadata(bytes *model, const char *key, const char *value)
 {
-    bytes pair = {0};
-    put_str(&pair, 1, key);
-    put_str(&pair, 2, value);
-    put_child(model, 14, &pair);
+    put_pair(model, 14, key, value);
 }
 
 static void compat_other(bytes *model)
@@ -417,10 +414,7 @@ static void sharding_of_nothing(bytes *node)
 
 static void bind(bytes *training, uint32_t number, const char *key, const char *value)
 {
-    bytes pair = {0};
-    put_str(&pair, 1, key);
-    put_str(&pair, 2, value);
-    put_child(training, number, &pair);
+    put_pair(training, number, key, value);
 }
 
 enum { INITIAL = 3, UPDATE = 4 };
@@ -1514,12 +1508,10 @@ TEST(the_disk_lists_folders)
 
 static bytes external_tensor(const char *location)
 {
-    bytes tensor = {0}, entry = {0};
+    bytes tensor = {0};
     put_int(&tensor, 1, 1);
     put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
-    put_str(&entry, 1, "location");
-    put_str(&entry, 2, location);
-    put_child(&tensor, 13, &entry);
+    put_pair(&tensor, 13, "location", location);
     put_int(&tensor, 14, 1);
     return tensor;
 }

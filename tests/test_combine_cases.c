@@ -10,21 +10,6 @@ static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
 static const char ov[] = "OpenVINOExecutionProvider";
 
-static void add_pair(bytes *owner, uint32_t number, const char *key, const char *value)
-{
-    bytes entry = {0};
-    put_str(&entry, 1, key);
-    put_str(&entry, 2, value);
-    put_child(owner, number, &entry);
-}
-
-static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
-{
-    put_str(attr, 1, name);
-    put_int(attr, 20, type);
-    put_child(node, 5, attr);
-}
-
 static void add_ends(bytes *graph, const char *x, const char *y)
 {
     put_str(graph, 2, "g");
@@ -365,8 +350,8 @@ TEST(merge_compatibility)
     bytes a = compiled("n", "x", "y", npu, "p"), b = compiled("m", "u", "v", npu, "q");
     epctx_str value;
     pair p;
-    add_pair(&a, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "1");
-    add_pair(&b, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "2");
+    put_pair(&a, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "1");
+    put_pair(&b, 14, "ep_compatibility_info.EpctxNpuExecutionProvider", "2");
     CHECK_TRUE(pair_open(&p, a, b));
     p.opts.metadata = EPCTX_METADATA_PREFIX;
     REFUSED(&p, EPCTX_ERR_GRAPH, "is '2', in an earlier model '1': keep the first, or change");
@@ -375,8 +360,8 @@ TEST(merge_compatibility)
     pair_close(&p);
     a = compiled("n", "x", "y", npu, "p");
     b = compiled("m", "u", "v", npu, "q");
-    add_pair(&a, 14, "ep_compatibility_of_something", "1");
-    add_pair(&b, 14, "ep_compatibility_of_something", "2");
+    put_pair(&a, 14, "ep_compatibility_of_something", "1");
+    put_pair(&b, 14, "ep_compatibility_of_something", "2");
     CHECK_TRUE(pair_open(&p, a, b));
     p.opts.metadata = EPCTX_METADATA_PREFIX;
     MERGES(&p);
@@ -396,8 +381,8 @@ TEST(merge_metadata_of_graphs)
     for (int i = 0; i < 2; i++) {
         add_node(&graphs[i], "Relu", "", i == 0 ? "x" : "u", i == 0 ? "y" : "v");
         add_ends(&graphs[i], i == 0 ? "x" : "u", i == 0 ? "y" : "v");
-        add_pair(&graphs[i], 16, "ep_compatibility_info.X", i == 0 ? "1" : "2");
-        add_pair(&graphs[i], 16, EPCTX_BUILD_PREFIX "x", "same");
+        put_pair(&graphs[i], 16, "ep_compatibility_info.X", i == 0 ? "1" : "2");
+        put_pair(&graphs[i], 16, EPCTX_BUILD_PREFIX "x", "same");
     }
     CHECK_TRUE(pair_open(&p, new_model(&graphs[0]), new_model(&graphs[1])));
     REFUSED(&p, EPCTX_ERR_GRAPH, "use a prefix, or change one of them");

@@ -10,14 +10,6 @@ static const float weights[] = {1, 2, 3, 4};
 
 /* -- parts of models -- */
 
-static void add_pair(bytes *owner, uint32_t number, const char *key, const char *value)
-{
-    bytes entry = {0};
-    put_str(&entry, 1, key);
-    put_str(&entry, 2, value);
-    put_child(owner, number, &entry);
-}
-
 static void add_inside(bytes *owner, uint32_t number, const char *name)
 {
     bytes tensor = {0};
@@ -39,8 +31,8 @@ static void add_outside(bytes *owner, uint32_t number, const char *name, const c
     put_int(&tensor, 1, 4);
     put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
     if (name[0] != '\0') put_str(&tensor, 8, name);
-    add_pair(&tensor, 13, "location", location);
-    add_pair(&tensor, 13, "length", "16");
+    put_pair(&tensor, 13, "location", location);
+    put_pair(&tensor, 13, "length", "16");
     put_int(&tensor, 14, 1);
     put_child(owner, number, &tensor);
 }
@@ -53,13 +45,6 @@ static void add_sparse(bytes *owner, uint32_t number, const char *name, const ch
     put_varint(&dims, 4);
     put_child(&sparse, 3, &dims); /* packed */
     put_child(owner, number, &sparse);
-}
-
-static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
-{
-    put_str(attr, 1, name);
-    put_int(attr, 20, type);
-    put_child(node, 5, attr);
 }
 
 /* A body: an outer value, an initializer of its own, a call. */
@@ -150,7 +135,7 @@ static void add_fill(const look *l, bytes *graph, bytes *model)
         else
             add_outside(graph, 5, name, l->data);
         add_opset(model, domain, 1);
-        add_pair(model, 14, name, "x");
+        put_pair(model, 14, name, "x");
         add_function(model, name, "Leaf", NULL);
     }
 }
@@ -206,15 +191,15 @@ static bytes merge_model(const look *l)
     add_value(&graph, GRAPH_OUTPUT, side, EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_VALUE, l->t, EPCTX_ONNX_FLOAT, vector);
     add_scale(&graph, l->t, "k");
-    add_pair(&graph, 16, "of", l->author);
-    add_pair(&graph, 16, l->author, "graph");
+    put_pair(&graph, 16, "of", l->author);
+    put_pair(&graph, 16, l->author, "graph");
     put_child(&model, 7, &graph);
     add_function(&model, "Used", "Inner", l->data);
     add_function(&model, "Inner", "Leaf", NULL);
     add_function(&model, l->author, "Leaf", NULL);
-    add_pair(&model, 14, "author", l->author);
-    add_pair(&model, 14, l->author, "model");
-    add_pair(&model, 14, EPCTX_BUILD_PREFIX "x", "1");
+    put_pair(&model, 14, "author", l->author);
+    put_pair(&model, 14, l->author, "model");
+    put_pair(&model, 14, EPCTX_BUILD_PREFIX "x", "1");
     return model;
 }
 
@@ -521,9 +506,9 @@ static bytes broken_model(int fill)
     put_str(&more, 10, "the graph goes on");
     add_node(&more, "Relu", "more", "y", "y3");
     put_child(&model, 7, &more);
-    add_pair(&model, 14, "twice", "x");
-    add_pair(&model, 14, "twice", "x");
-    add_pair(&model, 14, "ep_compatibility_info.none", "x");
+    put_pair(&model, 14, "twice", "x");
+    put_pair(&model, 14, "twice", "x");
+    put_pair(&model, 14, "ep_compatibility_info.none", "x");
     return model;
 }
 

@@ -640,7 +640,7 @@ TEST(prune_what_nobody_reads)
 TEST(prune_spares_training_and_quantization)
 {
     static const float data[2] = {1, 2};
-    bytes graph = {0}, model, training = {0}, algorithm = {0}, pair = {0};
+    bytes graph = {0}, model, training = {0}, algorithm = {0};
     epctx_error error;
     clear_root();
     add_node(&graph, "Op", "op", "x", "y");
@@ -652,9 +652,7 @@ TEST(prune_spares_training_and_quantization)
     model = new_model(&graph);
     add_node(&algorithm, "Op", "step", "in_algorithm", "new");
     put_child(&training, 2, &algorithm);
-    put_str(&pair, 1, "bound");
-    put_str(&pair, 2, "new");
-    put_child(&training, 4, &pair);
+    put_pair(&training, 4, "bound", "new");
     put_child(&model, 20, &training);
     make_file("m.onnx", model.data, model.size);
     bytes_free(&model);
@@ -1211,9 +1209,7 @@ TEST(weights_at_the_edge)
     /* Strings in a file: nobody can read them. */
     put_int(&tensor, 2, EPCTX_ONNX_STRING);
     put_str(&tensor, 8, "text");
-    put_str(&pair, 1, "location");
-    put_str(&pair, 2, "text.bin");
-    put_child(&tensor, 13, &pair);
+    put_pair(&tensor, 13, "location", "text.bin");
     put_int(&tensor, 14, 1);
     put_child(&graph, 5, &tensor);
     model = new_model(&graph);
@@ -1604,9 +1600,7 @@ TEST(prune_in_little_memory)
         put_str(&note, 1, "x");
         for (size_t i = 0; i < 3; i++) {
             snprintf(name, sizeof name, "s%zu", i);
-            put_str(&pair, 1, "SCALE_TENSOR");
-            put_str(&pair, 2, name);
-            put_child(&note, 2, &pair);
+            put_pair(&note, 2, "SCALE_TENSOR", name);
         }
         put_child(&graph, 14, &note);
         model = new_model(&graph);

@@ -31,17 +31,6 @@ static void add_sparse(bytes *graph, const char *name)
     put_child(graph, 15, &sparse);
 }
 
-static bytes end_model(bytes *graph)
-{
-    bytes model;
-    put_str(graph, 2, "g");
-    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
-    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
-    model = new_model(graph);
-    add_opset(&model, "com.microsoft", 1);
-    return model;
-}
-
 /* A node that takes its weights as inputs: a list of names. */
 static void add_weightless(bytes *graph, const char *name, const char *inputs, const char *source)
 {

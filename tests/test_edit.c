@@ -809,15 +809,6 @@ TEST(rename_values)
     bytes_free(&b);
 }
 
-/* A pair {key, value} as field `number`. */
-static void put_pair(bytes *b, uint32_t number, const char *key, const char *value)
-{
-    bytes pair = {0};
-    put_str(&pair, 1, key);
-    put_str(&pair, 2, value);
-    put_child(b, number, &pair);
-}
-
 /* Everything else that names values: training graphs and their bindings, sparse initializers,
  * device configurations; functions have names of their own. */
 static bytes rare_places(void)

@@ -1099,10 +1099,7 @@ static void make_bodies(void)
         put_int(&t, 1, 2);
         put_int(&t, 2, EPCTX_ONNX_FLOAT);
         for (int i = 0; i < 3; i++) {
-            bytes entry = {0};
-            put_str(&entry, 1, pairs[i][0]);
-            put_str(&entry, 2, pairs[i][1]);
-            put_child(&t, 13, &entry);
+            put_pair(&t, 13, pairs[i][0], pairs[i][1]);
         }
         put_int(&t, 14, 1);
         put_str(&a, 1, "value");

@@ -813,14 +813,6 @@ TEST(genuine_models)
     }
 }
 
-static void put_pair(bytes *parent, uint32_t number, const char *key, const char *value)
-{
-    bytes pair = {0};
-    put_str(&pair, 1, key);
-    put_str(&pair, 2, value);
-    put_child(parent, number, &pair);
-}
-
 /* A value of type sequence(map(int64, sparse float tensor [3])). */
 static void add_nested_type(bytes *graph)
 {

@@ -3,19 +3,7 @@
 #include "files.h"
 #include "starve.h"
 
-static const int64_t vector[] = {4, -1};
 static const char npu[] = "EpctxNpuExecutionProvider";
-
-static bytes end_model(bytes *graph)
-{
-    bytes model;
-    put_str(graph, 2, "g");
-    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
-    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
-    model = new_model(graph);
-    add_opset(&model, "com.microsoft", 1);
-    return model;
-}
 
 /* -- records and profiles -- */
 

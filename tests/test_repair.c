@@ -3,28 +3,9 @@
 #define _XOPEN_SOURCE 700
 #include "files.h"
 
-static const int64_t vector[] = {4, -1};
 static const float weights[] = {1, 2, 3, 4};
 static const char npu[] = "EpctxNpuExecutionProvider";
 static const char ov[] = "OpenVINOExecutionProvider";
-
-static void end_attr(bytes *node, const char *name, int32_t type, bytes *attr)
-{
-    put_str(attr, 1, name);
-    put_int(attr, 20, type);
-    put_child(node, 5, attr);
-}
-
-static bytes end_model(bytes *graph)
-{
-    bytes model;
-    put_str(graph, 2, "g");
-    add_value(graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
-    add_value(graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, vector);
-    model = new_model(graph);
-    add_opset(&model, "com.microsoft", 1);
-    return model;
-}
 
 /* One compiled node of a source that makes y from x. */
 static bytes one_node(const char *source, const char *cache, int64_t embed)

@@ -46,10 +46,7 @@ static void add_weights(bytes *graph, const char *name, int64_t rows, int64_t co
         const char *const pairs[3][2] = {
             {"location", "w.data"}, {"offset", offset}, {"length", length}};
         for (size_t i = 0; i < 3; i++) {
-            bytes entry = {0};
-            put_str(&entry, 1, pairs[i][0]);
-            put_str(&entry, 2, pairs[i][1]);
-            put_child(&tensor, 13, &entry);
+            put_pair(&tensor, 13, pairs[i][0], pairs[i][1]);
         }
         put_int(&tensor, 14, 1);
     } else {
