@@ -4434,16 +4434,27 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     return status;
 }
 
+/* The order of the graphs in a blob, by name: negative when a stands before b. A shorter name comes
+ * first, so that piece 10 of a model stands behind piece 9. */
+static int epctx_npu__name_order(epctx_str a, epctx_str b)
+{
+    if (a.size != b.size) {
+        return a.size < b.size ? -1 : 1;
+    }
+    return a.size == 0 ? 0 : memcmp(a.data, b.data, a.size);
+}
+
 static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
 {
-    size_t i, j;
-    for (i = 0; i < l->context->graph_count; i++) {
-        for (j = 0; j < i; j++) {
-            if (epctx_str_eq(l->graphs[i].info.name, l->graphs[j].info.name)) {
-                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                                  "context binary: two graphs are called '%S'",
-                                  &l->graphs[i].info.name);
-            }
+    size_t i;
+    for (i = 1; i < l->context->graph_count; i++) {
+        const epctx_str *name = &l->graphs[i].info.name;
+        int order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
+        if (order >= 0) {
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              order == 0 ? "context binary: two graphs are called '%S'"
+                                         : "context binary: graph '%S' is out of order",
+                              name);
         }
     }
     return EPCTX_OK;
@@ -4643,12 +4654,16 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
                                       epctx_error *error)
 {
     char names[200]; /* epctx_fail prints no more of a text */
-    size_t i;
+    size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
-    for (i = 0; i < context->graph_count; i++) {
-        const epctx_npu_graph *g = &context->graphs[i];
-        if (!epctx_str_eq(g->info.name, name)) {
+    while (first < end) {
+        const size_t at = first + (end - first) / 2;
+        const epctx_npu_graph *g = &context->graphs[at];
+        const int order = epctx_npu__name_order(g->info.name, name);
+        if (order != 0) {
+            first = order < 0 ? at + 1 : first;
+            end = order < 0 ? end : at;
             continue;
         }
         if (hash != 0 && hash != g->hash) {
@@ -11556,22 +11571,29 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
     return value;
 }
 
-/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
- * are left to others. `reason` tells what was wrong with the last one. */
-static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, size_t count,
-                                     epctx_arena *arena, uint8_t *taken, epctx_error *reason,
-                                     epctx_error *error)
+/* The position of every value of the graph by its name; pieces of a graph have the same values. */
+static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena *arena,
+                                          epctx_map *values, epctx_error *error)
 {
-    epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
-    epctx_map values;
-    size_t i, j;
-    c.judging = true;
-    epctx_map_init(&values, arena);
+    size_t i;
+    epctx_map_init(values, arena);
     for (i = 0; i < graph->value_count; i++) {
-        if (epctx_map_put(&values, graph->values[i].name, (uint32_t)i) != EPCTX_OK) {
-            return epctx_npu__nomem(&c, arena->missing);
+        if (epctx_map_put(values, graph->values[i].name, (uint32_t)i) != EPCTX_OK) {
+            return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
         }
     }
+    return EPCTX_OK;
+}
+
+/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
+ * are left to others. `reason` tells what was wrong with the last one. */
+static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
+                                     const epctx_map *values, size_t count, epctx_arena *arena,
+                                     uint8_t *taken, epctx_error *reason, epctx_error *error)
+{
+    epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
+    size_t i, j;
+    c.judging = true;
     EPCTX_NPU__TRY(epctx_npu__import(&c));
     for (i = 0; i < count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -11593,7 +11615,7 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, s
         }
         c.step_count = steps;
         for (j = 0; j < node->output_count; j++) {
-            epctx_value value = epctx_npu__known_value(graph, &values, node->outputs[j]);
+            epctx_value value = epctx_npu__known_value(graph, values, node->outputs[j]);
             if (value.name.size > 0) {
                 EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
             }
@@ -11602,57 +11624,70 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, s
     return EPCTX_OK;
 }
 
-/* A partition sees less than the whole graph: shapes that other partitions computed may be missing
- * at its boundary. Nodes that no longer compile are given back, until every piece compiles. */
-static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph, uint8_t *take,
-                                           bool *changed, epctx_error *error)
+/* Judges every piece by itself and gives back the nodes that do not compile in it. */
+static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph,
+                                           const epctx_map *values, uint8_t *take, bool *changed,
+                                           epctx_error *error)
 {
     epctx_partition *parts;
     epctx_arena arena;
     epctx_error reason;
-    size_t count = 0, i, j, k;
+    uint8_t *given, *taken; /* given: by the id of a node */
+    size_t count = 0, i, j;
     epctx_status status;
-    *changed = false;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_partition_graph(graph, take, &arena, &parts, &count, error);
+    given = (uint8_t *)epctx_arena_array(&arena, graph->node_count + 1, 2);
+    taken = given != NULL ? given + graph->node_count + 1 : NULL;
+    status = given != NULL ? epctx_partition_graph(graph, take, &arena, &parts, &count, error)
+                           : epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
-        uint8_t *taken = (uint8_t *)epctx_arena_alloc(&arena, part->node_count + 1);
-        if (taken == NULL) {
-            status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
-            break;
-        }
-        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, &reason, error);
+        status = epctx_npu__judge(npu, part, values, part->node_count, &arena, taken, &reason,
+                                  error);
         for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
-            for (k = 0; !taken[j] && k < graph->node_count; k++) {
-                if (graph->nodes[k].id == part->nodes[j].id && take[k] != 0) {
-                    take[k] = 0;
-                    *changed = true;
-                }
-            }
+            given[part->nodes[j].id] = !taken[j];
         }
+    }
+    *changed = false;
+    for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
+        *changed = *changed || (take[i] != 0 && given[graph->nodes[i].id] != 0);
+        take[i] = given[graph->nodes[i].id] != 0 ? 0 : take[i];
     }
     epctx_arena_free(&arena);
     return status;
 }
 
+/* How often pieces are judged before all nodes are given back: real models need two or three. */
+#define EPCTX_NPU__ROUNDS 50
+
+/* A piece sees less than the whole graph: shapes that other pieces computed may be missing at its
+ * boundary. Nodes that no longer compile are given back, until every piece compiles. */
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
                                           epctx_error *error)
 {
     epctx_npu *npu = (epctx_npu *)self;
     epctx_arena arena;
     epctx_error reason;
+    epctx_map values;
     epctx_status status;
     bool changed = true;
+    int round;
     epctx_error_clear(error);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, &reason, error);
-    epctx_arena_free(&arena);
-    while (status == EPCTX_OK && changed) { /* every round gives back a node or is the last */
-        status = epctx_npu__judge_parts(npu, graph, take, &changed, error);
+    status = epctx_npu__map_values(graph, &arena, &values, error);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &arena, take, &reason,
+                                  error);
     }
+    for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
+        status = epctx_npu__judge_parts(npu, graph, &values, take, &changed, error);
+    }
+    if (changed) {
+        memset(take, 0, graph->node_count);
+    }
+    epctx_arena_free(&arena);
     return status;
 }
 
@@ -11664,6 +11699,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     epctx_npu *npu = (epctx_npu *)self;
     epctx_error reason;
     epctx_arena arena;
+    epctx_map values;
     epctx_status status;
     uint8_t *taken;
     epctx_error_clear(error);
@@ -11671,10 +11707,11 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
     taken = (uint8_t *)epctx_arena_alloc(&arena, index + 2);
+    status = epctx_npu__map_values(graph, &arena, &values, error);
     if (taken == NULL) {
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
-    } else {
-        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &reason, error);
+    } else if (status == EPCTX_OK) {
+        status = epctx_npu__judge(npu, graph, &values, index + 1, &arena, taken, &reason, error);
     }
     if (status == EPCTX_OK && taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
@@ -11733,21 +11770,45 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     return epctx_weights_init(&b->table, &opts, error);
 }
 
-/* The record of the graph `name`. */
-static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name,
-                                   epctx_npu__graph_record *out)
+/* The record at a place in the order of names. */
+static epctx_npu__graph_record epctx_npu__record_at(const epctx_npu__build *b, size_t at)
 {
-    size_t at;
-    for (at = 0; at < b->records.size; at += sizeof *out) {
+    epctx_npu__graph_record r;
+    memcpy(&r, b->records.data + at * sizeof r, sizeof r);
+    return r;
+}
+
+/* Where the record of the graph `name` stands, or would have to; true when it is there. */
+static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, size_t *at)
+{
+    size_t end = b->records.size / sizeof(epctx_npu__graph_record);
+    *at = 0;
+    while (*at < end) {
+        const size_t middle = *at + (end - *at) / 2;
+        const epctx_npu__graph_record r = epctx_npu__record_at(b, middle);
         epctx_str found;
-        memcpy(out, b->records.data + at, sizeof *out);
-        found.data = (const char *)b->strings.data + out->name_at;
-        found.size = out->name_size;
-        if (epctx_str_eq(found, name)) {
+        int order;
+        found.data = (const char *)b->strings.data + r.name_at;
+        found.size = r.name_size;
+        order = epctx_npu__name_order(found, name);
+        if (order == 0) {
+            *at = middle;
             return true;
         }
+        *at = order < 0 ? middle + 1 : *at;
+        end = order < 0 ? end : middle;
     }
     return false;
+}
+
+/* The last record goes where it belongs. */
+static void epctx_npu__move_record(const epctx_npu__build *b, size_t at)
+{
+    const size_t last = b->records.size / sizeof(epctx_npu__graph_record) - 1;
+    const epctx_npu__graph_record r = epctx_npu__record_at(b, last);
+    uint8_t *to = b->records.data + at * sizeof r;
+    memmove(to + sizeof r, to, (last - at) * sizeof r);
+    memcpy(to, &r, sizeof r);
 }
 
 static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
@@ -11766,11 +11827,11 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__compiler c;
     epctx_arena arena;
-    epctx_npu__graph_record same;
     epctx_status status;
+    size_t at;
     uint32_t maker = 0;
     epctx_error_clear(error);
-    if (epctx_npu__find_record(b, name, &same)) {
+    if (epctx_npu__find_record(b, name, &at)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
     }
     memset(&arena, 0, sizeof arena);
@@ -11784,6 +11845,9 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     }
     if (status == EPCTX_OK) {
         status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
+    }
+    if (status == EPCTX_OK) {
+        epctx_npu__move_record(b, at);
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -11817,12 +11881,14 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__graph_record r;
     epctx_value *values;
+    size_t at;
     uint32_t i;
     (void)self;
     epctx_error_clear(error);
-    if (!epctx_npu__find_record(b, name, &r)) {
+    if (!epctx_npu__find_record(b, name, &at)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
+    r = epctx_npu__record_at(b, at);
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
     for (i = 0; values != NULL && i < r.outputs; i++) {
         if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS, &values[i])) {
@@ -11841,13 +11907,13 @@ static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name,
                                         epctx_error *error)
 {
     const epctx_npu__build *b = (const epctx_npu__build *)build;
-    epctx_npu__graph_record r;
+    size_t at;
     (void)self;
     epctx_error_clear(error);
-    if (!epctx_npu__find_record(b, name, &r)) {
+    if (!epctx_npu__find_record(b, name, &at)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
-    *bytes = (int64_t)r.scratch;
+    *bytes = (int64_t)epctx_npu__record_at(b, at).scratch;
     return EPCTX_OK;
 }
 
