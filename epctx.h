@@ -2975,8 +2975,9 @@ EPCTX_API void epctx_share_give(epctx_workspace *workspace, epctx_shared *shared
 
 /* epctx_load with ep.share_ep_contexts = 1: binaries in files are shared through the workspace,
  * embedded ones are the session's own. Nodes that name one graph share it. A failed session gives
- * back what it took. epctx_unload ends the session. `backend` and the model's io must live as long as any session uses a graph of these
- * binaries. EPCTX_ERR_ARG with a reader: it has no paths to tell binaries apart. */
+ * back what it took. epctx_unload ends the session. `backend` and the model's io must live as long
+ * as any session uses a graph of these binaries. EPCTX_ERR_ARG with a reader: it has no paths to
+ * tell binaries apart. */
 EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded *loaded,
                                         const epctx_model *model, const epctx_backend *backend,
                                         const epctx_load_opts *opts, epctx_error *error);

@@ -4434,16 +4434,27 @@ static epctx_status epctx_npu__load_graphs(epctx_npu__loader *l, uint32_t total)
     return status;
 }
 
+/* The order of the graphs in a blob, by name: negative when a stands before b. A shorter name comes
+ * first, so that piece 10 of a model stands behind piece 9. */
+static int epctx_npu__name_order(epctx_str a, epctx_str b)
+{
+    if (a.size != b.size) {
+        return a.size < b.size ? -1 : 1;
+    }
+    return a.size == 0 ? 0 : memcmp(a.data, b.data, a.size);
+}
+
 static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
 {
-    size_t i, j;
-    for (i = 0; i < l->context->graph_count; i++) {
-        for (j = 0; j < i; j++) {
-            if (epctx_str_eq(l->graphs[i].info.name, l->graphs[j].info.name)) {
-                return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
-                                  "context binary: two graphs are called '%S'",
-                                  &l->graphs[i].info.name);
-            }
+    size_t i;
+    for (i = 1; i < l->context->graph_count; i++) {
+        const epctx_str *name = &l->graphs[i].info.name;
+        int order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
+        if (order >= 0) {
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              order == 0 ? "context binary: two graphs are called '%S'"
+                                         : "context binary: graph '%S' is out of order",
+                              name);
         }
     }
     return EPCTX_OK;
@@ -4643,12 +4654,16 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
                                       epctx_error *error)
 {
     char names[200]; /* epctx_fail prints no more of a text */
-    size_t i;
+    size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
-    for (i = 0; i < context->graph_count; i++) {
-        const epctx_npu_graph *g = &context->graphs[i];
-        if (!epctx_str_eq(g->info.name, name)) {
+    while (first < end) {
+        const size_t at = first + (end - first) / 2;
+        const epctx_npu_graph *g = &context->graphs[at];
+        const int order = epctx_npu__name_order(g->info.name, name);
+        if (order != 0) {
+            first = order < 0 ? at + 1 : first;
+            end = order < 0 ? end : at;
             continue;
         }
         if (hash != 0 && hash != g->hash) {
@@ -4968,8 +4983,8 @@ typedef struct epctx_npu__buffer {
     uint32_t index;       /* of the graph input or output */
     uint32_t first, last; /* steps that touch it; first NONE: nobody does */
     uint64_t crowd;       /* most bytes that live beside it at one step, itself included */
-    uint64_t key;         /* order in which the plan places buffers, larger first */
     uint64_t offset;      /* in scratch */
+    uint32_t turn;        /* position among the buffers in scratch in the order of `first` */
     bool needed;
 } epctx_npu__buffer;
 
@@ -10565,14 +10580,88 @@ static bool epctx_npu__in_scratch(const epctx_npu__buffer *b)
     return b->place == EPCTX_NPU__SCRATCH && b->first != EPCTX_NPU__NONE;
 }
 
+/* Numbers with the larger of every two above them: max[1] is the largest of all, and number i stands
+ * at max[leaves + i]. */
+typedef struct epctx_npu__tree {
+    uint64_t *max;
+    size_t leaves;
+} epctx_npu__tree;
+
+static epctx_status epctx_npu__new_tree(epctx_npu__compiler *c, size_t count, epctx_npu__tree *tree)
+{
+    void *memory;
+    tree->leaves = 1;
+    while (tree->leaves < count) {
+        tree->leaves *= 2;
+    }
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, tree->leaves, 2 * sizeof *tree->max, &memory));
+    tree->max = (uint64_t *)memory;
+    return EPCTX_OK;
+}
+
+static void epctx_npu__raise(const epctx_npu__tree *tree, size_t at)
+{
+    const uint64_t *pair = &tree->max[2 * at];
+    tree->max[at] = pair[0] > pair[1] ? pair[0] : pair[1];
+}
+
+static void epctx_npu__set(const epctx_npu__tree *tree, size_t i, uint64_t value)
+{
+    size_t at = tree->leaves + i;
+    tree->max[at] = value;
+    while ((at /= 2) > 0) {
+        epctx_npu__raise(tree, at);
+    }
+}
+
+/* The largest of the numbers first .. last. */
+static uint64_t epctx_npu__largest(const epctx_npu__tree *tree, size_t first, size_t last)
+{
+    size_t at = tree->leaves + first, end = tree->leaves + last + 1;
+    uint64_t most = 0;
+    for (; at < end; at /= 2, end /= 2) {
+        if (at % 2 != 0) {
+            most = tree->max[at] > most ? tree->max[at] : most;
+            at++;
+        }
+        if (end % 2 != 0) {
+            end--;
+            most = tree->max[end] > most ? tree->max[end] : most;
+        }
+    }
+    return most;
+}
+
+/* The first number from i on that is larger than `value`; `leaves`: there is none. */
+static size_t epctx_npu__next_above(const epctx_npu__tree *tree, size_t i, uint64_t value)
+{
+    size_t at = tree->leaves + i;
+    if (i >= tree->leaves) {
+        return tree->leaves;
+    }
+    while (tree->max[at] <= value) {
+        while (at % 2 != 0) {
+            at /= 2;
+        }
+        if (at == 0) {
+            return tree->leaves;
+        }
+        at++;
+    }
+    while (at < tree->leaves) {
+        at = tree->max[2 * at] > value ? 2 * at : 2 * at + 1;
+    }
+    return at - tree->leaves;
+}
+
 /* Bytes that live at every step: the largest, and for every buffer the largest during its life. */
 static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
 {
+    epctx_npu__tree tree;
     uint64_t *live;
-    void *memory;
-    size_t i, j;
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->step_count + 1, sizeof *live, &memory));
-    live = (uint64_t *)memory; /* first the changes, modulo 2^64: a decrease is a large number */
+    size_t i;
+    EPCTX_NPU__TRY(epctx_npu__new_tree(c, c->step_count + 1, &tree));
+    live = tree.max + tree.leaves; /* first the changes, modulo 2^64: less is a large number */
     for (i = 0; i < c->buffer_count; i++) {
         const epctx_npu__buffer *b = &c->buffers[i];
         if (epctx_npu__in_scratch(b)) {
@@ -10580,16 +10669,16 @@ static epctx_status epctx_npu__crowds(epctx_npu__compiler *c)
             live[b->last + 1] -= epctx_npu__aligned(b->bytes);
         }
     }
-    c->stats.scratch_live = 0;
-    for (i = 0; i < c->step_count; i++) {
-        live[i] += i > 0 ? live[i - 1] : 0;
-        c->stats.scratch_live = live[i] > c->stats.scratch_live ? live[i] : c->stats.scratch_live;
+    for (i = 1; i <= c->step_count; i++) {
+        live[i] += live[i - 1];
     }
+    for (i = tree.leaves - 1; i > 0; i--) {
+        epctx_npu__raise(&tree, i);
+    }
+    c->stats.scratch_live = epctx_npu__largest(&tree, 0, c->step_count);
     for (i = 0; i < c->buffer_count; i++) {
         epctx_npu__buffer *b = &c->buffers[i];
-        for (j = b->first; epctx_npu__in_scratch(b) && j <= b->last; j++) {
-            b->crowd = live[j] > b->crowd ? live[j] : b->crowd;
-        }
+        b->crowd = epctx_npu__in_scratch(b) ? epctx_npu__largest(&tree, b->first, b->last) : 0;
     }
     return EPCTX_OK;
 }
@@ -10757,84 +10846,67 @@ static epctx_status epctx_npu__refine(epctx_npu__compiler *c)
     EPCTX_NPU__TRY(epctx_npu__split_pools(c));
     for (i = 0; i < c->buffer_count; i++) { /* the plan begins anew */
         c->buffers[i].first = EPCTX_NPU__NONE;
-        c->buffers[i].crowd = 0;
     }
     return EPCTX_OK;
 }
 
+/* A buffer in a list that is being sorted. */
+typedef struct epctx_npu__item {
+    uint64_t key, bytes;
+    uint32_t buffer;
+} epctx_npu__item;
+
 /* Larger key first, then larger size, then the older one: the order is total, so that every sort
  * gives the same plan. */
-static bool epctx_npu__before(const epctx_npu__compiler *c, uint32_t a, uint32_t b)
+static bool epctx_npu__before(const epctx_npu__item *x, const epctx_npu__item *y)
 {
-    const epctx_npu__buffer *x = &c->buffers[a], *y = &c->buffers[b];
     if (x->key != y->key) {
         return x->key > y->key;
     }
-    return x->bytes != y->bytes ? x->bytes > y->bytes : a < b;
+    return x->bytes != y->bytes ? x->bytes > y->bytes : x->buffer < y->buffer;
 }
 
-static void epctx_npu__sift(const epctx_npu__compiler *c, uint32_t *heap, size_t count, size_t at)
+static void epctx_npu__sift(epctx_npu__item *heap, size_t count, size_t at)
 {
     for (;;) {
         size_t child = 2 * at + 1;
-        uint32_t t;
+        epctx_npu__item item;
         if (child >= count) {
             return;
         }
-        if (child + 1 < count && epctx_npu__before(c, heap[child], heap[child + 1])) {
+        if (child + 1 < count && epctx_npu__before(&heap[child], &heap[child + 1])) {
             child++;
         }
-        if (!epctx_npu__before(c, heap[at], heap[child])) {
+        if (!epctx_npu__before(&heap[at], &heap[child])) {
             return;
         }
-        t = heap[at];
+        item = heap[at];
         heap[at] = heap[child];
-        heap[child] = t;
+        heap[child] = item;
         at = child;
     }
 }
 
-/* Heap sort: no worst case, no recursion. */
-static void epctx_npu__sort(const epctx_npu__compiler *c, uint32_t *list, size_t count)
+/* The item that comes last in the order is then on top. */
+static void epctx_npu__heap(epctx_npu__item *list, size_t count)
 {
     size_t i;
     for (i = count / 2; i > 0; i--) {
-        epctx_npu__sift(c, list, count, i - 1);
-    }
-    for (i = count; i > 1; i--) {
-        uint32_t t = list[0];
-        list[0] = list[i - 1];
-        list[i - 1] = t;
-        epctx_npu__sift(c, list, i - 1, 0);
+        epctx_npu__sift(list, count, i - 1);
     }
 }
 
-/* Places one buffer into the lowest gap between those that live at the same time. `placed` is kept
- * in the order of offsets. */
-static uint64_t epctx_npu__place_buffer(epctx_npu__compiler *c, uint32_t id, uint32_t *placed,
-                                        size_t count)
+/* Heap sort: no worst case, no recursion. */
+static void epctx_npu__sort(epctx_npu__item *list, size_t count)
 {
-    epctx_npu__buffer *b = &c->buffers[id];
-    const uint64_t size = epctx_npu__aligned(b->bytes);
-    uint64_t at = 0;
     size_t i;
-    for (i = 0; i < count; i++) {
-        const epctx_npu__buffer *other = &c->buffers[placed[i]];
-        uint64_t end = other->offset + epctx_npu__aligned(other->bytes);
-        if (other->last < b->first || b->last < other->first) {
-            continue;
-        }
-        if (other->offset >= at && other->offset - at >= size) {
-            break;
-        }
-        at = end > at ? end : at;
+    epctx_npu__heap(list, count);
+    for (i = count; i > 1; i--) {
+        epctx_npu__item item = list[0];
+        list[0] = list[i - 1];
+        list[i - 1] = item;
+        epctx_npu__sift(list, i - 1, 0);
     }
-    b->offset = at;
-    for (i = count; i > 0 && c->buffers[placed[i - 1]].offset > at; i--) {
-        placed[i] = placed[i - 1];
-    }
-    placed[i] = id;
-    return at + size;
 }
 
 typedef enum epctx_npu__order {
@@ -10859,50 +10931,129 @@ static uint64_t epctx_npu__key(const epctx_npu__buffer *b, epctx_npu__order orde
     }
 }
 
-/* Places all buffers in one order; returns the bytes of scratch. */
-static uint64_t epctx_npu__try_order(epctx_npu__compiler *c, epctx_npu__order order, uint32_t *list,
-                                     uint32_t *placed, size_t count)
+/* How many pairs of buffers that live at the same time an order looks at: those of a network with
+ * 10,000 buffers of which 400 live at once. What is still to be placed then goes on top of all. */
+#define EPCTX_NPU__PLAN_PAIRS ((size_t)1 << 22)
+
+/* The placing of the buffers in scratch. */
+typedef struct epctx_npu__planner {
+    epctx_npu__item *list, *by_time; /* in order of placing; in order of first use */
+    epctx_npu__item *beside;         /* heap of what lives beside a buffer, lowest offset on top */
+    epctx_npu__tree placed;          /* over by_time: the step behind the last one, 0: not placed */
+    size_t count, pairs;             /* pairs: that may still be looked at */
+    uint64_t size;                   /* bytes of scratch */
+} epctx_npu__planner;
+
+static void epctx_npu__put_in_order(const epctx_npu__compiler *c, epctx_npu__item *list,
+                                    size_t count, epctx_npu__order order)
 {
-    uint64_t size = 0, end;
     size_t i;
     for (i = 0; i < count; i++) {
-        c->buffers[list[i]].key = epctx_npu__key(&c->buffers[list[i]], order);
+        list[i].key = epctx_npu__key(&c->buffers[list[i].buffer], order);
     }
-    epctx_npu__sort(c, list, count);
-    for (i = 0; i < count; i++) {
-        end = epctx_npu__place_buffer(c, list[i], placed, i);
-        size = end > size ? end : size;
+    epctx_npu__sort(list, count);
+}
+
+/* Collects what is placed and lives at the same time as b; returns how many, or 0 with no pairs
+ * left. */
+static size_t epctx_npu__collect(const epctx_npu__compiler *c, epctx_npu__planner *p,
+                                 const epctx_npu__buffer *b)
+{
+    size_t i, count = 0;
+    for (i = epctx_npu__next_above(&p->placed, 0, b->first); i < p->placed.leaves;
+         i = epctx_npu__next_above(&p->placed, i + 1, b->first)) {
+        const epctx_npu__buffer *other = &c->buffers[p->by_time[i].buffer];
+        if (other->first > b->last || p->pairs == 0) {
+            break;
+        }
+        p->pairs--;
+        p->beside[count] = p->by_time[i];
+        p->beside[count].key = other->offset;
+        count++;
     }
-    return size;
+    return p->pairs > 0 ? count : 0;
+}
+
+/* Places one buffer into the lowest gap between those that live at the same time. */
+static void epctx_npu__place_buffer(const epctx_npu__compiler *c, epctx_npu__planner *p,
+                                    epctx_npu__buffer *b)
+{
+    const uint64_t size = epctx_npu__aligned(b->bytes);
+    size_t count = epctx_npu__collect(c, p, b);
+    b->offset = p->pairs > 0 ? 0 : p->size;
+    epctx_npu__heap(p->beside, count);
+    while (count > 0) {
+        const epctx_npu__item *other = &p->beside[0];
+        const uint64_t end = other->key + epctx_npu__aligned(other->bytes);
+        if (other->key >= b->offset && other->key - b->offset >= size) {
+            break;
+        }
+        b->offset = end > b->offset ? end : b->offset;
+        p->beside[0] = p->beside[--count];
+        epctx_npu__sift(p->beside, count, 0);
+    }
+    epctx_npu__set(&p->placed, b->turn, (uint64_t)b->last + 1);
+    p->size = b->offset + size > p->size ? b->offset + size : p->size;
+}
+
+/* Places all buffers in one order. */
+static void epctx_npu__try_order(epctx_npu__compiler *c, epctx_npu__planner *p,
+                                 epctx_npu__order order)
+{
+    size_t i;
+    epctx_npu__put_in_order(c, p->list, p->count, order);
+    memset(p->placed.max, 0, 2 * p->placed.leaves * sizeof *p->placed.max);
+    p->pairs = EPCTX_NPU__PLAN_PAIRS;
+    p->size = 0;
+    for (i = 0; i < p->count; i++) {
+        epctx_npu__place_buffer(c, p, &c->buffers[p->list[i].buffer]);
+    }
+}
+
+static epctx_status epctx_npu__new_planner(epctx_npu__compiler *c, epctx_npu__planner *p)
+{
+    void *memory;
+    size_t i;
+    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->buffer_count, 3 * sizeof *p->list, &memory));
+    p->list = (epctx_npu__item *)memory;
+    p->by_time = p->list + c->buffer_count;
+    p->beside = p->by_time + c->buffer_count;
+    p->count = 0;
+    for (i = 0; i < c->buffer_count; i++) {
+        if (epctx_npu__in_scratch(&c->buffers[i])) {
+            p->list[p->count].bytes = c->buffers[i].bytes;
+            p->list[p->count++].buffer = (uint32_t)i;
+        }
+    }
+    memcpy(p->by_time, p->list, p->count * sizeof *p->list);
+    epctx_npu__put_in_order(c, p->by_time, p->count, EPCTX_NPU__BY_TIME);
+    for (i = 0; i < p->count; i++) {
+        c->buffers[p->by_time[i].buffer].turn = (uint32_t)i;
+    }
+    return epctx_npu__new_tree(c, p->count, &p->placed);
 }
 
 /* Offsets in scratch: several orders of placing, the best one is kept. No plan can be smaller than
  * the largest sum of bytes that live at once. */
 static epctx_status epctx_npu__plan(epctx_npu__compiler *c)
 {
-    uint32_t *list, *placed;
-    void *memory;
-    uint64_t size, best_size = UINT64_MAX;
-    size_t i, count = 0;
+    epctx_npu__planner p;
+    uint64_t best_size = UINT64_MAX;
     int order, best = 0;
     epctx_npu__lifetimes(c);
     EPCTX_NPU__TRY(epctx_npu__crowds(c));
-    EPCTX_NPU__TRY(epctx_npu__alloc(c, c->buffer_count, 2 * sizeof *list, &memory));
-    list = (uint32_t *)memory;
-    placed = list + c->buffer_count;
-    for (i = 0; i < c->buffer_count; i++) {
-        if (epctx_npu__in_scratch(&c->buffers[i])) {
-            list[count++] = (uint32_t)i;
-        }
-    }
+    EPCTX_NPU__TRY(epctx_npu__new_planner(c, &p));
     for (order = 0; order < EPCTX_NPU__ORDER_COUNT && best_size > c->stats.scratch_live; order++) {
-        size = epctx_npu__try_order(c, (epctx_npu__order)order, list, placed, count);
-        if (size < best_size) {
-            best_size = size;
+        epctx_npu__try_order(c, &p, (epctx_npu__order)order);
+        if (p.size < best_size) {
+            best_size = p.size;
             best = order;
         }
     }
-    c->stats.scratch_size = epctx_npu__try_order(c, (epctx_npu__order)best, list, placed, count);
+    if (best != order - 1) {
+        epctx_npu__try_order(c, &p, (epctx_npu__order)best);
+    }
+    c->stats.scratch_size = best_size;
     return EPCTX_OK;
 }
 
@@ -11420,22 +11571,29 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
     return value;
 }
 
-/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
- * are left to others. `reason` tells what was wrong with the last one. */
-static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, size_t count,
-                                     epctx_arena *arena, uint8_t *taken, epctx_error *reason,
-                                     epctx_error *error)
+/* The position of every value of the graph by its name; pieces of a graph have the same values. */
+static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena *arena,
+                                          epctx_map *values, epctx_error *error)
 {
-    epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
-    epctx_map values;
-    size_t i, j;
-    c.judging = true;
-    epctx_map_init(&values, arena);
+    size_t i;
+    epctx_map_init(values, arena);
     for (i = 0; i < graph->value_count; i++) {
-        if (epctx_map_put(&values, graph->values[i].name, (uint32_t)i) != EPCTX_OK) {
-            return epctx_npu__nomem(&c, arena->missing);
+        if (epctx_map_put(values, graph->values[i].name, (uint32_t)i) != EPCTX_OK) {
+            return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
         }
     }
+    return EPCTX_OK;
+}
+
+/* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
+ * are left to others. `reason` tells what was wrong with the last one. */
+static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
+                                     const epctx_map *values, size_t count, epctx_arena *arena,
+                                     uint8_t *taken, epctx_error *reason, epctx_error *error)
+{
+    epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
+    size_t i, j;
+    c.judging = true;
     EPCTX_NPU__TRY(epctx_npu__import(&c));
     for (i = 0; i < count; i++) {
         const epctx_node *node = &graph->nodes[i];
@@ -11457,7 +11615,7 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, s
         }
         c.step_count = steps;
         for (j = 0; j < node->output_count; j++) {
-            epctx_value value = epctx_npu__known_value(graph, &values, node->outputs[j]);
+            epctx_value value = epctx_npu__known_value(graph, values, node->outputs[j]);
             if (value.name.size > 0) {
                 EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
             }
@@ -11466,57 +11624,70 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph, s
     return EPCTX_OK;
 }
 
-/* A partition sees less than the whole graph: shapes that other partitions computed may be missing
- * at its boundary. Nodes that no longer compile are given back, until every piece compiles. */
-static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph, uint8_t *take,
-                                           bool *changed, epctx_error *error)
+/* Judges every piece by itself and gives back the nodes that do not compile in it. */
+static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph,
+                                           const epctx_map *values, uint8_t *take, bool *changed,
+                                           epctx_error *error)
 {
     epctx_partition *parts;
     epctx_arena arena;
     epctx_error reason;
-    size_t count = 0, i, j, k;
+    uint8_t *given, *taken; /* given: by the id of a node */
+    size_t count = 0, i, j;
     epctx_status status;
-    *changed = false;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_partition_graph(graph, take, &arena, &parts, &count, error);
+    given = (uint8_t *)epctx_arena_array(&arena, graph->node_count + 1, 2);
+    taken = given != NULL ? given + graph->node_count + 1 : NULL;
+    status = given != NULL ? epctx_partition_graph(graph, take, &arena, &parts, &count, error)
+                           : epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
-        uint8_t *taken = (uint8_t *)epctx_arena_alloc(&arena, part->node_count + 1);
-        if (taken == NULL) {
-            status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
-            break;
-        }
-        status = epctx_npu__judge(npu, part, part->node_count, &arena, taken, &reason, error);
+        status = epctx_npu__judge(npu, part, values, part->node_count, &arena, taken, &reason,
+                                  error);
         for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
-            for (k = 0; !taken[j] && k < graph->node_count; k++) {
-                if (graph->nodes[k].id == part->nodes[j].id && take[k] != 0) {
-                    take[k] = 0;
-                    *changed = true;
-                }
-            }
+            given[part->nodes[j].id] = !taken[j];
         }
+    }
+    *changed = false;
+    for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
+        *changed = *changed || (take[i] != 0 && given[graph->nodes[i].id] != 0);
+        take[i] = given[graph->nodes[i].id] != 0 ? 0 : take[i];
     }
     epctx_arena_free(&arena);
     return status;
 }
 
+/* How often pieces are judged before all nodes are given back: real models need two or three. */
+#define EPCTX_NPU__ROUNDS 50
+
+/* A piece sees less than the whole graph: shapes that other pieces computed may be missing at its
+ * boundary. Nodes that no longer compile are given back, until every piece compiles. */
 static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, uint8_t *take,
                                           epctx_error *error)
 {
     epctx_npu *npu = (epctx_npu *)self;
     epctx_arena arena;
     epctx_error reason;
+    epctx_map values;
     epctx_status status;
     bool changed = true;
+    int round;
     epctx_error_clear(error);
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
-    status = epctx_npu__judge(npu, graph, graph->node_count, &arena, take, &reason, error);
-    epctx_arena_free(&arena);
-    while (status == EPCTX_OK && changed) { /* every round gives back a node or is the last */
-        status = epctx_npu__judge_parts(npu, graph, take, &changed, error);
+    status = epctx_npu__map_values(graph, &arena, &values, error);
+    if (status == EPCTX_OK) {
+        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &arena, take, &reason,
+                                  error);
     }
+    for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
+        status = epctx_npu__judge_parts(npu, graph, &values, take, &changed, error);
+    }
+    if (changed) {
+        memset(take, 0, graph->node_count);
+    }
+    epctx_arena_free(&arena);
     return status;
 }
 
@@ -11528,6 +11699,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     epctx_npu *npu = (epctx_npu *)self;
     epctx_error reason;
     epctx_arena arena;
+    epctx_map values;
     epctx_status status;
     uint8_t *taken;
     epctx_error_clear(error);
@@ -11535,10 +11707,11 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, &npu->allocator);
     taken = (uint8_t *)epctx_arena_alloc(&arena, index + 2);
+    status = epctx_npu__map_values(graph, &arena, &values, error);
     if (taken == NULL) {
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
-    } else {
-        status = epctx_npu__judge(npu, graph, index + 1, &arena, taken, &reason, error);
+    } else if (status == EPCTX_OK) {
+        status = epctx_npu__judge(npu, graph, &values, index + 1, &arena, taken, &reason, error);
     }
     if (status == EPCTX_OK && taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
@@ -11597,21 +11770,45 @@ static epctx_status epctx_npu__begin(void *self, void **build, epctx_error *erro
     return epctx_weights_init(&b->table, &opts, error);
 }
 
-/* The record of the graph `name`. */
-static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name,
-                                   epctx_npu__graph_record *out)
+/* The record at a place in the order of names. */
+static epctx_npu__graph_record epctx_npu__record_at(const epctx_npu__build *b, size_t at)
 {
-    size_t at;
-    for (at = 0; at < b->records.size; at += sizeof *out) {
+    epctx_npu__graph_record r;
+    memcpy(&r, b->records.data + at * sizeof r, sizeof r);
+    return r;
+}
+
+/* Where the record of the graph `name` stands, or would have to; true when it is there. */
+static bool epctx_npu__find_record(const epctx_npu__build *b, epctx_str name, size_t *at)
+{
+    size_t end = b->records.size / sizeof(epctx_npu__graph_record);
+    *at = 0;
+    while (*at < end) {
+        const size_t middle = *at + (end - *at) / 2;
+        const epctx_npu__graph_record r = epctx_npu__record_at(b, middle);
         epctx_str found;
-        memcpy(out, b->records.data + at, sizeof *out);
-        found.data = (const char *)b->strings.data + out->name_at;
-        found.size = out->name_size;
-        if (epctx_str_eq(found, name)) {
+        int order;
+        found.data = (const char *)b->strings.data + r.name_at;
+        found.size = r.name_size;
+        order = epctx_npu__name_order(found, name);
+        if (order == 0) {
+            *at = middle;
             return true;
         }
+        *at = order < 0 ? middle + 1 : *at;
+        end = order < 0 ? end : middle;
     }
     return false;
+}
+
+/* The last record goes where it belongs. */
+static void epctx_npu__move_record(const epctx_npu__build *b, size_t at)
+{
+    const size_t last = b->records.size / sizeof(epctx_npu__graph_record) - 1;
+    const epctx_npu__graph_record r = epctx_npu__record_at(b, last);
+    uint8_t *to = b->records.data + at * sizeof r;
+    memmove(to + sizeof r, to, (last - at) * sizeof r);
+    memcpy(to, &r, sizeof r);
 }
 
 static epctx_status epctx_npu__setup(void *self, void *build, const epctx_build_opts *opts,
@@ -11630,11 +11827,11 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__compiler c;
     epctx_arena arena;
-    epctx_npu__graph_record same;
     epctx_status status;
+    size_t at;
     uint32_t maker = 0;
     epctx_error_clear(error);
-    if (epctx_npu__find_record(b, name, &same)) {
+    if (epctx_npu__find_record(b, name, &at)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' is in this context already", &name);
     }
     memset(&arena, 0, sizeof arena);
@@ -11648,6 +11845,9 @@ static epctx_status epctx_npu__compile(void *self, void *build, const epctx_grap
     }
     if (status == EPCTX_OK) {
         status = epctx_npu__write_graph(&c, b, &b->records, name, hash, maker);
+    }
+    if (status == EPCTX_OK) {
+        epctx_npu__move_record(b, at);
     }
     npu->stats = c.stats;
     epctx_arena_free(&arena);
@@ -11681,12 +11881,14 @@ static epctx_status epctx_npu__types(void *self, void *build, epctx_str name,
     epctx_npu__build *b = (epctx_npu__build *)build;
     epctx_npu__graph_record r;
     epctx_value *values;
+    size_t at;
     uint32_t i;
     (void)self;
     epctx_error_clear(error);
-    if (!epctx_npu__find_record(b, name, &r)) {
+    if (!epctx_npu__find_record(b, name, &at)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
+    r = epctx_npu__record_at(b, at);
     values = (epctx_value *)epctx_arena_array(&b->arena, r.outputs, sizeof *values);
     for (i = 0; values != NULL && i < r.outputs; i++) {
         if (!epctx_npu__read_value(b, r.io_at + (r.inputs + i) * EPCTX_NPU__IO_WORDS, &values[i])) {
@@ -11705,13 +11907,13 @@ static epctx_status epctx_npu__max_size(void *self, void *build, epctx_str name,
                                         epctx_error *error)
 {
     const epctx_npu__build *b = (const epctx_npu__build *)build;
-    epctx_npu__graph_record r;
+    size_t at;
     (void)self;
     epctx_error_clear(error);
-    if (!epctx_npu__find_record(b, name, &r)) {
+    if (!epctx_npu__find_record(b, name, &at)) {
         return epctx_fail(error, EPCTX_ERR_ARG, "graph '%S' was not compiled", &name);
     }
-    *bytes = (int64_t)r.scratch;
+    *bytes = (int64_t)epctx_npu__record_at(b, at).scratch;
     return EPCTX_OK;
 }
 

@@ -92,7 +92,7 @@ static const struct entry *walk(const char *path)
         e = entry_at(at);
         if (e == NULL) return NULL;
         if (e->link != NULL) {
-            if (++links > 40) return NULL;
+            if (++links > 400) return NULL; /* more than a name has room for: a loop */
             strcpy(rest, e->link);
             strcat(rest, next);
             strcpy(todo, rest);

@@ -684,6 +684,59 @@ TEST(two_graphs)
     gb_free(&b);
 }
 
+/* The graphs stand in the order of their names, in whatever order they were compiled. */
+TEST(graphs_in_order)
+{
+    static const char *const names[] = {"p_9", "p_10", "q", "p_2", "p_11", ""};
+    static const char *const sorted[] = {"", "q", "p_2", "p_9", "p_10", "p_11"};
+    enum { COUNT = sizeof names / sizeof names[0] };
+    static const int64_t dims[1] = {4};
+    graph_builder b;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_buffer blob;
+    epctx_error error;
+    epctx_npu_context context;
+    epctx_span span;
+    void *build, *memory;
+    size_t i, size;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_node(&b, "Relu", 14, "x", "y");
+    gb_output(&b, "y");
+    CHECK_INT(epctx_npu_init(&npu, NULL, &backend, &error), EPCTX_OK);
+    CHECK_INT(backend.begin_fn(backend.self, &build, &error), EPCTX_OK);
+    for (i = 0; i < COUNT; i++)
+        CHECK_INT(backend.compile_fn(backend.self, build, &b.graph, epctx_str_of(names[i]), i + 1,
+                                     &error),
+                  EPCTX_OK);
+    epctx_buffer_init(&blob, NULL);
+    CHECK_INT(backend.finish_fn(backend.self, build, &blob, &error), EPCTX_OK);
+    span.data = blob.data;
+    span.size = blob.size;
+    CHECK_INT(epctx_npu_load_size(span, &size, &error), EPCTX_OK);
+    memory = gb_aligned(size);
+    CHECK(epctx_npu_load(&context, span, memory, size, &error) == EPCTX_OK, "%s", error.message);
+    for (i = 0; i < COUNT; i++) {
+        const epctx_npu_graph *graph = NULL;
+        epctx_npu_find(&context, epctx_str_of(names[i]), i + 1, &graph, &error);
+        CHECK(graph != NULL, "graph '%s' is not found: %s", names[i], error.message);
+        CHECK_TRUE(epctx_str_is(context.graphs[i].info.name, sorted[i]));
+    }
+    /* "p_2" becomes "p_z", which belongs behind "p_9" */
+    {
+        const uint64_t strings = u64(blob.data + 72);
+        for (i = 0; i < u64(blob.data + 80); i++)
+            if (memcmp(blob.data + strings + i, "p_2", 3) == 0) blob.data[strings + i + 2] = 'z';
+        correct_sum(blob.data, blob.size);
+        CHECK_INT(epctx_npu_load(&context, span, memory, size, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, "graph 'p_9' is out of order");
+    }
+    free(memory);
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -703,5 +756,6 @@ int main(int argc, char **argv)
     RUN(forged_scratch_of_a_maker);
     RUN(long_names_of_graphs);
     RUN(two_graphs);
+    RUN(graphs_in_order);
     return test_end();
 }

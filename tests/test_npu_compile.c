@@ -391,6 +391,62 @@ TEST(plan_has_no_overlaps)
     CHECK_TRUE(placed > 1000);
 }
 
+/* Plans `count` buffers of 256 bytes; number i is in use from step i to step i + life. */
+static void plan_of_equals(size_t count, uint32_t life, epctx_npu__planner *p, uint64_t **offsets)
+{
+    epctx_npu__compiler c;
+    epctx_arena arena;
+    size_t i;
+    memset(&c, 0, sizeof c);
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, NULL);
+    c.arena = &arena;
+    c.buffers = epctx_arena_array(&arena, count, sizeof *c.buffers);
+    c.buffer_count = count;
+    for (i = 0; i < count; i++) {
+        c.buffers[i].place = EPCTX_NPU__SCRATCH;
+        c.buffers[i].bytes = 256;
+        c.buffers[i].first = (uint32_t)i;
+        c.buffers[i].last = (uint32_t)i + life;
+    }
+    CHECK_TRUE(epctx_npu__new_planner(&c, p) == EPCTX_OK);
+    epctx_npu__try_order(&c, p, EPCTX_NPU__BY_SIZE);
+    *offsets = malloc(count * sizeof **offsets);
+    for (i = 0; i < count; i++) (*offsets)[i] = c.buffers[i].offset;
+    epctx_arena_free(&arena);
+}
+
+TEST(plan_of_a_long_chain)
+{
+    epctx_npu__planner p;
+    uint64_t *offsets;
+    plan_of_equals(100000, 1, &p, &offsets);
+    CHECK_INT(p.size, 2 * 256);
+    CHECK(EPCTX_NPU__PLAN_PAIRS - p.pairs < 100000, "%zu pairs were looked at for 99,999 neighbours",
+          EPCTX_NPU__PLAN_PAIRS - p.pairs);
+    free(offsets);
+}
+
+/* More pairs than the plan looks at: the first are placed tightly, the others on top of all. */
+TEST(plan_of_a_crowd)
+{
+    const size_t count = 9000, life = 1000;
+    epctx_npu__planner p;
+    uint64_t *offsets;
+    size_t i, j, reused = 0;
+    plan_of_equals(count, (uint32_t)life, &p, &offsets);
+    CHECK_INT(p.pairs, 0);
+    for (i = 0; i < count; i++) {
+        reused += offsets[i] < i * 256;
+        CHECK_TRUE(offsets[i] + 256 <= p.size);
+        for (j = i < life ? 0 : i - life; j < i; j++)
+            CHECK(offsets[i] != offsets[j], "buffers %zu and %zu are in one place", j, i);
+    }
+    CHECK(reused > 2000, "only %zu buffers stand where another one stood", reused);
+    CHECK(p.size < count * 256, "nothing was gained: %llu bytes", (unsigned long long)p.size);
+    free(offsets);
+}
+
 TEST(plan_is_tight)
 {
     uint64_t scratch = 0, live = 0;
@@ -793,6 +849,8 @@ int main(int argc, char **argv)
     RUN(drops_dead_nodes);
     RUN(plan_has_no_overlaps);
     RUN(plan_is_tight);
+    RUN(plan_of_a_long_chain);
+    RUN(plan_of_a_crowd);
     RUN(same_bytes_everywhere);
     RUN(refuses);
     RUN(architectures);

@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+"""Every command of the epctx tool takes time and memory in proportion to its input.
+
+    tests/judge/scaling.py EPCTX FOLDER
+
+Each command runs on models of N and of 4 N pieces, in shapes that make a search per piece show.
+Four times as much is expected; sixteen times would be quadratic. Prints the lines that tests/run
+reads.
+"""
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from onnx_schema import ModelProto  # noqa: E402
+
+SMALL, FACTOR = 6000, 4
+# Between 4 and 16; times are noisy, so that the best of some tries counts.
+MOST_TIME, MOST_MEMORY, TRIES = 9, 6, 4
+# What starting a process costs is no part of it.
+LEAST_SECONDS, LEAST_BYTES = 0.02, 8 << 20
+
+
+def new_model():
+    model = ModelProto(ir_version=8, producer_name="scaling")
+    model.opset_import.add(domain="", version=13)
+    model.opset_import.add(domain="other", version=1)
+    model.graph.name = "g"
+    return model
+
+
+def value(values, name):
+    entry = values.add(name=name)
+    entry.type.tensor_type.elem_type = 1
+    for size in (1, 4):
+        entry.type.tensor_type.shape.dim.add(dim_value=size)
+
+
+def node(model, op_type, inputs, output, domain=""):
+    added = model.graph.node.add(op_type=op_type, domain=domain, name=f"node {output}")
+    added.input.extend(inputs)
+    added.output.append(output)
+
+
+def initializer(model, name, number):
+    tensor = model.graph.initializer.add(name=name, data_type=1, dims=[1, 4])
+    tensor.raw_data = number.to_bytes(4, "little") * 4
+
+
+def chain(model, count):
+    """One long piece."""
+    for i in range(count):
+        node(model, "Neg", [f"v{i}"], f"v{i + 1}")
+    return f"v{count}"
+
+
+def pieces(model, count):
+    """Every second node is not the NPU's: as many EPContext nodes as others."""
+    for i in range(count):
+        node(model, "Neg" if i % 2 else "Mine", [f"v{i}"], f"v{i + 1}", "" if i % 2 else "other")
+        value(model.graph.value_info, f"v{i + 1}")
+    return f"v{count}"
+
+
+def wide(model, count):
+    """All values live at once."""
+    for i in range(count // 2):
+        node(model, "Neg", ["v0"], f"w{i}")
+    node(model, "Identity", ["v0"], "s0")
+    for i in range(count // 2):
+        node(model, "Add", [f"s{i}", f"w{count // 2 - 1 - i}"], f"s{i + 1}")
+    return f"s{count // 2}"
+
+
+def weights(model, count):
+    """Every node has its own weights."""
+    for i in range(count):
+        initializer(model, f"w{i}", i)
+        node(model, "Add", [f"v{i}", f"w{i}"], f"v{i + 1}")
+    return f"v{count}"
+
+
+def backwards(model, count):
+    """Readers stand before what they read."""
+    last = chain(model, count)
+    nodes = list(model.graph.node)
+    del model.graph.node[:]
+    model.graph.node.extend(reversed(nodes))
+    return last
+
+
+def many(model, count):
+    """Inputs, outputs, metadata, opset imports and functions without end."""
+    for i in range(count):
+        value(model.graph.input, f"i{i}")
+        value(model.graph.output, f"o{i}")
+        node(model, "Neg", [f"i{i}"], f"o{i}")
+        model.metadata_props.add(key=f"key {i}", value="v")
+        model.opset_import.add(domain=f"domain {i}", version=1)
+        model.functions.add(name=f"f{i}", domain="other")
+    return chain(model, 1)
+
+
+SHAPES = (chain, pieces, wide, weights, backwards, many)
+# {m}: the model; {c}: its EPContext model; {e}: that, embedded; {o}, {p}: new ones.
+READERS = ("info {m}", "ls {m}", "lint {m}", "diff {m} {m}", "scan {m}", "dot {m}",
+           "copy --rebuild --overwrite replace {m} {o}", "dump {m}", "weights {m} {m}")
+EDITORS = ("set {m} metadata:key=text -f -o {o}", "rename --any-io {m} v0 new -f -o {o}",
+           "prefix --all-nodes {m} p_ -f -o {o}", "init --inline {m} -f -o {o}",
+           "init --external --threshold 1 {m} -f -o {o}", "init --prune {m} -f -o {o}",
+           "repair --dry-run {m} -f -o {o}", "merge {m} {m} --prefix a_,b_ -f -o {o}",
+           "split --inputs v0 {m} -f -o {o}")
+CONTEXTS = ("info {c}", "ls {c}", "lint {c}", "check {c}", "check --fresh {c}", "dump {c}",
+            "prefix {c} p_ -f -o {o}", "embed -f {c} -o {e}", "extract -f {e} -o {o}",
+            "weightless --self-contained {e} -f -o {o}", "merge {c} {c} --prefix a_,b_ -f -o {o}",
+            "repair --dry-run {c} -f -o {o}", "package {c} -o {p}")
+# Commands that tell by their exit code what they have found.
+JUDGES = ("lint", "check", "repair")
+
+
+class Run:
+    """One command: its exit code, seconds of CPU and bytes of memory."""
+
+    def __init__(self, epctx, words, log):
+        child = os.fork()
+        if child == 0:
+            out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.execv(epctx, [epctx, *words])
+        _, status, usage = os.wait4(child, 0)
+        self.code = os.waitstatus_to_exitcode(status)
+        self.seconds = usage.ru_utime + usage.ru_stime
+        self.bytes = usage.ru_maxrss * 1024
+
+
+class Judge:
+    def __init__(self, epctx, folder):
+        self.epctx, self.folder, self.failed = os.path.abspath(epctx), folder, False
+
+    def files(self, shape, count):
+        base = os.path.join(self.folder, f"{shape.__name__}_{count}")
+        os.makedirs(base, exist_ok=True)
+        return {"m": f"{base}/m.onnx", "c": f"{base}/m_ctx.onnx", "e": f"{base}/e/m_ctx.onnx",
+                "o": f"{base}/o/out.onnx", "p": f"{base}/o/package"}
+
+    def write(self, shape, count):
+        model = new_model()
+        value(model.graph.input, "v0")
+        value(model.graph.output, shape(model, count))
+        with open(self.files(shape, count)["m"], "wb") as out:
+            out.write(model.SerializeToString())
+
+    def run(self, shape, count, command):
+        files = self.files(shape, count)
+        for name in "e", "o":
+            os.makedirs(os.path.dirname(files[name]), exist_ok=True)
+        shutil.rmtree(files["p"], ignore_errors=True)
+        return Run(self.epctx, command.format(**files).split(), os.path.join(self.folder, "log"))
+
+    def judge(self, shape, command):
+        name = f"{shape.__name__}: {command.replace('{', '').replace('}', '')}"
+        seconds, sizes = {}, {}
+        for _ in range(TRIES):
+            for count in (SMALL, SMALL * FACTOR):
+                run = self.run(shape, count, command)
+                if run.code not in ((0, 1, 3) if command.startswith(JUDGES) else (0,)):
+                    with open(os.path.join(self.folder, "log"), encoding="utf-8") as log:
+                        self.fail(name, f"exit code {run.code}: {log.read()[-300:]!r}")
+                    return
+                seconds[count] = max(min(run.seconds, seconds.get(count, 1e9)), LEAST_SECONDS)
+                sizes[count] = max(run.bytes, LEAST_BYTES)
+            times = seconds[SMALL * FACTOR] / seconds[SMALL]
+            memory = sizes[SMALL * FACTOR] / sizes[SMALL]
+            if times <= MOST_TIME and memory <= MOST_MEMORY:
+                print(f"ok {name}")
+                return
+        self.fail(name, f"{FACTOR} times the input takes {times:.1f} times the time "
+                        f"({seconds[SMALL]:.2f} s, {seconds[SMALL * FACTOR]:.2f} s) and "
+                        f"{memory:.1f} times the memory; expected at most {MOST_TIME} and "
+                        f"{MOST_MEMORY}: look for a search inside a loop")
+
+    def fail(self, name, why):
+        print(f"FAIL {name}: {why}")
+        self.failed = True
+
+    def all(self):
+        for shape in SHAPES:
+            for count in (SMALL, SMALL * FACTOR):
+                self.write(shape, count)
+            self.judge(shape, "compile -f {m} -o {c}")
+            commands = READERS + CONTEXTS
+            if shape is not many:
+                commands += EDITORS
+            for command in commands:
+                self.judge(shape, command)
+        return self.failed
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    sys.exit(Judge(sys.argv[1], sys.argv[2]).all())
