@@ -134,6 +134,27 @@ expect "extracting" 0 "" extract --in-place --name again.bin e_ctx.onnx
 expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
 printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
 expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
+
+# -- what moves a binary compares it, too --
+for command in embed merge package; do
+    other=
+    [ $command != merge ] || other=b_ctx.onnx
+    expect "$command of another binary" 1 "(--allow-stale takes the binary as it is)" \
+        $command -o moved e_ctx.onnx $other
+    if [ -e moved ]; then fail "$command of another binary" "something was written"; fi
+done
+expect "embed may" 0 "write f_ctx.onnx" embed --allow-stale -o f_ctx.onnx e_ctx.onnx
+expect "package may" 0 "write moved/" package --allow-stale -o moved e_ctx.onnx
+expect "fresh tells of an embedded one" 1 "the embedded context has hash" check --fresh f_ctx.onnx
+expect "extract of another binary" 1 "the embedded context has hash" \
+    extract -o g_ctx.onnx f_ctx.onnx
+expect "extract may" 0 "write g_ctx.onnx" extract --allow-stale -o g_ctx.onnx f_ctx.onnx
+expect "info warns" 0 "epctx: warning: e_ctx.onnx: node" info e_ctx.onnx
+expect "get warns" 0 "the embedded context has hash" get -o got f_ctx.onnx context
+if cmp -s got again.bin; then echo "ok get goes on"; else fail "get goes on" "other bytes"; fi
+: >again.bin
+expect "an empty binary" 1 "again.bin' is empty (0 bytes)" check --fresh e_ctx.onnx
+rm -rf moved got
 rm -f dd_err new.bin again.bin *_ctx.onnx *_npu.bin
 
 # -- what is shared --
