@@ -1873,6 +1873,17 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error);
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
 
+/* Gives the dimensions that have the name `param` (dim_param) the number `value`, 1 or more: of
+ * inputs, outputs and value_info, in the main graph and in bodies, as one name means one number
+ * everywhere (onnx.proto). What ORT's free dimension overrides do by name. `count` (may be NULL)
+ * gets how many there were. EPCTX_ERR_NOT_FOUND when there is none. */
+EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
+                                     size_t *count, epctx_error *error);
+/* The same for one dimension of a graph input, counted from 0; when it has a name, for all of that
+ * name. EPCTX_ERR_NOT_FOUND: no such input or dimension, ERR_GRAPH: it is another number. */
+EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
+                                           int64_t value, size_t *count, epctx_error *error);
+
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
@@ -2394,6 +2405,9 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
+    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why (explain_fn). A
+     * backend judges the graph again for each such node: for people who ask. */
+    void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
 /* EPCTX_ERR_CANCELLED when the caller wants to stop. `hooks` may be NULL. For backends, too. */
@@ -14335,6 +14349,168 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
     return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, error);
 }
 
+/* -- edits: dimensions -- */
+
+static epctx_status epctx__dim_set(epctx_model *model, epctx_view dim, int64_t value, size_t *count,
+                                   epctx_error *error)
+{
+    epctx_status status = epctx_clear_field(model, dim, 2, error);
+    *count += 1;
+    return status == EPCTX_OK ? epctx_set_int(model, dim, 1, value, error) : status;
+}
+
+/* The dimensions called `param` of values that are field `number` of a graph. */
+static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, uint32_t number,
+                                          epctx_str param, int64_t value, size_t *count,
+                                          epctx_error *error)
+{
+    epctx_cursor values = epctx_fields(graph, number);
+    epctx_value_view view;
+    epctx_status status = EPCTX_OK;
+    while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
+        epctx_cursor dims = epctx_fields(view.shape, 1);
+        epctx_view dim;
+        while (status == EPCTX_OK && epctx__next_body(&dims, &dim)) {
+            epctx_dim is;
+            epctx__dim(dim, &is);
+            if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
+                status = epctx__dim_set(model, dim, value, count, error);
+            }
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, epctx_str param,
+                                         int64_t value, uint32_t depth, size_t *count,
+                                         epctx_error *error)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view node;
+    epctx_status status = EPCTX_OK;
+    uint32_t number;
+    for (number = 11; status == EPCTX_OK && number <= 13; number++) { /* input, output, value_info */
+        status = epctx__dims_of_values(model, graph, number, param, value, count, error);
+    }
+    /* not taken: open bounds the nesting */
+    while (status == EPCTX_OK && depth > 0 && epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
+        epctx_view attr;
+        while (status == EPCTX_OK && epctx__next_body(&attrs, &attr)) {
+            epctx_cursor fields = epctx_fields(attr, 0);
+            epctx_field f;
+            while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
+                if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11)) { /* g, graphs */
+                    status = epctx__dims_of_graph(model, f.body, param, value, depth - 1, count,
+                                                  error);
+                }
+            }
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__dim_value(int64_t value, epctx_error *error)
+{
+    return value > 0 ? EPCTX_OK
+                     : epctx_fail(error, EPCTX_ERR_ARG,
+                                  "a dimension is fixed to 1 or more, not to %d", value);
+}
+
+EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
+                                     size_t *count, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    size_t found = 0;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__editable(model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__dim_value(value, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__dims_of_graph(model, epctx_model_graph(model).view, param, value,
+                                      EPCTX_WALK_DEPTH, &found, error);
+    }
+    if (status == EPCTX_OK && found == 0) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no dimension has the name '%S'", &param);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? found : 0;
+    }
+    return status;
+}
+
+/* Dimension `axis` of a graph input. */
+static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, uint32_t axis,
+                                     epctx_view *out, epctx_error *error)
+{
+    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_value_view view;
+    uint32_t at = 0;
+    while (epctx_next_value(&inputs, &view)) {
+        epctx_cursor dims;
+        if (!epctx_str_eq(view.name, input)) {
+            continue;
+        }
+        dims = epctx_fields(view.shape, 1);
+        while (epctx__next_body(&dims, out)) {
+            if (at++ == axis) {
+                return EPCTX_OK;
+            }
+        }
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          view.has_shape ? "input '%S' has %u dimensions, there is no number %u"
+                                         : "input '%S' has no shape that says how many dimensions "
+                                           "it has (%u known), there is no number %u",
+                          &input, (uint64_t)at, (uint64_t)axis);
+    }
+    return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no graph input '%S'", &input);
+}
+
+EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
+                                           int64_t value, size_t *count, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    size_t found = 0;
+    epctx_view view;
+    epctx_dim dim;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(&dim, 0, sizeof dim);
+    status = epctx__editable(model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__dim_value(value, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__input_dim(model, input, axis, &view, error);
+    }
+    if (status == EPCTX_OK) {
+        epctx__dim(view, &dim);
+        if (dim.known && dim.value >= 0 && dim.value != value) { /* negative: left open by its maker */
+            status = epctx_fail(error, EPCTX_ERR_GRAPH,
+                                "dimension %u of input '%S' is %d and cannot be %d",
+                                (uint64_t)axis, &input, dim.value, value);
+        } else if (!dim.known && dim.param.size > 0) {
+            return epctx_fix_dim(model, dim.param, value, count, error);
+        } else if (!dim.known || dim.value < 0) {
+            status = epctx__dim_set(model, view, value, &found, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? found : 0;
+    }
+    return status;
+}
+
 /* -- edits: names of values -- */
 
 static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
@@ -23673,6 +23849,24 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
     return EPCTX_ERR_UNSUPPORTED;
 }
 
+/* Tells why nodes stay, where the backend decided that. */
+static void epctx__gen_tell(const epctx__generation *g)
+{
+    const epctx_hooks *hooks = g->opts->hooks;
+    epctx_error why;
+    size_t i;
+    if (hooks == NULL || hooks->refused_fn == NULL || g->opts->sets != NULL) {
+        return;
+    }
+    for (i = 0; i < g->graph.node_count; i++) {
+        if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
+            epctx_error_clear(&why);
+            epctx__gen_refusal(g, i, &why);
+            hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
+        }
+    }
+}
+
 static epctx_status epctx__gen_nothing(epctx__generation *g)
 {
     epctx_error why;
@@ -23875,6 +24069,9 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
         return EPCTX_ERR_NOMEM;
     }
     status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
+    if (status == EPCTX_OK) {
+        epctx__gen_tell(g);
+    }
     for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
             status = epctx__gen_refusal(g, i, g->error);
