@@ -10438,8 +10438,9 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
     size_t i;
     if (node->domain.size != 0 && !epctx_str_is(node->domain, "ai.onnx")) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S of domain %S",
-                          &node->op_type, &node->domain);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "operator %S of domain %S is not supported", &node->op_type,
+                          &node->domain);
     }
     for (i = 0; i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type); i++) {
     }

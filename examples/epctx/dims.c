@@ -69,7 +69,9 @@ epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, b
         compile_dim *dim = &set->dims[i];
         status = fix_dim(model, dim, error);
         dim->used = dim->used || status == EPCTX_OK;
-        if (status == EPCTX_ERR_NOT_FOUND && !alone) status = EPCTX_OK; /* another one's */
+        if (status != EPCTX_ERR_NOT_FOUND || alone) continue;
+        status = EPCTX_OK; /* another one's */
+        epctx_error_clear(error);
     }
     return status;
 }
