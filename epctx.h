@@ -14389,7 +14389,8 @@ static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, e
     epctx_view node;
     epctx_status status = EPCTX_OK;
     uint32_t number;
-    for (number = 11; status == EPCTX_OK && number <= 13; number++) { /* input, output, value_info */
+    /* input, output, value_info */
+    for (number = 11; status == EPCTX_OK && number <= 13; number++) {
         status = epctx__dims_of_values(model, graph, number, param, value, count, error);
     }
     /* not taken: open bounds the nesting */
@@ -14491,7 +14492,8 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
     }
     if (status == EPCTX_OK) {
         epctx__dim(view, &dim);
-        if (dim.known && dim.value >= 0 && dim.value != value) { /* negative: left open by its maker */
+        /* A negative one was left open by its maker. */
+        if (dim.known && dim.value >= 0 && dim.value != value) {
             status = epctx_fail(error, EPCTX_ERR_GRAPH,
                                 "dimension %u of input '%S' is %d and cannot be %d",
                                 (uint64_t)axis, &input, dim.value, value);

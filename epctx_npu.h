@@ -5574,8 +5574,8 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, epctx_str na
     }
     if (value == NULL || value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' is of unknown type or shape: it comes from a node that is not "
-                          "taken, and the model does not tell",
+                          "input '%S' is of unknown type or shape: it comes from a node that is "
+                          "not taken, and the model does not tell",
                           &name);
     }
     return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S' has more than %u bytes", &name,

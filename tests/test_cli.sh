@@ -198,6 +198,16 @@ epctx run plain_ctx.onnx --input-dir none; result "input missing" 1 "none/input_
 epctx run plain_ctx.onnx --dump plain.onnx; result "dump into a file" 1 "plain.onnx"
 epctx run partly_ctx.onnx --dump never; result "run with a node left over" 1 "'strange' (Strange)"
 [ -e never ] && fail "run with a node left over" "wrote something"
+grep -qF "1 node needs another execution provider (ONNX Runtime's CPU EP), and" err ||
+    fail "run with a node left over" "the EP is not named"
+epctx set plain_ctx.onnx -o other_ep.onnx source=QNNExecutionProvider
+long=$(printf '%064d' 0)
+epctx rename --nodes partly.onnx strange "$long" -o cut.onnx
+epctx compile cut.onnx -o cut_ctx.onnx
+epctx run other_ep.onnx; result "run of another EP's model" 1 "1 node needs another execution \
+provider (QNNExecutionProvider), and"
+epctx run cut_ctx.onnx; result "a name that is cut" 1 "'${long%????}...' (Strange)"
+rm -f other_ep.onnx cut*
 epctx run alone/plain_ctx.onnx; result "run without the binary" 1 "plain_npu.bin"
 epctx dump plain_ctx.onnx; result "dump" 0 "EPContext"
 

@@ -156,6 +156,7 @@ expect "extracting" 0 "" extract --in-place --name again.bin e_ctx.onnx
 expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
 printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
 expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
+expect "lint tells, too" 1 "e_ctx.onnx: error E900 context-loads: 'Epctx" lint e_ctx.onnx
 
 # -- what moves a binary compares it, too --
 for command in embed merge package; do

@@ -386,7 +386,8 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {NULL, NULL, NULL}};
         count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
     }
-    if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) || !read_ep_options(&set, arena) ||
+    if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
+        !read_ep_options(&set, arena) ||
         !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
         return CLI_USAGE;
     if (set.json && (set.share || set.dry_run)) {
@@ -439,8 +440,8 @@ const cli_command cli_compile = {
     "  -e EP                the EP: npu\n"
     "  -i \"K|V ...\"         options of the EP: arch|A\n"
     "  -C \"K|V ...\"         session options of ONNX Runtime, those that count when generating\n"
-    "  --dim NAME=N,...     the dimension called NAME is N, in all of the model; INPUT[AXIS]=N for\n"
-    "                       one by its place. The NPU compiles fixed shapes only\n"
+    "  --dim NAME=N,...     the dimension called NAME is N, in all of the model; INPUT[AXIS]=N\n"
+    "                       for one by its place. The NPU compiles fixed shapes only\n"
     "  -v                   progress to standard error; why nodes are left to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"
     "  --dry-run            only list the outputs, and check whether they can be written\n"

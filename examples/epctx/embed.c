@@ -17,7 +17,7 @@ const cli_command cli_embed = {
     "size or hash. What is in it only its EP can tell.\n\n"
     "  --node NAME          this node only\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
-    "  --context-path FILE  ep.context_file_path: the binaries are in its folder\n" CONVERT_STALE_HELP
-    OUTPUT_HELP,
+    "  --context-path FILE  ep.context_file_path: the binaries are in its folder\n"
+    CONVERT_STALE_HELP OUTPUT_HELP,
     run,
 };
