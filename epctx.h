@@ -1374,7 +1374,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(VALUE_TYPE, "E026", "value-type", "EPContext does not allow this type",                      \
       "keep such values outside of the partition")                                                 \
     X(NO_VALUE_TYPE, "E027", "value-type-missing", "an output of EPContext has no type",           \
-      "add value_info for it: ORT cannot infer it")                                                \
+      "compile the source again, or add value_info with the type: ORT cannot infer it")            \
     X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported",                   \
       "add the opset import")                                                                      \
     X(DOUBLED_OPSET, "E029", "opset-doubled", "a domain is imported twice", "keep one import")     \
@@ -9857,7 +9857,8 @@ static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__
     if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
         if (output) {
             epctx__say(l, EPCTX_RULE_NO_VALUE_TYPE, judged->node.name, NULL,
-                       "output '%S' is in no value_info and no graph output: ORT cannot infer it",
+                       "output '%S' has no type, neither in value_info nor as a graph output: ORT "
+                       "cannot infer it",
                        &name);
         }
         return;
@@ -21840,6 +21841,10 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
             epctx__repairers[i].source) {
             why = "only the model before compilation knows: give it as the source";
         }
+    }
+    if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE && r->opts->source != NULL) {
+        why = "the source model does not tell it: compile that again, the EP knows, or run type "
+              "inference on it first";
     }
     epctx__whole_name(&text, epctx_str_of(finding->message));
     epctx__whole_name(&text, epctx_str_of(" ("));
