@@ -1457,16 +1457,16 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
-      "nothing: some EPs use their own")                                                           \
+      "nothing, where the EP has attributes of its own")                                           \
     X(UNKNOWN_SOURCE, "I003", "unknown-source", "judged by the design document: no profile fits",  \
-      "name a profile of your own")                                                                \
+      "judge by the profile of an EP that is like it, or by one of your own")                      \
     X(NO_COMPAT, "I004", "no-compatibility", "no compatibility info: ORT cannot tell in advance",  \
       "let the EP write it")                                                                       \
     X(WEIGHTLESS, "I005", "weightless", "the node takes its weights as inputs",                    \
       "keep the initializers with the model")                                                      \
     X(UNUSED, "I006", "unused-initializer", "nothing reads this initializer", "remove it")         \
     X(BINARY_NAME, "I007", "binary-name", "the binary has not the name that the EP gives",         \
-      "nothing, as long as the file is found")                                                     \
+      "nothing, as long as the file is found: it was renamed, or several models share it")         \
     X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session")      \
     X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "nothing")
 

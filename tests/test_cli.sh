@@ -224,6 +224,19 @@ if [ -e - ]; then fail "no file is called -" "there is one"; rm -f -- -; fi
 epctx run plain_ctx.onnx --source plain.onnx
 result "--source of a model with weights" 1 "not weightless"
 
+# -- rules explained, by id and by name --
+epctx explain E012; result "a rule explained" 0 "E012 secondary-without-main"
+epctx explain secondary-without-main; result "by its name" 0 "  cure:  "
+epctx explain --json E012; result "to programs" 0 '{"text": ["E012", "secondary-without-main"], '
+epctx explain E999; result "a rule that there is not" 1 "nothing is known"
+cp plain_ctx.onnx unusable_ctx.onnx
+epctx set --in-place unusable_ctx.onnx ep_cache_context=empty.bin
+: >empty.bin
+epctx ls unusable_ctx.onnx; result "ls of an empty file" 1 "UNUSABLE  context binary empty.bin"
+rm empty.bin
+epctx ls unusable_ctx.onnx; result "ls of no file" 1 "MISSING  context binary empty.bin"
+rm unusable_ctx.onnx
+
 # -- what compile says of what it leaves, and of what it needs --
 mkdir left
 cp plain.onnx partly.onnx left

@@ -43,6 +43,7 @@ typedef struct job {
     epctx_rule rules[8];
     size_t done, left;
     char notes[4000]; /* "ID text; " of what was done */
+    char last_left[1200]; /* text of the last that was not */
     epctx_error error;
 } job;
 
@@ -52,6 +53,8 @@ static void job_note(void *user, const epctx_repair_note *note)
     size_t used = strlen(j->notes);
     if (note->done)
         snprintf(j->notes + used, sizeof j->notes - used, "%s %s; ", note->info.id, note->text);
+    else
+        snprintf(j->last_left, sizeof j->last_left, "%s", note->text);
 }
 
 static bool job_open(job *j, bytes data)
@@ -535,7 +538,7 @@ TEST(types_of_graph_outputs)
         }
         job_rule(&j, EPCTX_RULE_NO_VALUE_TYPE);
         job_run(&j);
-        CHECK_HAS(j.notes, told[kind]);
+        CHECK_HAS(kind == 1 ? j.notes : j.last_left, told[kind]);
         CHECK_UINT(j.done, kind == 1);
         CHECK_UINT(j.left, kind != 1);
         it = epctx_graph_values(epctx_model_graph(&j.model));
