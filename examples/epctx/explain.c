@@ -328,8 +328,8 @@ const cli_command cli_explain = {
     "explain",
     "[--json] TEXT",
     "tell cause and cure of an error text of ONNX Runtime, or of a rule of lint",
-    "TEXT is the message, '-' to read a log from standard input, or a rule of `epctx lint` such as\n"
-    "E012. The exit code is 1 when nothing is known about it.\n\n"
+    "TEXT is the message, '-' to read a log from standard input, or a rule of `epctx lint` such\n"
+    "as E012. The exit code is 1 when nothing is known about it.\n\n"
     "  --json   one JSON array\n",
     run,
 };
