@@ -1374,7 +1374,7 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(VALUE_TYPE, "E026", "value-type", "EPContext does not allow this type",                      \
       "keep such values outside of the partition")                                                 \
     X(NO_VALUE_TYPE, "E027", "value-type-missing", "an output of EPContext has no type",           \
-      "add value_info for it: ORT cannot infer it")                                                \
+      "compile the source again, or add value_info with the type: ORT cannot infer it")            \
     X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported",                   \
       "add the opset import")                                                                      \
     X(DOUBLED_OPSET, "E029", "opset-doubled", "a domain is imported twice", "keep one import")     \
@@ -1457,16 +1457,16 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
-      "nothing: some EPs use their own")                                                           \
+      "nothing, where the EP has attributes of its own")                                           \
     X(UNKNOWN_SOURCE, "I003", "unknown-source", "judged by the design document: no profile fits",  \
-      "name a profile of your own")                                                                \
+      "judge by the profile of an EP that is like it, or by one of your own")                      \
     X(NO_COMPAT, "I004", "no-compatibility", "no compatibility info: ORT cannot tell in advance",  \
       "let the EP write it")                                                                       \
     X(WEIGHTLESS, "I005", "weightless", "the node takes its weights as inputs",                    \
       "keep the initializers with the model")                                                      \
     X(UNUSED, "I006", "unused-initializer", "nothing reads this initializer", "remove it")         \
     X(BINARY_NAME, "I007", "binary-name", "the binary has not the name that the EP gives",         \
-      "nothing, as long as the file is found")                                                     \
+      "nothing, as long as the file is found: it was renamed, or several models share it")         \
     X(FOREIGN, "I008", "foreign-node", "a node for another EP", "add that EP to the session")      \
     X(NO_SDK, "I009", "sdk-unknown", "ep_sdk_version is not stored", "nothing")
 
@@ -1620,6 +1620,19 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_opts *opts,
                                   epctx_finding_fn found_fn, void *user,
                                   uint64_t counts[EPCTX_SEVERITY_COUNT], epctx_error *error);
+
+/* The metadata key of a build stamp starts with this: what a model was compiled from, and size and
+ * hash of the context binary (>>gen). */
+#define EPCTX_BUILD_PREFIX "epctx.build."
+
+/* Is the context binary the one that the model was compiled with? Compares its size, then its hash,
+ * with the build stamp of each EP (the first 16), wherever the binary is: every byte of it is read,
+ * nothing is copied. OK also where there is nothing to compare: no stamp, no such file (loading
+ * tells), or several binaries for one EP, as a model has that was put together.
+ * EPCTX_ERR_VERSION names file, node, what was expected and what was found; other errors are those
+ * of epctx_path_map. `context_file_path` as in epctx_check_opts; may be NULL. */
+EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
+                                          epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
 
@@ -1860,6 +1873,17 @@ EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epc
                                           epctx_error *error);
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error);
 
+/* Gives the dimensions that have the name `param` (dim_param) the number `value`, 1 or more: of
+ * inputs, outputs and value_info, in the main graph and in bodies, as one name means one number
+ * everywhere (onnx.proto). What ORT's free dimension overrides do by name. `count` (may be NULL)
+ * gets how many there were. EPCTX_ERR_NOT_FOUND when there is none. */
+EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
+                                     size_t *count, epctx_error *error);
+/* The same for one dimension of a graph input, counted from 0; when it has a name, for all of that
+ * name. EPCTX_ERR_NOT_FOUND: no such input or dimension, ERR_GRAPH: it is another number. */
+EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
+                                           int64_t value, size_t *count, epctx_error *error);
+
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
@@ -2004,16 +2028,19 @@ typedef struct epctx_convert_opts {
     uint64_t alignment;            /* of each tensor in the file; default 4096, as ONNX advises */
     const char *source;            /* model with the weights, relative to the model's folder;
                                       default onnx_model_filename; epctx_weightless */
+    bool allow_stale; /* embed and extract a binary also when it is not that of the build stamp */
 } epctx_convert_opts;
 
 /* Contexts from files into their nodes: embed_mode 1. Every EP has its own rules (epctx_profile):
  * secondary nodes follow where the EP stores the mode in them; where all nodes name one binary
  * (OpenVINO) the first one takes it. EPCTX_ERR_UNSUPPORTED where the EP could not load the result,
  * EPCTX_ERR_LIMIT where the model would have 2 GiB or more, EPCTX_ERR_NO_NODES without an EPContext
- * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file. `opts` may be NULL, here and below. */
+ * node, EPCTX_ERR_NOT_FOUND / PATH for the node or a file, EPCTX_ERR_VERSION where the binary is
+ * not that of the build stamp (epctx_check_binary). `opts` may be NULL, here and below. */
 EPCTX_API epctx_status epctx_embed(epctx_model *model, const epctx_convert_opts *opts,
                                    epctx_changes *changes, epctx_error *error);
-/* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. */
+/* The way back: embedded contexts into files, embed_mode 0. Equal contexts become one file. Errors
+ * as above. */
 EPCTX_API epctx_status epctx_extract(epctx_model *model, const epctx_convert_opts *opts,
                                      epctx_changes *changes, epctx_error *error);
 
@@ -2147,6 +2174,7 @@ typedef struct epctx_merge_opts {
     bool keep_outputs; /* outputs that feed an input stay outputs of the result */
     bool share_inputs; /* inputs of the same name and type become one */
     bool force_opset;  /* of different versions of an operator set take the newer one */
+    bool allow_stale;  /* take a binary also when it is not that of its model's build stamp */
     epctx_metadata_policy metadata;
     const char *output_path; /* where the result will be written: files go to its folder; default
                                 the path of the first model */
@@ -2160,8 +2188,9 @@ typedef struct epctx_merge_opts {
  * rule of lint that its parts keep. Training information cannot be merged.
  * Errors: EXISTS for names that clash and may not change, GRAPH for models that do not go together
  * (opsets, functions, metadata, types of a connection, rules of the EP), NOT_FOUND for a connection
- * that fits nothing or a missing file, UNSUPPORTED for training information. `opts` and `out` may
- * be NULL, here and below. */
+ * that fits nothing or a missing file, UNSUPPORTED for training information, VERSION where a binary
+ * is not that of the build stamp (epctx_check_binary): the result has no stamp. `opts` and `out`
+ * may be NULL, here and below. */
 EPCTX_API epctx_status epctx_merge(const epctx_part *parts, size_t count,
                                    const epctx_merge_opts *opts, epctx_combined *out,
                                    epctx_error *error);
@@ -2376,6 +2405,9 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
+    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why (explain_fn). A
+     * backend judges the graph again for each such node: for people who ask. */
+    void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
 /* EPCTX_ERR_CANCELLED when the caller wants to stop. `hooks` may be NULL. For backends, too. */
@@ -2603,8 +2635,6 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
 
-#define EPCTX_BUILD_PREFIX "epctx.build."
-
 #ifndef EPCTX_NO_EDIT
 
 /* A partition that the caller chose: epctx_node.id of its nodes, in any order. */
@@ -2695,7 +2725,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
     EPCTX_STALE, /* the source, the options, the SDK or the architecture changed, or the binary
-                    beside the model is another one: compiled again, without this model */
+                    is another one, e.g. compiled again without this model */
     EPCTX_FRESH_UNKNOWN /* no stamp of this EP, or the source is not there */
 } epctx_freshness;
 
@@ -2707,8 +2737,8 @@ typedef struct epctx_fresh_opts {
 } epctx_fresh_opts;
 
 /* Judges an open EPContext model that came from a file. `source` is the EP, `backend` (may be NULL)
- * gives SDK and architecture to compare. A binary that is embedded, or that is not there, is not
- * judged: loading will. `why` (may be NULL) says what differs. */
+ * gives SDK and architecture to compare. A binary that is not there is not judged: loading will.
+ * `why` (may be NULL) says what differs. */
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why);
@@ -9836,7 +9866,8 @@ static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__
     if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
         if (output) {
             epctx__say(l, EPCTX_RULE_NO_VALUE_TYPE, judged->node.name, NULL,
-                       "output '%S' is in no value_info and no graph output: ORT cannot infer it",
+                       "output '%S' has no type, neither in value_info nor as a graph output: ORT "
+                       "cannot infer it",
                        &name);
         }
         return;
@@ -11038,6 +11069,240 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
         status = epctx__nomem(error, lint.arena.missing);
     }
     epctx_arena_free(&lint.arena);
+    return status;
+}
+
+#endif /* EPCTX_NO_WIRE */
+
+/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
+static bool epctx__hex(epctx_str text, uint64_t *out)
+{
+    uint64_t hash = 0;
+    size_t i;
+    *out = 0;
+    for (i = 0; i < 16; i++) {
+        char c = i < text.size ? text.data[i] : '?';
+        if (c >= '0' && c <= '9') {
+            hash = hash << 4 | (uint64_t)(c - '0');
+        } else if (c >= 'a' && c <= 'f') {
+            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
+        } else {
+            return false;
+        }
+    }
+    *out = hash;
+    return true;
+}
+
+#define EPCTX__OTHER_BINARY                                                                        \
+    "it is damaged, or was compiled again without this model (all that share it go together)"
+
+/* `name` empty: it is in the model. */
+static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
+                                      epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_VERSION,
+                      "%s%S%s has %u bytes, the model was compiled with one of %u: "
+                      EPCTX__OTHER_BINARY,
+                      name.size > 0 ? "context binary '" : "the embedded context", &name,
+                      name.size > 0 ? "'" : "", found, expected);
+}
+
+#ifndef EPCTX_NO_WIRE
+
+/* -- what a build stamp says, and whether the binary is the one that it means -- */
+
+/* One line of a stamp: its word, up to two numbers, and what follows. */
+typedef struct epctx__stamp_line {
+    epctx_str word;
+    uint64_t size, hash;
+    epctx_str name; /* as stored: escaped */
+} epctx__stamp_line;
+
+static epctx_str epctx__word_until(epctx_str *rest, char at)
+{
+    epctx_str part = *rest;
+    size_t i = 0;
+    while (i < rest->size && rest->data[i] != at) {
+        i++;
+    }
+    part.size = i;
+    i += i < rest->size;
+    rest->data += i;
+    rest->size -= i;
+    return part;
+}
+
+static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
+{
+    epctx_str text;
+    epctx_str number;
+    size_t i;
+    if (rest->size == 0) {
+        return false;
+    }
+    memset(line, 0, sizeof *line);
+    text = epctx__word_until(rest, '\n');
+    line->word = epctx__word_until(&text, ' ');
+    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
+        epctx_str_is(line->word, "binary")) {
+        number = epctx__word_until(&text, ' ');
+        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
+            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
+        }
+        number = epctx__word_until(&text, ' ');
+        epctx__hex(number, &line->hash);
+    } else if (epctx_str_is(line->word, "options")) {
+        epctx__hex(text, &line->hash);
+    }
+    line->name = text;
+    return true;
+}
+
+static bool epctx__stamp_of(const epctx_model *model, epctx_str source, epctx_str *out)
+{
+    char key[sizeof EPCTX_BUILD_PREFIX + 256];
+    epctx_str parts[2];
+    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
+    parts[1] = source;
+    return epctx__join(key, sizeof key, parts, 2, "a metadata key", NULL) == EPCTX_OK &&
+           epctx_model_metadata(model, epctx_str_of(key), out);
+}
+
+/* The node with the context that the nodes of an EP have; false when there is none, or several. */
+static bool epctx__only_context(const epctx_model *model, epctx_str source, epctx_epnode *out)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_node_view view;
+    epctx_epnode node;
+    bool found = false;
+    while (epctx_next_node(&it, &view)) {
+        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
+            !epctx_str_eq(node.source, source) || node.main_context == 0) {
+            continue;
+        }
+        if (found && (node.embed_mode != out->embed_mode ||
+                      !epctx_str_eq(node.ep_cache_context, out->ep_cache_context))) {
+            return false;
+        }
+        if (!found) {
+            *out = node;
+        }
+        found = true;
+    }
+    return found && (out->embed_mode == 1 || out->ep_cache_context.size > 0);
+}
+
+/* The line of the binary, with the name of its file (embedded: empty), and the node that has it.
+ * False when there is none, and for a model that somebody put together from several: the stamp is
+ * that of one of them. */
+static bool epctx__stamp_binary(const epctx_model *model, epctx_str source,
+                                epctx__stamp_line *line, epctx_epnode *node)
+{
+    epctx_str rest;
+    bool found = epctx__stamp_of(model, source, &rest);
+    while (found && epctx__stamp_next(&rest, line)) {
+        if (epctx_str_is(line->word, "binary")) {
+            found = epctx__only_context(model, source, node);
+            line->name = found && node->embed_mode == 0 ? node->ep_cache_context
+                                                        : epctx_str_of(NULL);
+            return found;
+        }
+    }
+    return false;
+}
+
+/* Is a binary the one that the model was compiled with? `fast`: as far as its size tells. */
+static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const void *data,
+                                        uint64_t size, bool fast, epctx_error *error)
+{
+    uint64_t hash;
+    if (size != line->size) {
+        return epctx__other_size(line->name, size, line->size, error);
+    }
+    hash = fast ? line->hash : epctx_hash(data, (size_t)size, 0);
+    return hash == line->hash
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_VERSION,
+                            "%s%S%s has hash %x, the model was compiled with one of hash %x: "
+                            EPCTX__OTHER_BINARY,
+                            line->name.size > 0 ? "context binary '" : "the embedded context",
+                            &line->name, line->name.size > 0 ? "'" : "", hash, line->hash);
+}
+
+/* The same for a file. A file that is not there is not judged: loading will. */
+static epctx_status epctx__stamp_verify_file(const epctx_model *model,
+                                             const epctx__stamp_line *line, epctx_str folder,
+                                             bool fast, epctx_error *error)
+{
+    const epctx_io *io = model->io;
+    char path[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    epctx_mapping mapping;
+    uint64_t size = 0;
+    epctx_status status = epctx_path_find(io, folder, line->name, model->path_flags, path,
+                                          sizeof path, error);
+    if (status == EPCTX_OK) {
+        status = io->stat_fn(io->user, path, &kind, &size, error);
+    }
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_error_clear(error);
+        return EPCTX_OK;
+    }
+    if (status != EPCTX_OK || fast || size != line->size) {
+        return status == EPCTX_OK ? epctx__stamp_verify(line, NULL, size, true, error) : status;
+    }
+    status = epctx_path_map(io, folder, line->name, model->path_flags, &mapping, NULL, 0, error);
+    if (status == EPCTX_OK) {
+        status = epctx__stamp_verify(line, mapping.data, mapping.size, false, error);
+        io->unmap_fn(io->user, &mapping);
+    }
+    return status;
+}
+
+/* Compares the binary of one EP with its stamp, if there is one. The folder is that of
+ * `context_file_path` or, NULL, of the model. */
+static epctx_status epctx__check_made(const epctx_model *model, epctx_str source,
+                                      const char *context_file_path, bool fast,
+                                      epctx_error *error)
+{
+    epctx__stamp_line line;
+    epctx_epnode node;
+    epctx_str path = epctx_str_of(context_file_path != NULL ? context_file_path : model->path);
+    epctx_status status;
+    if (!epctx__stamp_binary(model, source, &line, &node)) {
+        return EPCTX_OK;
+    }
+    status = node.embed_mode == 1
+                 ? epctx__stamp_verify(&line, node.ep_cache_context.data,
+                                       node.ep_cache_context.size, fast, error)
+                 : epctx__stamp_verify_file(model, &line, epctx_path_folder(path), fast, error);
+    if (status != EPCTX_OK) {
+        epctx_blame(error, NULL, &node.name, "ep_cache_context");
+    }
+    return status;
+}
+
+/* A model has nodes of a few EPs; a hostile one may have stamps of a million. */
+#define EPCTX__STAMPS_MAX 16
+
+EPCTX_API epctx_status epctx_check_binary(const epctx_model *model, const char *context_file_path,
+                                          epctx_error *error)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
+    epctx_pair pair;
+    epctx_status status = EPCTX_OK;
+    int stamps = 0;
+    epctx_error_clear(error);
+    while (status == EPCTX_OK && stamps < EPCTX__STAMPS_MAX && epctx_next_pair(&it, &pair)) {
+        if (epctx__starts_with(pair.key, EPCTX_BUILD_PREFIX)) {
+            pair.key.data += sizeof EPCTX_BUILD_PREFIX - 1;
+            pair.key.size -= sizeof EPCTX_BUILD_PREFIX - 1;
+            status = epctx__check_made(model, pair.key, context_file_path, false, error);
+            stamps++;
+        }
+    }
+    epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
     return status;
 }
 
@@ -14094,6 +14359,170 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
     return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, error);
 }
 
+/* -- edits: dimensions -- */
+
+static epctx_status epctx__dim_set(epctx_model *model, epctx_view dim, int64_t value, size_t *count,
+                                   epctx_error *error)
+{
+    epctx_status status = epctx_clear_field(model, dim, 2, error);
+    *count += 1;
+    return status == EPCTX_OK ? epctx_set_int(model, dim, 1, value, error) : status;
+}
+
+/* The dimensions called `param` of values that are field `number` of a graph. */
+static epctx_status epctx__dims_of_values(epctx_model *model, epctx_view graph, uint32_t number,
+                                          epctx_str param, int64_t value, size_t *count,
+                                          epctx_error *error)
+{
+    epctx_cursor values = epctx_fields(graph, number);
+    epctx_value_view view;
+    epctx_status status = EPCTX_OK;
+    while (status == EPCTX_OK && epctx_next_value(&values, &view)) {
+        epctx_cursor dims = epctx_fields(view.shape, 1);
+        epctx_view dim;
+        while (status == EPCTX_OK && epctx__next_body(&dims, &dim)) {
+            epctx_dim is;
+            epctx__dim(dim, &is);
+            if (!is.known && is.param.size > 0 && epctx_str_eq(is.param, param)) {
+                status = epctx__dim_set(model, dim, value, count, error);
+            }
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__dims_of_graph(epctx_model *model, epctx_view graph, epctx_str param,
+                                         int64_t value, uint32_t depth, size_t *count,
+                                         epctx_error *error)
+{
+    epctx_cursor nodes = epctx_fields(graph, 1);
+    epctx_view node;
+    epctx_status status = EPCTX_OK;
+    uint32_t number;
+    /* input, output, value_info */
+    for (number = 11; status == EPCTX_OK && number <= 13; number++) {
+        status = epctx__dims_of_values(model, graph, number, param, value, count, error);
+    }
+    /* not taken: open bounds the nesting */
+    while (status == EPCTX_OK && depth > 0 && epctx__next_body(&nodes, &node)) {
+        epctx_cursor attrs = epctx_fields(node, 5);
+        epctx_view attr;
+        while (status == EPCTX_OK && epctx__next_body(&attrs, &attr)) {
+            epctx_cursor fields = epctx_fields(attr, 0);
+            epctx_field f;
+            while (status == EPCTX_OK && epctx_next_field(&fields, &f)) {
+                if (f.wire == EPCTX_WIRE_LEN && (f.number == 6 || f.number == 11)) { /* g, graphs */
+                    status = epctx__dims_of_graph(model, f.body, param, value, depth - 1, count,
+                                                  error);
+                }
+            }
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__dim_value(int64_t value, epctx_error *error)
+{
+    return value > 0 ? EPCTX_OK
+                     : epctx_fail(error, EPCTX_ERR_ARG,
+                                  "a dimension is fixed to 1 or more, not to %d", value);
+}
+
+EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
+                                     size_t *count, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    size_t found = 0;
+    epctx_status status;
+    epctx_error_clear(error);
+    status = epctx__editable(model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__dim_value(value, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__dims_of_graph(model, epctx_model_graph(model).view, param, value,
+                                      EPCTX_WALK_DEPTH, &found, error);
+    }
+    if (status == EPCTX_OK && found == 0) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no dimension has the name '%S'", &param);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? found : 0;
+    }
+    return status;
+}
+
+/* Dimension `axis` of a graph input. */
+static epctx_status epctx__input_dim(const epctx_model *model, epctx_str input, uint32_t axis,
+                                     epctx_view *out, epctx_error *error)
+{
+    epctx_cursor inputs = epctx_graph_inputs(epctx_model_graph(model));
+    epctx_value_view view;
+    uint32_t at = 0;
+    while (epctx_next_value(&inputs, &view)) {
+        epctx_cursor dims;
+        if (!epctx_str_eq(view.name, input)) {
+            continue;
+        }
+        dims = epctx_fields(view.shape, 1);
+        while (epctx__next_body(&dims, out)) {
+            if (at++ == axis) {
+                return EPCTX_OK;
+            }
+        }
+        return epctx_fail(error, EPCTX_ERR_NOT_FOUND,
+                          view.has_shape ? "input '%S' has %u dimensions, there is no number %u"
+                                         : "input '%S' has no shape that says how many dimensions "
+                                           "it has (%u known), there is no number %u",
+                          &input, (uint64_t)at, (uint64_t)axis);
+    }
+    return epctx_fail(error, EPCTX_ERR_NOT_FOUND, "there is no graph input '%S'", &input);
+}
+
+EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, uint32_t axis,
+                                           int64_t value, size_t *count, epctx_error *error)
+{
+    size_t mark = epctx_edit_mark(model);
+    size_t found = 0;
+    epctx_view view;
+    epctx_dim dim;
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(&dim, 0, sizeof dim);
+    status = epctx__editable(model, error);
+    if (status == EPCTX_OK) {
+        status = epctx__dim_value(value, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__input_dim(model, input, axis, &view, error);
+    }
+    if (status == EPCTX_OK) {
+        epctx__dim(view, &dim);
+        /* A negative one was left open by its maker. */
+        if (dim.known && dim.value >= 0 && dim.value != value) {
+            status = epctx_fail(error, EPCTX_ERR_GRAPH,
+                                "dimension %u of input '%S' is %d and cannot be %d",
+                                (uint64_t)axis, &input, dim.value, value);
+        } else if (!dim.known && dim.param.size > 0) {
+            return epctx_fix_dim(model, dim.param, value, count, error);
+        } else if (!dim.known || dim.value < 0) {
+            status = epctx__dim_set(model, view, value, &found, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? found : 0;
+    }
+    return status;
+}
+
 /* -- edits: names of values -- */
 
 static epctx_name_opts epctx__name_opts(const epctx_name_opts *opts)
@@ -15179,6 +15608,10 @@ typedef struct epctx__ep_nodes {
     const epctx__file *file; /* its binary, */
     bool several;            /* and whether another node has another one */
     uint32_t payload;        /* extracting: the first payload, or EPCTX_MAP_NONE */
+    bool stamped;            /* the build stamp knows the binary, */
+    bool verified;           /* and it was compared, */
+    epctx__stamp_line made;  /* with this line; */
+    epctx_str context;       /* ep_cache_context of the node that has it */
 } epctx__ep_nodes;
 
 typedef struct epctx__job {
@@ -15554,11 +15987,31 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
 
 /* -- contexts -- */
 
+/* What moves must be the binary that the model was compiled with, where the build stamp tells: a
+ * model with another one would look right until it is loaded. */
+static bool epctx__convert_verify(epctx__convert *c, const epctx__job *job, const uint8_t *data,
+                                  size_t size)
+{
+    epctx__ep_nodes *group = &c->groups[job->group];
+    epctx_str context = job->node.ep_cache_context;
+    if (!group->stamped || group->verified ||
+        (job->node.embed_mode == 1 ? context.data != group->context.data
+                                   : !epctx_str_eq(context, group->context))) {
+        return true;
+    }
+    group->verified = true;
+    if (epctx__stamp_verify(&group->made, data, size, false, c->error) == EPCTX_OK) {
+        return true;
+    }
+    return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+}
+
 static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epctx__job *job,
                             epctx_map *groups)
 {
     epctx_str parts[2];
     epctx_str key;
+    epctx_epnode made;
     memset(job, 0, sizeof *job);
     if (epctx_epnode_read(view, &job->node, c->error) != EPCTX_OK) {
         return false;
@@ -15585,6 +16038,11 @@ static bool epctx__job_read(epctx__convert *c, const epctx_node_view *view, epct
         c->groups[job->group].payload = EPCTX_MAP_NONE;
         if (!epctx__convert_put(c, groups, key, job->group)) {
             return false;
+        }
+        if (!c->opts.allow_stale && c->group_count <= EPCTX__STAMPS_MAX &&
+            epctx__stamp_binary(c->model, job->node.source, &c->groups[job->group].made, &made)) {
+            c->groups[job->group].stamped = true;
+            c->groups[job->group].context = made.ep_cache_context;
         }
     }
     c->groups[job->group].carriers[job->node.embed_mode] += job->carrier;
@@ -15733,6 +16191,9 @@ static bool epctx__embed_map(epctx__convert *c, epctx_str folder, size_t index)
                    "the binary",
                    (uint64_t)job->file->mapping.size, (uint64_t)EPCTX_MODEL_MAX);
         return epctx__convert_refuse(c, &job->node, "ep_cache_context");
+    }
+    if (!epctx__convert_verify(c, job, job->file->mapping.data, job->file->mapping.size)) {
+        return false;
     }
     if (group->converted++ == 0) {
         group->first = index;
@@ -15989,7 +16450,10 @@ static bool epctx__extract_plan(epctx__convert *c, epctx_map *taken)
             return false;
         }
         if (due) {
-            if (!epctx__extract_allowed(c, job) || !epctx__extract_number(c, job, &sizes, &seen)) {
+            const epctx_str bytes = job->node.ep_cache_context;
+            if (!epctx__extract_allowed(c, job) ||
+                !epctx__convert_verify(c, job, (const uint8_t *)bytes.data, bytes.size) ||
+                !epctx__extract_number(c, job, &sizes, &seen)) {
                 return false;
             }
             if (c->groups[job->group].converted++ == 0) {
@@ -19290,6 +19754,9 @@ static bool epctx__merge_check(epctx__merge *w)
             epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "training information cannot be merged");
             ok = false;
         }
+        if (ok && !w->opts.allow_stale) {
+            ok = epctx_check_binary(model, NULL, error) == EPCTX_OK;
+        }
         if (!ok || !epctx__verdict_of(model, NULL, NULL, w->allowed, error) ||
             !epctx__merge_partitions(w, i)) {
             epctx_blame(error, model->path, NULL, NULL);
@@ -21481,6 +21948,10 @@ static void epctx__repair_left(void *user, const epctx_finding *finding)
             why = "only the model before compilation knows: give it as the source";
         }
     }
+    if (finding->rule == EPCTX_RULE_NO_VALUE_TYPE && r->opts->source != NULL) {
+        why = "the source model does not tell it: compile that again, the EP knows, or run type "
+              "inference on it first";
+    }
     epctx__whole_name(&text, epctx_str_of(finding->message));
     epctx__whole_name(&text, epctx_str_of(" ("));
     epctx__whole_name(&text, epctx_str_of(why));
@@ -22608,26 +23079,6 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
 
 #define EPCTX__HASH_KEY "graph_hash="
 
-/* The number that `text` begins with, of 16 hexadecimal digits; false, and 0, when it does not. */
-static bool epctx__hex(epctx_str text, uint64_t *out)
-{
-    uint64_t hash = 0;
-    size_t i;
-    *out = 0;
-    for (i = 0; i < 16; i++) {
-        char c = i < text.size ? text.data[i] : '?';
-        if (c >= '0' && c <= '9') {
-            hash = hash << 4 | (uint64_t)(c - '0');
-        } else if (c >= 'a' && c <= 'f') {
-            hash = hash << 4 | (uint64_t)(c - 'a' + 10);
-        } else {
-            return false;
-        }
-    }
-    *out = hash;
-    return true;
-}
-
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes)
 {
     const size_t key = sizeof EPCTX__HASH_KEY - 1;
@@ -22719,18 +23170,6 @@ EPCTX_API epctx_status epctx_weight_verify(const epctx_weight_ref *ref, const ep
 }
 
 /* -- a binary that several models share, compiled again without one of them -- */
-
-#define EPCTX__OTHER_BINARY                                                                        \
-    "it is damaged, or was compiled again without this model (all that share it go together)"
-
-static epctx_status epctx__other_size(epctx_str name, uint64_t found, uint64_t expected,
-                                      epctx_error *error)
-{
-    return epctx_fail(error, EPCTX_ERR_VERSION,
-                      "context binary '%S' has %u bytes, the model was compiled with one of %u: "
-                      EPCTX__OTHER_BINARY,
-                      &name, found, expected);
-}
 
 EPCTX_API epctx_status epctx_cancelled(const epctx_hooks *hooks, epctx_error *error)
 {
@@ -23259,121 +23698,6 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep)
  * >>gen
  * ============================================================================================== */
 
-#ifndef EPCTX_NO_WIRE
-
-/* -- what a build stamp says -- */
-
-/* One line of a stamp: its word, up to two numbers, and what follows. */
-typedef struct epctx__stamp_line {
-    epctx_str word;
-    uint64_t size, hash;
-    epctx_str name; /* as stored: escaped */
-} epctx__stamp_line;
-
-static epctx_str epctx__word_until(epctx_str *rest, char at)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != at) {
-        i++;
-    }
-    part.size = i;
-    i += i < rest->size;
-    rest->data += i;
-    rest->size -= i;
-    return part;
-}
-
-static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
-{
-    epctx_str text;
-    epctx_str number;
-    size_t i;
-    if (rest->size == 0) {
-        return false;
-    }
-    memset(line, 0, sizeof *line);
-    text = epctx__word_until(rest, '\n');
-    line->word = epctx__word_until(&text, ' ');
-    if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
-        epctx_str_is(line->word, "binary")) {
-        number = epctx__word_until(&text, ' ');
-        for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
-            line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
-        }
-        number = epctx__word_until(&text, ' ');
-        epctx__hex(number, &line->hash);
-    } else if (epctx_str_is(line->word, "options")) {
-        epctx__hex(text, &line->hash);
-    }
-    line->name = text;
-    return true;
-}
-
-static bool epctx__stamp_of(const epctx_model *model, const char *source, epctx_str *out)
-{
-    char key[sizeof EPCTX_BUILD_PREFIX + 256];
-    epctx_str parts[2];
-    parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
-    parts[1] = epctx_str_of(source);
-    return epctx__join(key, sizeof key, parts, 2, "a metadata key", NULL) == EPCTX_OK &&
-           epctx_model_metadata(model, epctx_str_of(key), out);
-}
-
-/* The file that the nodes of an EP have their contexts in; false when there is none, or several. */
-static bool epctx__only_binary(const epctx_model *model, const char *source, epctx_str *name)
-{
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    epctx_node_view view;
-    epctx_epnode node;
-    *name = epctx_str_of(NULL);
-    while (epctx_next_node(&it, &view)) {
-        if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK ||
-            !epctx_str_is(node.source, source) || node.main_context == 0 || node.embed_mode != 0) {
-            continue;
-        }
-        if (name->size > 0 && !epctx_str_eq(*name, node.ep_cache_context)) {
-            return false;
-        }
-        *name = node.ep_cache_context;
-    }
-    return name->size > 0;
-}
-
-/* The line of the binary, with its name in the model. False when there is none, and for a model
- * that somebody put together from several: the stamp is that of one of them. */
-static bool epctx__stamp_binary(const epctx_model *model, const char *source,
-                                epctx__stamp_line *line)
-{
-    epctx_str rest;
-    bool found = epctx__stamp_of(model, source, &rest);
-    while (found && epctx__stamp_next(&rest, line)) {
-        if (epctx_str_is(line->word, "binary")) {
-            return epctx__only_binary(model, source, &line->name);
-        }
-    }
-    return false;
-}
-
-/* Is a binary the one that the model was compiled with? */
-static epctx_status epctx__stamp_verify(const epctx__stamp_line *line, const epctx_mapping *binary,
-                                        epctx_error *error)
-{
-    uint64_t hash;
-    if (binary->size != line->size) {
-        return epctx__other_size(line->name, binary->size, line->size, error);
-    }
-    hash = epctx_hash(binary->data, binary->size, 0);
-    return hash == line->hash
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_VERSION,
-                            "context binary '%S' has hash %x, the model was compiled with one of "
-                            "hash %x: " EPCTX__OTHER_BINARY,
-                            &line->name, hash, line->hash);
-}
-
-#endif /* EPCTX_NO_WIRE */
-
 #ifndef EPCTX_NO_EDIT
 
 /* An initializer that goes into the file of initializers. */
@@ -23638,6 +23962,24 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
     return EPCTX_ERR_UNSUPPORTED;
 }
 
+/* Tells why nodes stay, where the backend decided that. */
+static void epctx__gen_tell(const epctx__generation *g)
+{
+    const epctx_hooks *hooks = g->opts->hooks;
+    epctx_error why;
+    size_t i;
+    if (hooks == NULL || hooks->refused_fn == NULL || g->opts->sets != NULL) {
+        return;
+    }
+    for (i = 0; i < g->graph.node_count; i++) {
+        if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
+            epctx_error_clear(&why);
+            epctx__gen_refusal(g, i, &why);
+            hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
+        }
+    }
+}
+
 static epctx_status epctx__gen_nothing(epctx__generation *g)
 {
     epctx_error why;
@@ -23840,6 +24182,9 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
         return EPCTX_ERR_NOMEM;
     }
     status = g->opts->sets != NULL ? epctx__gen_sets(g) : epctx__gen_capability(g);
+    if (status == EPCTX_OK) {
+        epctx__gen_tell(g);
+    }
     for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
             status = epctx__gen_refusal(g, i, g->error);
@@ -25190,36 +25535,6 @@ static epctx_freshness epctx__fresh_line(const epctx_model *model, const epctx__
     return EPCTX_FRESH;
 }
 
-/* Is a binary in a file the one that the stamp means? Where it is not beside the model only the
- * application knows where it is. */
-static epctx_freshness epctx__fresh_binary(const epctx_model *model, const char *source,
-                                           bool fast, epctx_error *why)
-{
-    const epctx_io *io = model->io;
-    epctx_str folder = epctx_path_folder(epctx_str_of(model->path));
-    char path[EPCTX_PATH_MAX];
-    epctx__stamp_line line;
-    epctx_file_kind kind;
-    epctx_mapping mapping;
-    uint64_t size;
-    epctx_status status = EPCTX_OK;
-    if (!epctx__stamp_binary(model, source, &line) ||
-        epctx_path_find(io, folder, line.name, model->path_flags, path, sizeof path, NULL) !=
-            EPCTX_OK ||
-        io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
-        return EPCTX_FRESH;
-    }
-    if (size != line.size) {
-        status = epctx__other_size(line.name, size, line.size, why);
-    } else if (!fast && io->map_fn(io->user, path, &mapping, why) != EPCTX_OK) {
-        return EPCTX_FRESH_UNKNOWN;
-    } else if (!fast) {
-        status = epctx__stamp_verify(&line, &mapping, why);
-        io->unmap_fn(io->user, &mapping);
-    }
-    return status == EPCTX_OK ? EPCTX_FRESH : EPCTX_STALE;
-}
-
 EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char *source,
                                             const epctx_backend *backend,
                                             const epctx_fresh_opts *opts, epctx_error *why)
@@ -25232,12 +25547,23 @@ EPCTX_API epctx_freshness epctx_check_fresh(const epctx_model *model, const char
     epctx_error_clear(why);
     memset(&defaults, 0, sizeof defaults);
     opts = opts != NULL ? opts : &defaults;
-    if (!epctx__stamp_of(model, source, &rest)) {
+    if (!epctx__stamp_of(model, epctx_str_of(source), &rest)) {
         epctx_fail(why, EPCTX_ERR_NOT_FOUND, "the model has no build stamp of %s", source);
         epctx_blame(why, model->path, NULL, NULL);
         return EPCTX_FRESH_UNKNOWN;
     }
-    verdict = epctx__fresh_binary(model, source, opts->fast, why);
+    switch (epctx__check_made(model, epctx_str_of(source), NULL, opts->fast, why)) {
+    case EPCTX_OK:
+        verdict = EPCTX_FRESH;
+        break;
+    case EPCTX_ERR_VERSION:
+    case EPCTX_ERR_PATH: /* an empty file, a folder: no model loads from that */
+        verdict = EPCTX_STALE;
+        break;
+    default:
+        verdict = EPCTX_FRESH_UNKNOWN;
+        break;
+    }
     while (verdict == EPCTX_FRESH && epctx__stamp_next(&rest, &line)) {
         has_source = has_source || epctx_str_is(line.word, "source");
         verdict = epctx__fresh_line(model, &line, backend, opts, why);
@@ -25861,7 +26187,7 @@ static void epctx__load_judge(epctx_loaded *loaded, epctx_str folder, epctx_stat
     if (epctx__load_read(loaded, folder, made->name, &c, NULL) == EPCTX_OK) {
         /* Another size was told already. */
         if (c.mapping.size == made->size &&
-            epctx__stamp_verify(made, &c.mapping, &why) != EPCTX_OK) {
+            epctx__stamp_verify(made, c.mapping.data, c.mapping.size, false, &why) != EPCTX_OK) {
             both = *error; /* where it was found stays */
             both.status = EPCTX_OK;
             (void)epctx_fail(&both, status, "%s; %s", error->message, why.message);
@@ -25971,7 +26297,9 @@ static epctx_status epctx__load_made(epctx_loaded *loaded, const epctx_model *mo
                                      epctx_error *error)
 {
     epctx__stamp_line line, *made;
-    if (!epctx__stamp_binary(model, loaded->backend->source, &line)) {
+    epctx_epnode node;
+    if (!epctx__stamp_binary(model, epctx_str_of(loaded->backend->source), &line, &node) ||
+        node.embed_mode == 1) {
         return EPCTX_OK;
     }
     made = (epctx__stamp_line *)epctx_arena_alloc(&loaded->arena, sizeof *made);
@@ -27167,7 +27495,7 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
     epctx_str value;
     char key[sizeof EPCTX_BUILD_PREFIX + 256];
     epctx_status status;
-    if (!epctx__stamp_of(model, group->backend->source, &value)) {
+    if (!epctx__stamp_of(model, epctx_str_of(group->backend->source), &value)) {
         return EPCTX_OK;
     }
     in_arena.user = &model->arena;

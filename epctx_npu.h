@@ -5538,6 +5538,65 @@ static bool epctx_npu__has_input(const epctx_node *node, size_t i)
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
+static const epctx_value *epctx_npu__find_value(const epctx_value *values, size_t count,
+                                                epctx_str name)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (epctx_str_eq(values[i].name, name)) {
+            return &values[i];
+        }
+    }
+    return NULL;
+}
+
+/* Why nothing can be compiled that reads this value, as far as the graph tells. */
+static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, epctx_str name)
+{
+    const epctx_graph *g = c->graph;
+    const epctx_value *value = epctx_npu__find_value(g->inputs, g->input_count, name);
+    size_t k;
+    int32_t i = 0;
+    if (value == NULL) {
+        value = epctx_npu__find_value(g->values, g->value_count, name);
+    }
+    for (k = 0; k < g->initializer_count; k++) {
+        if (epctx_str_eq(g->initializers[k].name, name)) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "constant '%S' is %s of rank %d: expected float32, int8, uint8, "
+                              "int32, int64 or bool of rank %u or less, with its data",
+                              &name, epctx_elem_name(g->initializers[k].elem_type),
+                              (int64_t)g->initializers[k].rank, (uint64_t)EPCTX_NPU_MAX_RANK);
+        }
+    }
+    if (value != NULL && value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "input '%S' is %s: expected float32, int8, uint8, int32, int64 or bool",
+                          &name, epctx_elem_name(value->elem_type));
+    }
+    while (value != NULL && i < value->rank && value->dims[i] > 0) {
+        i++;
+    }
+    if (value != NULL && value->rank > EPCTX_NPU_MAX_RANK) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "input '%S' has %d dimensions: expected %u or fewer", &name,
+                          (int64_t)value->rank, (uint64_t)EPCTX_NPU_MAX_RANK);
+    }
+    if (value != NULL && i < value->rank) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "input '%S' has no fixed shape, dimension %d is no number above 0", &name,
+                          (int64_t)i);
+    }
+    if (value == NULL || value->elem_type == 0 || value->rank < 0) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "input '%S' is of unknown type or shape: it comes from a node that is "
+                          "not taken, and the model does not tell",
+                          &name);
+    }
+    return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "input '%S' has more than %u bytes", &name,
+                      (uint64_t)EPCTX_NPU__MAX_BYTES);
+}
+
 /* Tensor of input `i`, NONE when it is omitted. */
 static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32_t *id)
 {
@@ -5555,10 +5614,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     }
     t = &c->tensors[*id];
     if (t->elem == 0) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                          "input '%S' has no fixed shape, or a type other than float32, int8, "
-                          "uint8, int32, int64 and bool",
-                          &node->inputs[i]);
+        return epctx_npu__refuse_value(c, node->inputs[i]);
     }
     return EPCTX_OK;
 }
@@ -10397,8 +10453,9 @@ static epctx_status epctx_npu__lower_node(epctx_npu__compiler *c, const epctx_no
     const size_t count = sizeof epctx_npu__lowers / sizeof epctx_npu__lowers[0];
     size_t i;
     if (node->domain.size != 0 && !epctx_str_is(node->domain, "ai.onnx")) {
-        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "operator %S of domain %S",
-                          &node->op_type, &node->domain);
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "operator %S of domain %S is not supported", &node->op_type,
+                          &node->domain);
     }
     for (i = 0; i < count && !epctx_str_is(node->op_type, epctx_npu__lowers[i].op_type); i++) {
     }

@@ -198,6 +198,16 @@ epctx run plain_ctx.onnx --input-dir none; result "input missing" 1 "none/input_
 epctx run plain_ctx.onnx --dump plain.onnx; result "dump into a file" 1 "plain.onnx"
 epctx run partly_ctx.onnx --dump never; result "run with a node left over" 1 "'strange' (Strange)"
 [ -e never ] && fail "run with a node left over" "wrote something"
+grep -qF "1 node needs another execution provider (ONNX Runtime's CPU EP), and" err ||
+    fail "run with a node left over" "the EP is not named"
+epctx set plain_ctx.onnx -o other_ep.onnx source=QNNExecutionProvider
+long=$(printf '%064d' 0)
+epctx rename --nodes partly.onnx strange "$long" -o cut.onnx
+epctx compile cut.onnx -o cut_ctx.onnx
+epctx run other_ep.onnx; result "run of another EP's model" 1 "1 node needs another execution \
+provider (QNNExecutionProvider), and"
+epctx run cut_ctx.onnx; result "a name that is cut" 1 "'${long%????}...' (Strange)"
+rm -f other_ep.onnx cut*
 epctx run alone/plain_ctx.onnx; result "run without the binary" 1 "plain_npu.bin"
 epctx dump plain_ctx.onnx; result "dump" 0 "EPContext"
 
@@ -213,6 +223,68 @@ same "copy to standard output" plain.onnx out
 if [ -e - ]; then fail "no file is called -" "there is one"; rm -f -- -; fi
 epctx run plain_ctx.onnx --source plain.onnx
 result "--source of a model with weights" 1 "not weightless"
+
+# -- rules explained, by id and by name --
+epctx explain E012; result "a rule explained" 0 "E012 secondary-without-main"
+epctx explain secondary-without-main; result "by its name" 0 "  cure:  "
+epctx explain --json E012; result "to programs" 0 '{"text": ["E012", "secondary-without-main"], '
+epctx explain E999; result "a rule that there is not" 1 "nothing is known"
+cp plain_ctx.onnx unusable_ctx.onnx
+epctx set --in-place unusable_ctx.onnx ep_cache_context=empty.bin
+: >empty.bin
+epctx ls unusable_ctx.onnx; result "ls of an empty file" 1 "UNUSABLE  context binary empty.bin"
+rm empty.bin
+epctx ls unusable_ctx.onnx; result "ls of no file" 1 "MISSING  context binary empty.bin"
+rm unusable_ctx.onnx
+
+# -- what compile says of what it leaves, and of what it needs --
+mkdir left
+cp plain.onnx partly.onnx left
+cd left || exit 1
+"$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
+epctx compile dynamic.onnx -o dynamic_ctx.onnx
+result "an open dimension" 1 "without a fixed shape: 'x' [N,1,6,6]; the NPU compiles fixed shapes: \
+--dim 'N=N' gives numbers"
+epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim K=2
+result "a dimension that is not there" 1 "no dimension has the name 'K'"
+for bad in N N= =2 N=0 N=x; do
+    epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim "$bad"
+    result "--dim $bad" 2 "--dim"
+done
+epctx compile dynamic.onnx -o dynamic_ctx.onnx --require-all --dim N=2
+result "a number for it" 0 "0 left to the CPU"
+epctx info dynamic_ctx.onnx
+result "the result has it" 0 "input          'x' float32[2,1,6,6]"
+epctx run dynamic_ctx.onnx
+result "and runs" 0 "float32[2,"
+epctx compile dynamic.onnx -o dynamic_ctx.onnx -f --dim 'x[0]=3'
+result "by its place" 0 "0 left to the CPU"
+epctx compile dynamic.onnx plain.onnx -f --dim N=2,M=2
+result "in a group, one that no model has" 1 "no model has a dimension 'M'"
+epctx compile dynamic.onnx plain.onnx -f --dim N=2
+result "in a group" 0 "files          3"
+epctx compile -v -f partly.onnx -o partly_ctx.onnx
+if [ "$code" -eq 0 ] &&
+    grep -q "^left           1 node, e.g. Strange 'strange': operator Strange of domain test.domain is" out; then
+    echo "ok -v says why a node stays"
+else fail "-v says why a node stays" "no line"; fi
+epctx compile -f partly.onnx -o partly_ctx.onnx
+if grep -q '^left' out; then fail "without -v it is brief" "a reason"
+else echo "ok without -v it is brief"; fi
+epctx compile --json -f partly.onnx -o partly_ctx.onnx
+if "$python" -c 'import json, sys
+left = json.load(open("out"))["left"]
+assert [l["nodes"] for l in left] == [1] and left[0]["example"] == "strange", left' 2>err; then
+    echo "ok --json says why a node stays"
+else fail "--json says why a node stays" "other content"; fi
+mkdir elsewhere
+epctx compile --weightless plain.onnx -o elsewhere/w_ctx.onnx
+result "a source that is not there" 0 "elsewhere/w_ctx.onnx has its weights in 'plain.onnx', which \
+is not in its folder"
+epctx compile --weightless plain.onnx -o w_ctx.onnx
+if grep -q '^note' out; then fail "a source that is there" "a note"
+else echo "ok a source that is there"; fi
+cd .. && rm -rf left
 epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "called 'wrong'"
 grep -q "^  '.*_0'$" err && grep -q "^  '.*_1'$" err || fail "get of a wrong node" "no names"
 epctx get plain_ctx.onnx sauce; result "get of a wrong attribute" 1 "no attribute 'sauce'"

@@ -123,7 +123,10 @@ cp plain.onnx other/plain.onnx
 "$epctx" compile --embed other/plain.onnx -o other/x_ctx.onnx >/dev/null
 "$epctx" extract other/x_ctx.onnx --name plain_npu.bin --in-place >/dev/null
 printf 'x' >>other/plain_npu.bin
+before=$(state)
 epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace
+refused "not the binary of the stamp" 1 "(--allow-stale takes the binary as it is)"
+epctx merge plain_ctx.onnx other/x_ctx.onnx -o out/n_ctx.onnx --overwrite replace --allow-stale
 done_well "binaries of one name" "file 'plain_npu.bin' is now 'plain_npu_2.bin'"
 cmp -s other/plain_npu.bin out/plain_npu_2.bin && cmp -s plain_npu.bin out/plain_npu.bin &&
     echo "ok binaries of one name: bytes" || fail "binaries of one name: bytes" "they differ"

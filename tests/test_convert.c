@@ -1839,6 +1839,110 @@ TEST(parts_beyond_a_file)
     bytes_free(&model);
 }
 
+/* -- the build stamp -- */
+
+#define ABC_STAMP "options 0\nbinary 3 44bc2cf5ad770999" /* XXH64 of "abc", as published */
+
+/* Opens "m.onnx" with a stamp of source X, which NULL leaves out. */
+static epctx_status open_stamped(epctx_model *model, const char *stamp, epctx_error *error)
+{
+    epctx_status status = epctx_model_open_file(model, at("m.onnx"), NULL, error);
+    if (status == EPCTX_OK && stamp != NULL)
+        status = epctx_put_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"),
+                                    epctx_str_of(stamp), error);
+    return status;
+}
+
+/* A binary that is not the one of the stamp goes into no model and out of none, unless it may. */
+TEST(binary_of_the_stamp)
+{
+    static const part plain[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 0, 0, "X", NULL}};
+    static const part several[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 0, "X", "n_x.bin"}};
+    static const part twice[] = {{"b", 1, 0, "Y", "n_x.bin"}, {"a", 1, 0, "X", "m_x.bin"}};
+    static const struct {
+        const part *parts;
+        const char *stamp, *binary;
+        epctx_status want;
+        const char *file, *embedded; /* what the message says */
+    } cases[] = {
+        {plain, ABC_STAMP, "abc", EPCTX_OK, "", ""},
+        {plain, NULL, "abd", EPCTX_OK, "", ""},
+        {plain, "source 3 44bc2cf5ad770999 gone.onnx", "abd", EPCTX_OK, "", ""},
+        {plain, "", "abd", EPCTX_OK, "", ""},
+        {plain, ABC_STAMP, "abd", EPCTX_ERR_VERSION, "context binary 'm_x.bin' has hash ",
+         "the embedded context has hash "},
+        {plain, ABC_STAMP, "abcd", EPCTX_ERR_VERSION,
+         "context binary 'm_x.bin' has 4 bytes, the model was compiled with one of 3: ",
+         "the embedded context has 4 bytes, the model was compiled with one of 3: "},
+        {plain, "binary 4 44bc2cf5ad770999", "abc", EPCTX_ERR_VERSION, "has 3 bytes", "3 bytes"},
+        {several, ABC_STAMP, "abd", EPCTX_OK, "", ""}, /* of which is it? */
+        {twice, ABC_STAMP, "abc", EPCTX_OK, "", ""},
+        {twice, ABC_STAMP, "abd", EPCTX_ERR_VERSION, "'m_x.bin' has hash", "has hash"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool good = cases[i].want == EPCTX_OK;
+        for (int allow = 0; allow < 2; allow++) {
+            epctx_status want = allow ? EPCTX_OK : cases[i].want;
+            epctx_freshness verdict = good ? EPCTX_FRESH_UNKNOWN : EPCTX_STALE;
+            epctx_convert_opts opts = {0};
+            epctx_changes changes;
+            epctx_error error;
+            epctx_model model;
+            size_t mark;
+            clear_root();
+            make_parts(cases[i].parts, 2);
+            make_text("m_x.bin", cases[i].binary);
+            make_text("n_x.bin", "another");
+            CHECK_INT(open_stamped(&model, cases[i].stamp, &error), EPCTX_OK);
+            CHECK_INT(epctx_check_binary(&model, NULL, &error), cases[i].want);
+            CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), verdict);
+            opts.allow_stale = allow != 0;
+            mark = epctx_edit_mark(&model);
+            CHECK(epctx_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+                  error.message);
+            if (!allow) CHECK_HAS(error.message, cases[i].file);
+            if (want != EPCTX_OK) {
+                CHECK_HAS(error.message, "m.onnx: node 'a': attribute 'ep_cache_context'");
+                CHECK_TRUE(epctx_edit_mark(&model) == mark);
+                opts.allow_stale = true;
+                CHECK_INT(epctx_embed(&model, &opts, &changes, &error), EPCTX_OK);
+                opts.allow_stale = false;
+            }
+            CHECK_INT(epctx_check_binary(&model, NULL, &error), cases[i].want);
+            CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), verdict);
+            CHECK(epctx_extract(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
+                  error.message);
+            if (!allow) CHECK_HAS(error.message, cases[i].embedded);
+            epctx_model_close(&model);
+        }
+    }
+}
+
+/* What cannot be read is not another binary; an empty one is, and what is not there is not
+ * judged. */
+TEST(binary_that_cannot_be_read)
+{
+    static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
+    epctx_error error;
+    epctx_model model;
+    clear_root();
+    make_parts(parts, 1);
+    CHECK_INT(open_stamped(&model, ABC_STAMP, &error), EPCTX_OK);
+    CHECK_INT(epctx_check_binary(&model, NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_FRESH_UNKNOWN);
+    CHECK_HAS(error.message, "names no source");
+    make_text("m_x.bin", "");
+    CHECK_INT(epctx_check_binary(&model, NULL, &error), EPCTX_ERR_PATH);
+    CHECK_INT(epctx_check_fresh(&model, "X", NULL, NULL, &error), EPCTX_STALE);
+    CHECK_HAS(error.message, "is empty (0 bytes)");
+    make_text("m_x.bin", "abc");
+    CHECK_INT(epctx_check_binary(&model, "/nowhere/x_ctx.onnx", &error), EPCTX_OK);
+    CHECK_INT(epctx_check_binary(&model, at("x_ctx.onnx"), &error), EPCTX_OK);
+    make_text("m_x.bin", "abd");
+    CHECK_INT(epctx_check_binary(&model, at("x_ctx.onnx"), &error), EPCTX_ERR_VERSION);
+    epctx_model_close(&model);
+}
+
 #if defined(__linux__) && defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 
 /* Anonymous memory of this process in KiB, its heap among it. */
@@ -1902,7 +2006,30 @@ static void make_huge(const char *name, uint64_t size)
     bytes_free(&head);
 }
 
-/* A context of 1 GB goes into a model and out of one with less than 4 MB of memory of its own. */
+/* A stamp with the hash that the refusal of another one tells. */
+static void stamp_size(epctx_model *model, convert_fn function, const epctx_convert_opts *opts,
+                       int64_t size)
+{
+    char stamp[80];
+    epctx_error error;
+    epctx_changes changes;
+    snprintf(stamp, sizeof stamp, "binary %lld 0000000000000000", (long long)size);
+    for (int i = 0; i < 2; i++) {
+        const char *hash;
+        if (epctx_put_metadata(model, epctx_str_of(EPCTX_BUILD_PREFIX "X"), epctx_str_of(stamp),
+                               &error) != EPCTX_OK)
+            abort();
+        if (i == 1) break;
+        CHECK_INT(function(model, opts, &changes, &error), EPCTX_ERR_VERSION);
+        hash = strstr(error.message, "has hash ");
+        CHECK_TRUE(hash != NULL);
+        snprintf(stamp, sizeof stamp, "binary %lld %016llx", (long long)size,
+                 strtoull(hash + 9, NULL, 16));
+    }
+}
+
+/* A context of 1 GB goes into a model and out of one, compared with the build stamp, with less than
+ * 4 MB of memory of its own. */
 TEST(gigabyte_in_constant_memory)
 {
     static const part parts[] = {{"a", 1, 0, "X", "m_x.bin"}};
@@ -1938,6 +2065,7 @@ TEST(gigabyte_in_constant_memory)
         CHECK_OK(
             epctx_model_open_file(&model, at(i == 0 ? "m.onnx" : "e.onnx"), &open_opts, &error),
             error);
+        stamp_size(&model, functions[i], &opts, size);
         CHECK_OK(functions[i](&model, &opts, &changes, &error), error);
         CHECK_UINT(changes.items[0].size, size);
         CHECK_OK(epctx_write_group(&model, at("o.onnx"), NULL, changes.files, changes.file_count,
@@ -2076,6 +2204,8 @@ int main(int argc, char **argv)
     RUN(genuine_models);
     RUN(external_data_in_field_order);
     RUN(parts_beyond_a_file);
+    RUN(binary_of_the_stamp);
+    RUN(binary_that_cannot_be_read);
     RUN(gigabyte_in_constant_memory);
     clear_root();
     rmdir(root);

@@ -2077,6 +2077,136 @@ TEST(write_over_pipe)
     bytes_free(&b);
 }
 
+/* -- dimensions -- */
+
+/* A value whose dimensions are words: "N" a name, "4" a number, "" nothing. NULL ends them. */
+static void add_open(bytes *graph, uint32_t number, const char *name, const char *const *dims)
+{
+    bytes value = {0}, type = {0}, tensor = {0}, shape = {0};
+    put_int(&tensor, 1, EPCTX_ONNX_FLOAT);
+    for (; dims != NULL && *dims != NULL; dims++) {
+        bytes dim = {0};
+        if (**dims == '-' || (**dims >= '0' && **dims <= '9')) {
+            put_int(&dim, 1, atoi(*dims));
+        } else if (**dims != '\0') {
+            put_str(&dim, 2, *dims);
+            put_str(&dim, 3, "DATA_BATCH");
+        }
+        put_child(&shape, 1, &dim);
+    }
+    if (dims != NULL) put_child(&tensor, 2, &shape);
+    put_child(&type, 1, &tensor);
+    put_str(&value, 1, name);
+    put_child(&value, 2, &type);
+    put_child(graph, number, &value);
+}
+
+/* x[N,4,,-1], y without a shape -> z[N,M], with v[M,N] and in a body w[N]. */
+static bytes open_dims(void)
+{
+    static const char *const x[] = {"N", "4", "", "-1", NULL}, *const z[] = {"N", "M", NULL},
+                      *const v[] = {"M", "N", NULL}, *const w[] = {"N", NULL};
+    bytes graph = {0}, body = {0}, node = new_node("If", "", "choice", "c", "o"), attr = {0};
+    add_open(&body, GRAPH_VALUE, "w", w);
+    put_str(&body, 2, "body");
+    put_str(&attr, 1, "then_branch");
+    put_child(&attr, 6, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    put_child(&graph, 1, &node);
+    add_open(&graph, GRAPH_INPUT, "x", x);
+    add_open(&graph, GRAPH_INPUT, "y", NULL);
+    add_open(&graph, GRAPH_OUTPUT, "z", z);
+    add_open(&graph, GRAPH_VALUE, "v", v);
+    return new_model(&graph);
+}
+
+/* "N,4,?,-1" of a value; `number` is its field in the main graph. */
+static const char *dims_of(const epctx_model *model, uint32_t number)
+{
+    static char text[100];
+    epctx_cursor it = epctx_fields(epctx_model_graph(model).view, number), dims;
+    epctx_value_view value;
+    epctx_dim dim;
+    size_t used = 0;
+    text[0] = '\0';
+    if (!epctx_next_value(&it, &value)) return "none";
+    dims = epctx_value_dims(&value);
+    while (epctx_next_dim(&dims, &dim)) {
+        const char *comma = used > 0 ? "," : "";
+        if (dim.known)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%lld", comma,
+                                     (long long)dim.value);
+        else
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.*s", comma,
+                                     dim.param.size > 0 ? (int)dim.param.size : 1,
+                                     dim.param.size > 0 ? dim.param.data : "?");
+    }
+    return text;
+}
+
+/* By name everywhere, or by the place in an input; all or nothing. */
+TEST(dimensions_get_numbers)
+{
+    static const struct {
+        const char *name;
+        int axis; /* -1: `name` is that of the dimension, else of the input */
+        int64_t value;
+        epctx_status want;
+        size_t count;
+        const char *x, *z, *v; /* dimensions; or what the message says */
+    } cases[] = {
+        {"N", -1, 3, EPCTX_OK, 4, "3,4,?,-1", "3,M", "M,3"},
+        {"M", -1, 3, EPCTX_OK, 2, "N,4,?,-1", "N,3", "3,N"},
+        {"x", 0, 5, EPCTX_OK, 4, "5,4,?,-1", "5,M", "M,5"},
+        {"x", 1, 4, EPCTX_OK, 0, "N,4,?,-1", "N,M", "M,N"},
+        {"x", 2, 7, EPCTX_OK, 1, "N,4,7,-1", "N,M", "M,N"},
+        {"x", 3, 7, EPCTX_OK, 1, "N,4,?,7", "N,M", "M,N"},
+        {"", -1, 3, EPCTX_ERR_NOT_FOUND, 0, "no dimension has the name ''", NULL, NULL},
+        {"K", -1, 3, EPCTX_ERR_NOT_FOUND, 0, "no dimension has the name 'K'", NULL, NULL},
+        {"N", -1, 0, EPCTX_ERR_ARG, 0, "1 or more, not to 0", NULL, NULL},
+        {"x", 0, -3, EPCTX_ERR_ARG, 0, "1 or more, not to -3", NULL, NULL},
+        {"x", 1, 5, EPCTX_ERR_GRAPH, 0, "1 of input 'x' is 4 and cannot be 5", NULL, NULL},
+        {"x", 4, 5, EPCTX_ERR_NOT_FOUND, 0, "has 4 dimensions, there is no number 4", NULL, NULL},
+        {"y", 0, 5, EPCTX_ERR_NOT_FOUND, 0, "input 'y' has no shape", NULL, NULL},
+        {"z", 0, 5, EPCTX_ERR_NOT_FOUND, 0, "there is no graph input 'z'", NULL, NULL},
+    };
+    bytes b = open_dims();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_model model, again;
+        epctx_error error;
+        epctx_str name = epctx_str_of(cases[i].name);
+        size_t count = 99, mark;
+        epctx_status status;
+        bytes out;
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+        mark = epctx_edit_mark(&model);
+        status = cases[i].axis < 0
+                     ? epctx_fix_dim(&model, name, cases[i].value, &count, &error)
+                     : epctx_fix_input_dim(&model, name, (uint32_t)cases[i].axis, cases[i].value,
+                                           &count, &error);
+        CHECK(status == cases[i].want, "case %zu: %s", i, error.message);
+        CHECK_UINT(count, cases[i].count);
+        out = written(&model);
+        if (status != EPCTX_OK) {
+            CHECK_HAS(error.message, cases[i].x);
+            CHECK_TRUE(bytes_equal(&out, b.data, b.size));
+        } else {
+            CHECK_INT(epctx_model_open_memory(&again, out.data, out.size, NULL, NULL), EPCTX_OK);
+            CHECK_STR(dims_of(&again, GRAPH_INPUT), cases[i].x);
+            CHECK_STR(dims_of(&again, GRAPH_OUTPUT), cases[i].z);
+            CHECK_STR(dims_of(&again, GRAPH_VALUE), cases[i].v);
+            CHECK_TRUE(bytes_contain(&out, "DATA_BATCH", 10)); /* the denotation stays */
+            epctx_model_close(&again);
+            epctx_undo(&model, mark);
+            CHECK_TRUE(writes(&model, &b));
+        }
+        bytes_free(&out);
+        epctx_model_close(&model);
+    }
+    bytes_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(untouched);
@@ -2120,5 +2250,6 @@ int main(int argc, char **argv)
     RUN(backups_without_links);
     RUN(places_of_outputs);
     RUN(write_over_pipe);
+    RUN(dimensions_get_numbers);
     return test_end();
 }

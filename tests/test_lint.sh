@@ -105,6 +105,7 @@ run lint --json --hints "$ctx"; result "lint --json" 0; json "lint --json is JSO
 run lint --ep openvino "$ctx"; result "lint for another EP" 1 "E018"
 run lint --ep nonsense "$ctx"; result "lint for an unknown EP" 2 "there is no profile 'nonsense'"
 run lint --rules; result "lint --rules" 0 "E012 secondary-without-main"
+result "lint --rules knows what this tool adds" 0 "E900 context-loads"
 run lint --rules --json; result "lint --rules --json" 0; json "lint --rules is JSON"
 run lint "$work/evil_ctx.onnx"; result "lint of hostile names" 1
 if grep -q "$(printf '\033')" "$work/out"; then

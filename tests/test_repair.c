@@ -24,6 +24,7 @@ typedef struct job {
     epctx_rule rules[8];
     size_t done, left;
     char notes[4000]; /* "ID text; " of what was done */
+    char last_left[1200]; /* text of the last that was not */
     epctx_error error;
 } job;
 
@@ -33,6 +34,8 @@ static void job_note(void *user, const epctx_repair_note *note)
     size_t used = strlen(j->notes);
     if (note->done)
         snprintf(j->notes + used, sizeof j->notes - used, "%s %s; ", note->info.id, note->text);
+    else
+        snprintf(j->last_left, sizeof j->last_left, "%s", note->text);
 }
 
 static bool job_open(job *j, bytes data)
@@ -475,6 +478,45 @@ TEST(types_by_reader)
     }
 }
 
+/* A graph output without a type: the source model may tell it, or has none either. */
+TEST(types_of_graph_outputs)
+{
+    static const char *const told[] = {
+        "has no type, neither in value_info nor as a graph output: ORT cannot infer it (only the "
+        "model before compilation knows: give it as the source)",
+        "'q' has the type that it has in the source model",
+        "(the source model does not tell it: compile that again, the EP knows, or run type "
+        "inference on it first)"};
+    for (int kind = 0; kind < 3; kind++) { /* no source, one that tells, one that does not */
+        bytes graph = {0}, source = {0}, untyped = {0};
+        epctx_cursor it;
+        epctx_value_view view;
+        job j;
+        add_epnode(&graph, "n", "x", "q", 1, 1, npu, "p", "c", 1);
+        put_str(&untyped, 1, "q");
+        put_data(&graph, GRAPH_OUTPUT, untyped.data, untyped.size);
+        add_node(&source, "Relu", "r", "x", "q");
+        if (kind == 1) add_value(&source, GRAPH_OUTPUT, "q", EPCTX_ONNX_INT8, vector);
+        if (kind == 2) put_data(&source, GRAPH_OUTPUT, untyped.data, untyped.size);
+        bytes_free(&untyped);
+        CHECK_TRUE(job_open(&j, end_model(&graph)));
+        if (kind > 0) {
+            CHECK_TRUE(job_source(&j, end_model(&source)));
+        } else {
+            bytes_free(&source);
+        }
+        job_rule(&j, EPCTX_RULE_NO_VALUE_TYPE);
+        job_run(&j);
+        CHECK_HAS(kind == 1 ? j.notes : j.last_left, told[kind]);
+        CHECK_UINT(j.done, kind == 1);
+        CHECK_UINT(j.left, kind != 1);
+        it = epctx_graph_values(epctx_model_graph(&j.model));
+        CHECK_TRUE(epctx_next_value(&it, &view) == (kind == 1));
+        if (kind == 1) CHECK_INT(view.elem_type, EPCTX_ONNX_INT8);
+        job_close(&j);
+    }
+}
+
 static size_t count_metadata(const epctx_model *model)
 {
     epctx_cursor it = epctx_metadata(epctx_model_read(model).view, EPCTX_OF_MODEL);
@@ -513,6 +555,7 @@ int main(int argc, char **argv)
     RUN(names_by_rule);
     RUN(data_of_the_source);
     RUN(types_by_reader);
+    RUN(types_of_graph_outputs);
     RUN(defaults);
     return test_end();
 }

@@ -114,7 +114,29 @@ expect "one of a group is not compiled alone" 1 "b_ctx.onnx needs this binary as
     compile -f a.onnx
 expect "nor planned" 1 "b_ctx.onnx needs this binary as it is" compile -f --dry-run a.onnx c.onnx
 expect "the group is still whole" 0 ": fresh" check --fresh b_ctx.onnx
+cp b_ctx.onnx d_ctx.onnx
+expect "all that need it are named" 1 "b_ctx.onnx and d_ctx.onnx need this binary" \
+    compile -f a.onnx
+for i in 1 2 3 4 5 6 7 8; do cp b_ctx.onnx e$i.onnx; done
+expect "or the first ones" 1 "b_ctx.onnx, d_ctx.onnx, e1.onnx, e2.onnx, e3.onnx, e4.onnx, \
+e5.onnx, e6.onnx and 2 more need this binary" compile -f a.onnx
+rm -f e[1-8].onnx d_ctx.onnx
+left="b_ctx.onnx leaves the models that share a_npu.bin: a_ctx.onnx and c_ctx.onnx need it as it is"
+expect "leaving the group is planned" 0 "note           $left" compile -f --dry-run b.onnx
 expect "under a name of its own it may" 0 "binary         b_npu.bin" compile -f b.onnx
+if grep -qxF "note           $left" out; then echo "ok leaving the group is told"
+else fail "leaving the group is told" "no note"; fi
+expect "told to programs, too" 0 "\"notes\": [\"c_ctx.onnx leaves the models that share a_npu.bin: \
+a_ctx.onnx needs it as it is\"]" compile -f --json c.onnx
+expect "binaries that are left over" 0 \
+    "b_npu.bin stays, though b_ctx.onnx needed it last and no model here does any more" \
+    compile -f a.onnx b.onnx
+expect "embedding leaves one, too" 0 "c_npu.bin stays, though c_ctx.onnx needed it last" \
+    compile -f --embed c.onnx
+rm -f b_npu.bin c_npu.bin
+expect "the same again leaves nothing" 0 "partitions" compile -f --embed c.onnx
+if grep -q '^note' out; then fail "the same again leaves nothing" "a note"
+else echo "ok no note without a reason"; fi
 "$fast" compile -f a.onnx c.onnx b.onnx >out 2>err
 cp a_npu.bin old.bin
 rm a_npu.bin
@@ -134,6 +156,28 @@ expect "extracting" 0 "" extract --in-place --name again.bin e_ctx.onnx
 expect "extracted" 0 ": fresh" check --fresh e_ctx.onnx
 printf X | dd of=again.bin bs=1 seek=300 conv=notrunc 2>dd_err
 expect "another byte" 1 "again.bin' has hash" check --fresh e_ctx.onnx
+expect "lint tells, too" 1 "e_ctx.onnx: error E900 context-loads: 'Epctx" lint e_ctx.onnx
+
+# -- what moves a binary compares it, too --
+for command in embed merge package; do
+    other=
+    [ $command != merge ] || other=b_ctx.onnx
+    expect "$command of another binary" 1 "(--allow-stale takes the binary as it is)" \
+        $command -o moved e_ctx.onnx $other
+    if [ -e moved ]; then fail "$command of another binary" "something was written"; fi
+done
+expect "embed may" 0 "write f_ctx.onnx" embed --allow-stale -o f_ctx.onnx e_ctx.onnx
+expect "package may" 0 "write moved/" package --allow-stale -o moved e_ctx.onnx
+expect "fresh tells of an embedded one" 1 "the embedded context has hash" check --fresh f_ctx.onnx
+expect "extract of another binary" 1 "the embedded context has hash" \
+    extract -o g_ctx.onnx f_ctx.onnx
+expect "extract may" 0 "write g_ctx.onnx" extract --allow-stale -o g_ctx.onnx f_ctx.onnx
+expect "info warns" 0 "epctx: warning: e_ctx.onnx: node" info e_ctx.onnx
+expect "get warns" 0 "the embedded context has hash" get -o got f_ctx.onnx context
+if cmp -s got again.bin; then echo "ok get goes on"; else fail "get goes on" "other bytes"; fi
+: >again.bin
+expect "an empty binary" 1 "again.bin' is empty (0 bytes)" check --fresh e_ctx.onnx
+rm -rf moved got
 rm -f dd_err new.bin again.bin *_ctx.onnx *_npu.bin
 
 # -- what is shared --

@@ -182,6 +182,20 @@ int cli_fail_text(const char *format, ...)
     return CLI_FAILED;
 }
 
+int cli_fail_stale(const epctx_error *error, const char *option)
+{
+    if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
+    return cli_fail_text("%s; compile the model again (%s takes the binary as it is)",
+                         error->message, option);
+}
+
+void cli_warn_stale(const epctx_model *model, const char *context_path)
+{
+    epctx_error error;
+    if (epctx_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
+    fprintf(stderr, "epctx: warning: %s; compile the model again\n", error.message);
+}
+
 static int output_failed = CLI_FAILED;
 
 void cli_own_codes(int failed)

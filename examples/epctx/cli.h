@@ -56,6 +56,13 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
 int cli_fail(const epctx_error *error);
 int cli_fail_text(const char *format, ...);
 
+/* The same for a binary that is not that of the build stamp (EPCTX_ERR_VERSION), with the cure.
+ * `option` is what takes it all the same. */
+int cli_fail_stale(const epctx_error *error, const char *option);
+/* Warns on standard error when a binary is not that of the build stamp. `context_path` may be
+ * NULL. */
+void cli_warn_stale(const epctx_model *model, const char *context_path);
+
 /* For commands with exit codes of their own: the code when the output cannot be written. */
 void cli_own_codes(int failed);
 int cli_output_failed(void);

@@ -47,11 +47,31 @@ static void print_report(const epctx_gen_report *report, const epctx_backend *ba
     printf("time           %.1f ms\n", milliseconds);
 }
 
-static void print_json(const char *file, const epctx_gen_report *report,
-                       const epctx_backend *backend, size_t optional, double milliseconds)
+/* -v: a line for each step. */
+static void print_step(void *user, const char *work, uint64_t done, uint64_t total)
 {
+    (void)user;
+    fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
+}
+
+/* One model, with all that is to be said of it. */
+typedef struct alone {
+    const char *file;
+    const compile_settings *set;
+    epctx_gen_report report; /* two paths: too big for a small stack */
+    epctx_backend backend;
+    left_nodes left;
+    compile_notes notes;
+    char *open_inputs; /* NULL: every input has a fixed shape */
+    size_t optional;
+} alone;
+
+static void print_json(alone *a, double milliseconds)
+{
+    const epctx_gen_report *report = &a->report;
+    size_t i;
     putchar('{');
-    cli_json_str("source_model", epctx_str_of(file), ",\n");
+    cli_json_str("source_model", epctx_str_of(a->file), ",\n");
     cli_json_str("model", epctx_str_of(report->context_path), ",\n\"binary\": ");
     if (report->binary_path[0] != '\0')
         cli_put_json(stdout, epctx_str_of(report->binary_path));
@@ -61,67 +81,116 @@ static void print_json(const char *file, const epctx_gen_report *report,
            "\"cpu_nodes\": %zu,\n\"overridable_inputs\": %zu,\n\"outside_weights\": %zu,\n"
            "\"outside_bytes\": %" PRIu64 ",\n",
            report->binary_size, report->partition_count, report->compiled_nodes, report->cpu_nodes,
-           optional, report->outside_count, report->outside_size);
-    cli_json_str("source", epctx_str_of(backend->source), ",\n");
-    cli_json_str("hardware_architecture", epctx_str_of(backend->hardware_architecture), ",\n");
+           a->optional, report->outside_count, report->outside_size);
+    left_json(&a->left);
+    fputs("\"notes\": [", stdout);
+    for (i = 0; i < a->notes.count; i++) {
+        fputs(i > 0 ? ", " : "", stdout);
+        cli_put_json(stdout, epctx_str_of(a->notes.lines[i]));
+    }
+    fputs("],\n", stdout);
+    cli_json_str("source", epctx_str_of(a->backend.source), ",\n");
+    cli_json_str("hardware_architecture", epctx_str_of(a->backend.hardware_architecture), ",\n");
     printf("\"milliseconds\": %.3f}\n", milliseconds);
 }
 
-/* -v: a line for each step. */
-static void print_step(void *user, const char *work, uint64_t done, uint64_t total)
+static epctx_status generate(alone *a, epctx_model *model, epctx_error *error)
 {
-    (void)user;
-    fprintf(stderr, "%s %" PRIu64 " of %" PRIu64 "\n", work, done, total);
+    epctx_gen_opts gen = a->set->gen;
+    size_t size = 0;
+    FILE *text;
+    epctx_hooks hooks;
+    epctx_status status = compile_fix_dims(model, a->set, true, error);
+    if (status == EPCTX_OK) status = cli_optional_inputs(model, false, &a->optional, error);
+    /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
+    if (epctx_model_read(model).ir_version < 4) a->optional = 0;
+    text = open_memstream(&a->open_inputs, &size);
+    if (text == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (!compile_open_inputs(text, model)) size = 0;
+    if (fclose(text) != 0 || size == 0) a->open_inputs[0] = '\0';
+    memset(&hooks, 0, sizeof hooks);
+    hooks.user = &a->left;
+    if (a->set->verbose) hooks.progress_fn = print_step;
+    if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
+    gen.hooks = &hooks;
+    return status == EPCTX_OK ? epctx_generate(model, &a->backend, &gen, &a->report, error)
+                              : status;
+}
+
+static epctx_status compile_one(alone *a, epctx_error *error)
+{
+    epctx_model model;
+    epctx_open_opts opts = a->set->open;
+    epctx_status status = cli_backend(a->set->arch, &a->backend, error);
+    if (status == EPCTX_OK)
+        status = compile_check_binary(&a->file, 1, a->set, &a->backend, &a->notes, error);
+    if (status != EPCTX_OK) return status;
+    opts.io = cli_progress_io();
+    cli_progress_begin("compile", 0);
+    status = epctx_model_open_file(&model, a->file, &opts, error);
+    if (status == EPCTX_OK) status = generate(a, &model, error);
+    epctx_model_close(&model);
+    cli_progress_end();
+    if (status == EPCTX_OK && a->report.outside_count > 0)
+        status = compile_note_sources(&a->file, 1, a->set, &a->notes, error);
+    return status;
+}
+
+/* What went wrong, and what would help. */
+static int fail_alone(alone *a, const epctx_error *error)
+{
+    bool nodes = error->status == EPCTX_ERR_NO_NODES ||
+                 (error->status == EPCTX_ERR_UNSUPPORTED && a->set->gen.require_all);
+    if (error->status == EPCTX_ERR_EXISTS && !a->set->gen.overwrite)
+        return cli_fail_text("%s (-f replaces it)", error->message);
+    cli_fail(error);
+    if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
+        fprintf(stderr, "epctx: %s\n", a->open_inputs);
+    if (nodes && a->set->verbose) left_print(stderr, &a->left);
+    return CLI_FAILED;
+}
+
+static void tell_alone(alone *a, double milliseconds)
+{
+    const epctx_gen_report *report = &a->report;
+    if (a->set->json) {
+        print_json(a, milliseconds);
+        return;
+    }
+    if (report->context_path[0] == '\0')
+        puts("nothing        no node was compiled, nothing was written");
+    else
+        print_report(report, &a->backend, milliseconds);
+    left_print(stdout, &a->left);
+    if (report->cpu_nodes > 0 && a->open_inputs[0] != '\0')
+        printf("note           %s\n", a->open_inputs);
+    compile_print_notes(stdout, &a->notes);
+    if (report->context_path[0] != '\0' && a->optional > 0)
+        printf("note           %zu input%s with an initializer that callers may override: no\n"
+               "               constant%s, outside of the binary\n",
+               a->optional, cli_plural(a->optional), cli_plural(a->optional));
 }
 
 static int compile(const char *file, const compile_settings *set)
 {
-    static epctx_gen_report report; /* two paths: too big for a small stack */
-    epctx_gen_opts gen = set->gen;
-    epctx_hooks hooks;
+    static alone a;
     double start = cli_now();
-    epctx_backend backend;
-    epctx_model model;
     epctx_error error;
-    epctx_open_opts opts;
-    size_t optional;
-    epctx_status status = cli_backend(set->arch, &backend, &error);
-    if (status == EPCTX_OK) status = compile_check_binary(&file, 1, set, &backend, &error);
-    if (status != EPCTX_OK) return cli_fail(&error);
-    memset(&hooks, 0, sizeof hooks);
-    if (set->verbose) hooks.progress_fn = print_step;
-    gen.hooks = &hooks;
-    opts = set->open;
-    opts.io = cli_progress_io();
-    cli_progress_begin("compile", 0);
-    status = epctx_model_open_file(&model, file, &opts, &error);
-    if (status != EPCTX_OK) return cli_fail(&error);
-    status = cli_optional_inputs(&model, false, &optional, &error);
-    /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
-    if (epctx_model_read(&model).ir_version < 4) optional = 0;
-    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, &gen, &report, &error);
-    epctx_model_close(&model);
-    cli_progress_end();
-    if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
-        return cli_fail_text("%s (-f replaces it)", error.message);
-    if (status != EPCTX_OK) return cli_fail(&error);
-    if (report.context_path[0] == '\0') {
-        if (set->json)
-            print_json(file, &report, &backend, optional, cli_now() - start);
-        else
-            puts("nothing        no node was compiled, nothing was written");
-        return CLI_OK;
-    }
-    if (set->json) {
-        print_json(file, &report, &backend, optional, cli_now() - start);
-        return CLI_OK;
-    }
-    print_report(&report, &backend, cli_now() - start);
-    if (optional > 0)
-        printf("note           %zu input%s with an initializer that callers may override: no\n"
-               "               constant%s, outside of the binary\n",
-               optional, cli_plural(optional), cli_plural(optional));
-    return CLI_OK;
+    int code = CLI_OK;
+    epctx_error_clear(&error);
+    memset(&a, 0, sizeof a);
+    a.file = file;
+    a.set = set;
+    left_begin(&a.left);
+    epctx_arena_init(&a.notes.arena, NULL);
+    if (compile_one(&a, &error) == EPCTX_OK)
+        tell_alone(&a, cli_now() - start);
+    else
+        code = fail_alone(&a, &error);
+    free(a.open_inputs);
+    epctx_arena_free(&a.notes.arena);
+    left_end(&a.left);
+    return code;
 }
 
 /* -- the command line -- */
@@ -310,13 +379,15 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {"-i", &set.ep_options, NULL},
                                       {"-C", &set.session_options, NULL},
                                       {"-v", NULL, &set.verbose},
+                                      {"--dim", &set.dim_list, NULL},
                                       {"--dry-run", NULL, &set.dry_run},
                                       {"--options", NULL, &list},
                                       {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
         count = cli_parse_some(&cli_compile, argc, argv, options, operands, 1, MOST_MODELS);
     }
-    if (count < 0 || !read_ep(&set) || !read_ep_options(&set, arena) ||
+    if (count < 0 || !read_ep(&set) || !compile_read_dims(&set, arena) ||
+        !read_ep_options(&set, arena) ||
         !read_models(operands, count, arena, files, &count) || !read_session_options(&set, count))
         return CLI_USAGE;
     if (set.json && (set.share || set.dry_run)) {
@@ -346,7 +417,8 @@ const cli_command cli_compile = {
     "compile",
     "[-o OUT] [--embed] [--weightless] [--prefix P] [-f] [--require-all]\n"
     "                     [--verify] [--initializers NAME] [--arch A] [-e EP] [-i \"K|V ...\"]\n"
-    "                     [-C \"K|V ...\"] [-v] [--json] [--dry-run] MODEL... | --options",
+    "                     [-C \"K|V ...\"] [--dim NAME=N,...] [-v] [--json] [--dry-run] MODEL...\n"
+    "       epctx compile --options",
     "compile models for the reference NPU to EPContext models",
     "Replaces what the reference NPU can compute by EPContext nodes. MODEL.onnx becomes\n"
     "MODEL_ctx.onnx with the compiled code in MODEL_npu.bin beside it. Everything else in the\n"
@@ -368,7 +440,9 @@ const cli_command cli_compile = {
     "  -e EP                the EP: npu\n"
     "  -i \"K|V ...\"         options of the EP: arch|A\n"
     "  -C \"K|V ...\"         session options of ONNX Runtime, those that count when generating\n"
-    "  -v                   progress to standard error\n"
+    "  --dim NAME=N,...     the dimension called NAME is N, in all of the model; INPUT[AXIS]=N\n"
+    "                       for one by its place. The NPU compiles fixed shapes only\n"
+    "  -v                   progress to standard error; why nodes are left to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"
     "  --dry-run            only list the outputs, and check whether they can be written\n"
     "  --options            list ONNX Runtime's session options instead: key, type, default,\n"

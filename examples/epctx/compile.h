@@ -4,12 +4,23 @@
 
 #include "cli.h"
 
+/* One NAME=VALUE or INPUT[AXIS]=VALUE of --dim. */
+typedef struct compile_dim {
+    epctx_str name;
+    epctx_str input; /* empty: it has no such form */
+    uint32_t axis;
+    int64_t value;
+    bool used; /* some model has it */
+} compile_dim;
+
 typedef struct compile_settings {
     epctx_gen_opts gen;
     epctx_open_opts open;
     epctx_options options; /* of -C */
     const char *arch;
-    const char *ep, *ep_options, *session_options;
+    const char *ep, *ep_options, *session_options, *dim_list;
+    compile_dim *dims;
+    size_t dim_count;
     bool share;
     bool weightless;
     bool verbose;
@@ -17,10 +28,54 @@ typedef struct compile_settings {
     bool json;
 } compile_settings;
 
-/* EPCTX_ERR_EXISTS when the binary that `files` give is there and a model beside it needs a graph
- * from it that none of them had: it would not load any more. */
+/* What is to be said when all is written, a line each. Zeroed but for its arena. */
+typedef struct compile_notes {
+    epctx_arena arena;
+    const char **lines;
+    size_t count;
+} compile_notes;
+
+/* EPCTX_ERR_EXISTS when the binary that `files` give is there and models beside it need a graph
+ * from it that none of them had: they would not load any more. `notes` gets the binaries that the
+ * outputs named before and will not any more, with who needs them. */
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
-                                  const epctx_backend *backend, epctx_error *error);
+                                  const epctx_backend *backend, compile_notes *notes,
+                                  epctx_error *error);
+/* The same for sources of weightless models that are not where these look for them. The models were
+ * written. */
+epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
+                                  compile_notes *notes, epctx_error *error);
+void compile_print_notes(FILE *out, const compile_notes *notes);
+
+/* Reads --dim into `set`; says what is wrong otherwise. */
+bool compile_read_dims(compile_settings *set, epctx_arena *arena);
+/* Applies it. `alone`: a dimension that the model does not have is EPCTX_ERR_NOT_FOUND. */
+epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, bool alone,
+                              epctx_error *error);
+/* EPCTX_ERR_NOT_FOUND for a dimension that none of the models had. */
+epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error);
+/* Prints which inputs have no fixed shape, and the cure; false: none. */
+bool compile_open_inputs(FILE *out, const epctx_model *model);
+
+/* Why nodes stay on the CPU: a reason, how many nodes have it, and one of them. */
+typedef struct left_reason {
+    const char *text, *op_type, *node;
+    size_t count;
+} left_reason;
+
+typedef struct left_nodes {
+    epctx_arena arena;
+    epctx_map kinds;
+    left_reason *reasons;
+    size_t count, room;
+} left_nodes;
+
+void left_begin(left_nodes *left);
+void left_end(left_nodes *left);
+/* epctx_hooks.refused_fn; `user` is the list. */
+void left_note(void *user, const epctx_node *node, const epctx_error *why);
+void left_print(FILE *out, left_nodes *left);
+void left_json(left_nodes *left);
 /* --dry-run: says what would be written, or why it would fail before anything is compiled. */
 int compile_plan(const char *const *files, int count, const compile_settings *set);
 /* Several models, one binary. */

@@ -82,7 +82,10 @@ static int convert(output *out, epctx_model *model, epctx_convert_opts *opts, co
     epctx_error error;
     size_t i;
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
-    if (function(model, opts, &changes, &error) != EPCTX_OK) return cli_fail(&error);
+    if (function(model, opts, &changes, &error) != EPCTX_OK)
+        return (function == epctx_embed || function == epctx_extract) && !opts->allow_stale
+                   ? cli_fail_stale(&error, "--allow-stale")
+                   : cli_fail(&error);
     for (i = 0; i < changes.count; i++)
         tell(out, &changes.items[i]);
     if (out->to_stdout && changes.file_count > 0)
@@ -117,6 +120,7 @@ int convert_contexts(const cli_command *command, int argc, char **argv, convert_
         {"--node", &opts.node, NULL},
         {"--ep", &ep, NULL},
         {embed ? "--context-path" : "--name", embed ? &opts.context_file_path : &opts.name, NULL},
+        {"--allow-stale", NULL, &opts.allow_stale},
         {NULL, NULL, NULL},
     };
     if (cli_parse(command, argc, argv, options, &file, 1) && output_check(&out, file) &&

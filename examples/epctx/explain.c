@@ -276,6 +276,24 @@ static int explain(const char *text, bool json)
     return cli_fail_text("nothing is known about this text; epctx lint MODEL may tell more");
 }
 
+/* TEXT may be a rule of lint, by id or name; false: it is none. */
+static bool explain_rule(const char *text, bool json)
+{
+    int i;
+    for (i = 0; i < EPCTX_RULE_COUNT; i++) {
+        epctx_rule_info rule = epctx_rule_of((epctx_rule)i);
+        if (strcmp(text, rule.id) != 0 && strcmp(text, rule.name) != 0) continue;
+        if (json) {
+            printf("[\n  {\"text\": [\"%s\", \"%s\"], ", rule.id, rule.name);
+            cli_json_str("cause", epctx_str_of(rule.text), ", ");
+            cli_json_str("cure", epctx_str_of(rule.fix), "}\n]\n");
+        } else
+            printf("%s %s\n  cause: %s\n  cure:  %s\n", rule.id, rule.name, rule.text, rule.fix);
+        return true;
+    }
+    return false;
+}
+
 /* All of standard input, terminated; NULL when memory runs out. A log of 1 MiB is enough. */
 static char *read_input(void)
 {
@@ -297,6 +315,7 @@ static int run(int argc, char **argv)
     int code;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
     if (!cli_parse(&cli_explain, argc, argv, options, &text, 1)) return CLI_USAGE;
+    if (explain_rule(text, json)) return CLI_OK;
     if (strcmp(text, "-") != 0) return explain(text, json);
     input = read_input();
     if (input == NULL) return cli_fail_text("out of memory");
@@ -308,10 +327,9 @@ static int run(int argc, char **argv)
 const cli_command cli_explain = {
     "explain",
     "[--json] TEXT",
-    "tell cause and cure of an error text of ONNX Runtime",
-    "TEXT is the message, or '-' to read a log from standard input. The exit code is 1 when "
-    "nothing\n"
-    "is known about it.\n\n"
+    "tell cause and cure of an error text of ONNX Runtime, or of a rule of lint",
+    "TEXT is the message, '-' to read a log from standard input, or a rule of `epctx lint` such\n"
+    "as E012. The exit code is 1 when nothing is known about it.\n\n"
     "  --json   one JSON array\n",
     run,
 };

@@ -196,6 +196,7 @@ static int get(get_work *work)
     if (!find_node(work, &node)) return CLI_FAILED;
     if (strcmp(work->what, "context") == 0) {
         if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
+        cli_warn_stale(&work->model, work->context_path);
     } else if (!get_attr(&node, work->what, digits, &value))
         return no_attr(work, &node);
     return put_value(work, value);
@@ -236,7 +237,8 @@ const cli_command cli_get = {
     "WHAT is the name of an attribute, 'context' for the context itself (embedded or from its\n"
     "file), or 'metadata:KEY'. The bytes are written as they are; on a terminal control "
     "characters\n"
-    "are written as \\xHH.\n\n"
+    "are written as \\xHH. A context that is not the one of the model's build stamp gets a\n"
+    "warning on standard error.\n\n"
     "  --node NAME           the EPContext node, when there is more than one\n"
     "  -o, --output OUT      write to a file; - is standard output, as without\n"
     "  -f, --overwrite       replace OUT when it exists\n"

@@ -28,6 +28,8 @@ typedef struct member {
     weights *graphs; /* in the order of the model's partitions */
     epctx_arena *arena;
     bool verbose;
+    left_nodes left;
+    char *open_inputs; /* NULL or "": every input has a fixed shape */
 } member;
 
 /* What the compiler tells of the graph that is done; of one that was in the binary it is old. */
@@ -93,12 +95,28 @@ static void print_member(FILE *out, const char *file, const epctx_gen_report *re
            w->shared);
 }
 
+/* Why nodes of it are left to the CPU. */
+static void note_refusal(void *user, const epctx_node *node, const epctx_error *why)
+{
+    left_note(&((member *)user)->left, node, why);
+}
+
+static epctx_status note_open_inputs(member *m, const epctx_model *model, epctx_error *error)
+{
+    size_t size = 0;
+    FILE *text = open_memstream(&m->open_inputs, &size);
+    if (text == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (!compile_open_inputs(text, model)) size = 0;
+    if (fclose(text) != 0 || size == 0) m->open_inputs[0] = '\0';
+    return EPCTX_OK;
+}
+
 /* One model of the group; the last one writes everything. */
 static epctx_status compile_member(epctx_workspace *workspace, const char *file, bool last,
                                    const compile_settings *set, const epctx_backend *backend,
                                    epctx_gen_report *report, sharing *s, epctx_error *error)
 {
-    member mine = {file, NULL, &s->arena, set->verbose};
+    member mine;
     epctx_gen_opts gen = set->gen;
     epctx_open_opts open = set->open;
     epctx_hooks hooks;
@@ -108,17 +126,36 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     open.io = cli_progress_io();
     status = epctx_model_open_file(&model, file, &open, error);
     if (status != EPCTX_OK) return status;
+    memset(&mine, 0, sizeof mine);
+    mine.file = file;
+    mine.arena = &s->arena;
+    mine.verbose = set->verbose;
+    left_begin(&mine.left);
+    status = compile_fix_dims(&model, set, false, error);
+    if (status == EPCTX_OK && last) status = compile_unused_dim(set, error);
+    if (status == EPCTX_OK) status = note_open_inputs(&mine, &model, error);
     cli_progress_begin("compile", 0);
     memset(&hooks, 0, sizeof hooks);
     hooks.user = &mine;
     hooks.progress_fn = note_step;
+    if (set->verbose) hooks.refused_fn = note_refusal;
     gen.hooks = &hooks;
-    status = epctx_share_generate(workspace, NULL, &model, backend, &gen, last, report, error);
+    if (status == EPCTX_OK)
+        status = epctx_share_generate(workspace, NULL, &model, backend, &gen, last, report, error);
     if (status == EPCTX_OK && !add_graphs(s, &mine, report, &sum))
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     epctx_model_close(&model);
     cli_progress_end();
-    if (status == EPCTX_OK) print_member(s->lines, file, report, &sum);
+    if (status == EPCTX_OK) {
+        print_member(s->lines, file, report, &sum);
+        left_print(s->lines, &mine.left);
+        if (report->cpu_nodes > 0 && mine.open_inputs[0] != '\0')
+            fprintf(s->lines, "%-14s %s\n", "note", mine.open_inputs);
+    } else if (status == EPCTX_ERR_NO_NODES && mine.open_inputs != NULL &&
+               mine.open_inputs[0] != '\0')
+        fprintf(stderr, "epctx: %s: %s\n", file, mine.open_inputs);
+    free(mine.open_inputs);
+    left_end(&mine.left);
     return status;
 }
 
@@ -142,14 +179,15 @@ static epctx_status find_models(const char *const *files, int count, epctx_error
 static epctx_status compile_members(const char *const *files, int count,
                                     const compile_settings *set, sharing *s,
                                     epctx_gen_report *report, char *first_binary,
-                                    epctx_error *error)
+                                    compile_notes *notes, epctx_error *error)
 {
     epctx_workspace *workspace;
     epctx_backend backend;
     int i;
     epctx_status status = find_models(files, count, error);
     if (status == EPCTX_OK) status = cli_backend(set->arch, &backend, error);
-    if (status == EPCTX_OK) status = compile_check_binary(files, count, set, &backend, error);
+    if (status == EPCTX_OK)
+        status = compile_check_binary(files, count, set, &backend, notes, error);
     if (status == EPCTX_OK) status = epctx_workspace_open(&workspace, NULL, error);
     if (status != EPCTX_OK) return status;
     for (i = 0; status == EPCTX_OK && i < count; i++) {
@@ -170,18 +208,22 @@ int compile_group(const char *const *files, int count, const compile_settings *s
     size_t size = 0;
     double start = cli_now();
     sharing s;
+    compile_notes notes;
     epctx_error error;
     epctx_status status;
     epctx_error_clear(&error);
     memset(&s, 0, sizeof s);
+    memset(&notes, 0, sizeof notes);
     s.lines = open_memstream(&lines, &size);
     if (s.lines == NULL) return cli_fail_text("out of memory");
     epctx_arena_init(&s.arena, NULL);
+    epctx_arena_init(&notes.arena, NULL);
     epctx_map_init(&s.known, &s.arena);
-    status = compile_members(files, count, set, &s, &report, first_binary, &error);
+    status = compile_members(files, count, set, &s, &report, first_binary, &notes, &error);
     if (fclose(s.lines) == 0 && status == EPCTX_OK) fputs(lines, stdout);
     free(lines);
     epctx_arena_free(&s.arena);
+    if (status != EPCTX_OK) epctx_arena_free(&notes.arena);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
         return cli_fail_text("%s (-f replaces it)", error.message);
     if (status != EPCTX_OK) {
@@ -193,6 +235,10 @@ int compile_group(const char *const *files, int count, const compile_settings *s
     printf("shared         %" PRIu64 " of %" PRIu64 " bytes of weights were there already\n",
            s.all.shared, s.all.stored + s.all.shared);
     printf("files          %d\n", count + 1);
+    if (report.outside_count > 0 || set->weightless)
+        compile_note_sources(files, count, set, &notes, &error); /* all is written: only notes */
+    compile_print_notes(stdout, &notes);
+    epctx_arena_free(&notes.arena);
     printf("time           %.1f ms\n", cli_now() - start);
     return CLI_OK;
 }

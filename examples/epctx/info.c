@@ -407,6 +407,7 @@ static int info(const char *file, bool json)
     if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);
     if (status == EPCTX_OK && json) print_json(&all, &state);
     if (status == EPCTX_OK && !json) print_text(&all, &state);
+    if (status == EPCTX_OK) cli_warn_stale(&model, NULL);
     problems = all.warning_count;
     report_free(&all);
     epctx_model_close(&model);
@@ -433,7 +434,8 @@ const cli_command cli_info = {
     "Shows producer, versions, inputs and outputs, every EPContext node with its attributes,\n"
     "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
     "execution provider and for ordinary models. A file that is missing stands in a line that\n"
-    "begins with 'warning:', and the exit code is then 1.\n\n"
+    "begins with 'warning:', and the exit code is then 1. A context binary that is not the one of\n"
+    "the model's build stamp gets a warning on standard error.\n\n"
     "  --json   the same as one JSON object\n",
     run,
 };

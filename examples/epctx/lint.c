@@ -66,12 +66,19 @@ static void found(void *user, const epctx_finding *finding)
     cli_progress_add(0);
 }
 
+/* A rule of this tool: it has a backend to ask. Not one of epctx_rule. */
+static const epctx_rule_info loads_rule = {"E900", "context-loads",
+                                           "the reference NPU cannot load a context of its own",
+                                           "compile the source model again",
+                                           EPCTX_SEVERITY_ERROR};
+
 static void list_rules(bool json)
 {
     int i;
     if (json) putchar('[');
-    for (i = 0; i < EPCTX_RULE_COUNT; i++) {
-        epctx_rule_info rule = epctx_rule_of((epctx_rule)i);
+    for (i = 0; i <= EPCTX_RULE_COUNT; i++) {
+        epctx_rule_info rule =
+            i < EPCTX_RULE_COUNT ? epctx_rule_of((epctx_rule)i) : loads_rule;
         if (json)
             printf(
                 "%s\n  {\"id\": \"%s\", \"rule\": \"%s\", \"severity\": \"%s\", \"text\": \"%s\", "
@@ -84,6 +91,22 @@ static void list_rules(bool json)
     if (json) puts("\n]");
 }
 
+/* The message without file, node and attribute, which are told apart from it. */
+static const char *bare_message(const epctx_error *error, const char *file)
+{
+    const char *text = error->message;
+    char parts[3][300];
+    size_t i, size;
+    snprintf(parts[0], sizeof parts[0], "%.250s: ", file);
+    snprintf(parts[1], sizeof parts[1], "node '%s': ", error->node);
+    snprintf(parts[2], sizeof parts[2], "attribute '%s': ", error->attribute);
+    for (i = 0; i < 3; i++) {
+        size = strlen(parts[i]);
+        if (strncmp(text, parts[i], size) == 0) text += size;
+    }
+    return text;
+}
+
 /* The binaries of the reference NPU are not opaque to us: loading them is a check of their own. */
 static uint64_t load_contexts(const epctx_model *model, const epctx_check_opts *opts,
                               lint_output *out)
@@ -91,6 +114,7 @@ static uint64_t load_contexts(const epctx_model *model, const epctx_check_opts *
     epctx_load_opts load;
     epctx_backend backend;
     epctx_loaded loaded;
+    epctx_finding finding;
     epctx_error error;
     memset(&load, 0, sizeof load);
     memset(&loaded, 0, sizeof loaded);
@@ -100,23 +124,12 @@ static uint64_t load_contexts(const epctx_model *model, const epctx_check_opts *
         epctx_unload(&loaded);
         return 0;
     }
-    if (out->json) {
-        printf("%s\n  {\"id\": \"NPU\", \"rule\": \"context-loads\", \"severity\": \"error\", "
-               "\"node\": ",
-               out->first ? "" : ",");
-        cli_put_json(stdout, epctx_str_of(error.node));
-        fputs(", \"graph\": \"\", \"attribute\": ", stdout);
-        cli_put_json(stdout, epctx_str_of(error.attribute));
-        fputs(", \"message\": ", stdout);
-        cli_put_json(stdout, epctx_str_of(error.message));
-        fputs(", \"fix\": \"compile the source model again\"}", stdout);
-        out->first = false;
-    } else {
-        printf("%s: %serror NPU%s context-loads: ", out->file, out->colour ? "\033[31m" : "",
-               out->colour ? "\033[0m" : "");
-        cli_put(stdout, epctx_str_of(error.message));
-        puts("\n    fix: compile the source model again");
-    }
+    memset(&finding, 0, sizeof finding);
+    finding.info = loads_rule;
+    finding.node = epctx_str_of(error.node);
+    finding.attribute = error.attribute;
+    finding.message = bare_message(&error, out->file);
+    found(out, &finding);
     return 1;
 }
 

@@ -4,12 +4,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* Of a file that cannot be used: is it not there, or empty, a folder, in another place? */
+static const char *state_of(const epctx_dependency *file)
+{
+    if (!file->required) return "-";
+    return file->status == EPCTX_ERR_NOT_FOUND ? "MISSING" : "UNUSABLE";
+}
+
 static void put_text(const epctx_dependency *file)
 {
     if (file->path != NULL)
         printf("%12" PRIu64 "  %-14s ", file->size, epctx_file_use_name(file->use));
     else
-        printf("%12s  %-14s ", file->required ? "MISSING" : "-", epctx_file_use_name(file->use));
+        printf("%12s  %-14s ", state_of(file), epctx_file_use_name(file->use));
     if (file->path != NULL) {
         cli_put(stdout, epctx_str_of(file->path));
     } else {

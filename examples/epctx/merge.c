@@ -97,7 +97,7 @@ static int merge(merge_wish *w, const char *const *files)
     }
     if (w->out.path != NULL && !w->out.to_stdout) w->opts.output_path = w->out.path;
     if (epctx_merge(w->parts, w->count, &w->opts, &combined, &error) != EPCTX_OK)
-        return cli_fail(&error);
+        return w->opts.allow_stale ? cli_fail(&error) : cli_fail_stale(&error, "--allow-stale");
     tell_steps(&w->out, &combined, w->count);
     return write_combined(&w->out, &w->models[0], &combined);
 }
@@ -120,6 +120,7 @@ static int run(int argc, char **argv)
         {"--share-inputs", NULL, &w.opts.share_inputs},
         {"--metadata", &w.metadata, NULL},
         {"--force-opset", NULL, &w.opts.force_opset},
+        {"--allow-stale", NULL, &w.opts.allow_stale},
         {NULL, NULL, NULL},
     };
     if (files == NULL) return cli_fail_text("out of memory");
@@ -144,13 +145,14 @@ static int run(int argc, char **argv)
 
 const cli_command cli_merge = {
     "merge",
-    "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...]\n"
+    "[--chain] [--connect OUTPUT=INPUT,...] [--prefix P1,P2...] [--allow-stale]\n"
     "                   " OUTPUT_USAGE " MODEL MODEL...",
     "make one model of several, side by side or connected",
     "Inputs, outputs, nodes and weights of all models become one model, context binaries and\n"
     "data files come along. Names that clash get a prefix (m2_ in the second model), but never\n"
     "one by which an EP finds something in a binary. Operator sets must have the same version\n"
-    "unless a model does not use them; the IR version is the newest.\n\n"
+    "unless a model does not use them; the IR version is the newest. A binary that is not the one\n"
+    "of its model's build stamp is refused: the result has no stamp to tell.\n\n"
     "  --chain              an input that has the name of an earlier output is fed by it\n"
     "  --connect LIST       OUTPUT=INPUT of an earlier and a later model, with commas between;\n"
     "                       1:y is the y of the first model\n"
@@ -160,6 +162,7 @@ const cli_command cli_merge = {
     "  --share-inputs       inputs of the same name and type become one\n"
     "  --metadata POLICY    keys with different values: refuse (default), first, prefix\n"
     "  --force-opset        of two versions of an operator set take the newer one for all nodes\n"
+    "  --allow-stale        also binaries that are not those the models were compiled with\n"
     OUTPUT_HELP,
     run,
 };

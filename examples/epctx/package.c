@@ -53,7 +53,7 @@ typedef struct variant {
 
 typedef struct package {
     const char *path, *name, *version, *component, *device, *ep, *source;
-    bool dry_run, json;
+    bool dry_run, json, allow_stale;
     variant variants[MOST_VARIANTS];
     size_t count;
     epctx_arena arena;
@@ -241,6 +241,7 @@ static bool read_variant(package *p, variant *v)
     size_t count = 0, i;
     epctx_str name = epctx_path_file(epctx_str_of(v->file));
     if (epctx_model_open_file(&v->model, v->file, NULL, &p->error) != EPCTX_OK || !find_ep(p, v) ||
+        (!p->allow_stale && epctx_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
         epctx_model_files(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
         return false;
     v->model_name = epctx_arena_copy(&p->arena, name);
@@ -684,7 +685,7 @@ static int make_package(package *p)
         cli_progress_end();
     }
     fclose(p->report);
-    code = good ? print_report(p, lines) : cli_fail(&p->error);
+    code = good ? print_report(p, lines) : cli_fail_stale(&p->error, "--allow-stale");
     free(lines);
     return code;
 }
@@ -728,6 +729,7 @@ static int run(int argc, char **argv)
         {"--version", &p.version, NULL},
         {"--device", &p.device, NULL},
         {"--ep", &p.ep, NULL},
+        {"--allow-stale", NULL, &p.allow_stale},
         {"--dry-run", NULL, &p.dry_run},
         {"-n", NULL, &p.dry_run},
         {"--json", NULL, &p.json},
@@ -750,13 +752,15 @@ static int run(int argc, char **argv)
 const cli_command cli_package = {
     "package",
     "-o DIR [--source MODEL] [--component NAME] [--name NAME] [--version V]\n"
-    "                     [--device D] [--ep NAME] [--dry-run] [--json] [VARIANT=]FILE...",
+    "                     [--device D] [--ep NAME] [--allow-stale] [--dry-run] [--json]\n"
+    "                     [VARIANT=]FILE...",
     "write a model package of ONNX Runtime",
     "Puts EPContext models, each for one EP, with all the files that they need into a folder from\n"
     "which ONNX Runtime (1.29 and newer, OrtModelPackageApi) chooses the one that fits the\n"
     "machine: by EP, device and the compatibility string of the model. Earlier ones win when two\n"
     "fit alike.\n"
-    "Files that several variants need are there once, as shared assets. Models are not changed.\n\n"
+    "Files that several variants need are there once, as shared assets. Models are not changed.\n"
+    "A binary that is not the one of its model's build stamp is refused.\n\n"
     "  -o, --output DIR     the folder; it must not exist, or be empty\n"
     "  --source MODEL       the ordinary model: the variant 'cpu', for CPUExecutionProvider\n"
     "  --component NAME     name of the component; default model\n"
@@ -764,6 +768,7 @@ const cli_command cli_package = {
     "                       of the package, for people\n"
     "  --device D           cpu, gpu or npu: choose the EPContext models only on such a device\n"
     "  --ep NAME            the EP's name in ORT; default: as the nodes' source says\n"
+    "  --allow-stale        also binaries that are not those the models were compiled with\n"
     "  -n, --dry-run        print what would be written\n"
     "  --json               report as one JSON object\n",
     run,

@@ -3,31 +3,61 @@
 
 #include <string.h>
 
-/* -- a binary that other models need -- */
+/* -- binaries that other models need, or nobody any more -- */
+
+enum { MOST_NAMES = 8, MOST_TEXT = 300 };
+
+/* The first names of a list that has no end. */
+typedef struct name_list {
+    const char *names[MOST_NAMES]; /* sorted */
+    size_t count;                  /* of all */
+} name_list;
+
+/* A binary that a model which is replaced names now, and will not any more. */
+typedef struct old_binary {
+    struct old_binary *next;
+    const char *path, *name; /* canonical, and as the model has it */
+    name_list leaving, staying; /* models that are replaced, and others that name it */
+} old_binary;
 
 typedef struct search {
-    const char *binary; /* canonical */
+    const char *binary; /* the new one, canonical; NULL: it is not there yet */
     epctx_str folder;
-    epctx_arena arena;
-    epctx_map graphs;           /* of the models that are replaced: they may go */
-    char found[EPCTX_PATH_MAX]; /* the first by name of the models that need another one */
+    epctx_arena *arena;
+    epctx_map graphs;   /* of the models that are replaced: they may go */
+    epctx_map replaced; /* the names of these models */
+    name_list needing;  /* models that need another graph of the new binary */
+    old_binary *old;
     bool no_memory;
 } search;
 
-static bool names_binary(search *s, const epctx_model *model)
+static void add_name(search *s, name_list *list, const char *name)
 {
-    epctx_dependency *files;
-    epctx_arena arena;
-    epctx_error ignored;
-    size_t count = 0, i;
-    bool found = false;
-    epctx_arena_init(&arena, NULL);
-    if (epctx_model_files(model, NULL, &arena, &files, &count, &ignored) == EPCTX_OK)
-        for (i = 0; i < count; i++)
-            found = found || (files[i].use == EPCTX_USE_CONTEXT && files[i].path != NULL &&
-                              strcmp(files[i].path, s->binary) == 0);
-    epctx_arena_free(&arena);
-    return found;
+    size_t at, size = list->count < MOST_NAMES ? list->count : MOST_NAMES;
+    for (at = size; at > 0 && strcmp(name, list->names[at - 1]) < 0; at--)
+        if (at < MOST_NAMES) list->names[at] = list->names[at - 1];
+    list->count++;
+    if (at == MOST_NAMES) return;
+    list->names[at] = epctx_arena_copy(s->arena, epctx_str_of(name));
+    if (list->names[at] != NULL) return;
+    list->names[at] = "?";
+    s->no_memory = true;
+}
+
+/* "a, b and 3 more" */
+static const char *list_text(const name_list *list, char out[MOST_TEXT])
+{
+    size_t i, used = 0, size = list->count < MOST_NAMES ? list->count : MOST_NAMES;
+    out[0] = '\0';
+    for (i = 0; i < size && (i == 0 || used + strlen(list->names[i]) + 32 < MOST_TEXT); i++) {
+        const char *between = i == 0 ? "" : i + 1 == list->count ? " and " : ", ";
+        int n = snprintf(out + used, MOST_TEXT - used, "%s%.*s", between, MOST_TEXT - 60,
+                         list->names[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (i < list->count)
+        snprintf(out + used, MOST_TEXT - used, " and %zu more", list->count - i);
+    return out;
 }
 
 /* The name of the next node's graph. */
@@ -43,38 +73,84 @@ static bool next_graph(epctx_cursor *nodes, epctx_str *name)
     return false;
 }
 
-/* Remembers the graphs of a model that is replaced; it need not be there yet. */
-static void add_graphs(search *s, const char *path)
+/* A copy of a model that is replaced needs nothing that its original did not. */
+static bool needs_other_graph(const search *s, const epctx_model *model)
 {
+    epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_str name;
+    while (next_graph(&nodes, &name))
+        if (epctx_map_get(&s->graphs, name) == EPCTX_MAP_NONE) return true;
+    return false;
+}
+
+static void add_old(search *s, const char *model, const epctx_dependency *file)
+{
+    old_binary *old = s->old;
+    while (old != NULL && strcmp(old->path, file->path) != 0)
+        old = old->next;
+    if (old == NULL) {
+        old = (old_binary *)epctx_arena_alloc(s->arena, sizeof *old);
+        if (old != NULL) old->path = epctx_arena_copy(s->arena, epctx_str_of(file->path));
+        if (old != NULL) old->name = epctx_arena_copy(s->arena, file->name);
+        if (old == NULL || old->path == NULL || old->name == NULL) {
+            s->no_memory = true;
+            return;
+        }
+        old->next = s->old;
+        s->old = old;
+    }
+    add_name(s, &old->leaving, model);
+}
+
+/* Remembers graphs and binaries of a model that is replaced; it need not be there yet. */
+static void add_replaced(search *s, const char *path)
+{
+    epctx_str file = epctx_path_file(epctx_str_of(path));
+    epctx_str copy = epctx_str_of(epctx_arena_copy(s->arena, file));
+    epctx_dependency *files;
     epctx_model model;
     epctx_error ignored;
     epctx_str name;
-    if (epctx_model_open_file(&model, path, NULL, &ignored) == EPCTX_OK) {
+    size_t count = 0, i;
+    if (copy.data == NULL || epctx_map_put(&s->replaced, copy, 1) != EPCTX_OK) s->no_memory = true;
+    if (epctx_model_open_file(&model, path, NULL, &ignored) == EPCTX_OK &&
+        epctx_model_files(&model, NULL, s->arena, &files, &count, &ignored) == EPCTX_OK) {
         epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(&model));
         while (next_graph(&nodes, &name)) {
-            epctx_str copy = epctx_str_of(epctx_arena_copy(&s->arena, name));
-            if (copy.data == NULL || epctx_map_put(&s->graphs, copy, 1) != EPCTX_OK)
+            epctx_str graph = epctx_str_of(epctx_arena_copy(s->arena, name));
+            if (graph.data == NULL || epctx_map_put(&s->graphs, graph, 1) != EPCTX_OK)
                 s->no_memory = true;
         }
+        for (i = 0; i < count; i++)
+            if (files[i].use == EPCTX_USE_CONTEXT && files[i].path != NULL &&
+                (s->binary == NULL || strcmp(files[i].path, s->binary) != 0))
+                add_old(s, copy.data != NULL ? copy.data : "?", &files[i]);
     }
     epctx_model_close(&model);
 }
 
-/* A copy of a model that is replaced needs nothing that its original did not. */
-static bool needs_other_graph(search *s, const char *path)
+/* Which of the binaries another model names. */
+static void add_other(search *s, const char *name, const char *path)
 {
+    epctx_dependency *files;
     epctx_model model;
     epctx_error ignored;
-    epctx_str name;
-    bool needs = false;
+    epctx_arena arena;
+    old_binary *old;
+    size_t count = 0, i;
+    epctx_arena_init(&arena, NULL);
     if (epctx_model_open_file(&model, path, NULL, &ignored) == EPCTX_OK &&
-        names_binary(s, &model)) {
-        epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(&model));
-        while (!needs && next_graph(&nodes, &name))
-            needs = epctx_map_get(&s->graphs, name) == EPCTX_MAP_NONE;
-    }
+        epctx_model_files(&model, NULL, &arena, &files, &count, &ignored) == EPCTX_OK)
+        for (i = 0; i < count; i++) {
+            if (files[i].use != EPCTX_USE_CONTEXT || files[i].path == NULL) continue;
+            if (s->binary != NULL && strcmp(files[i].path, s->binary) == 0 &&
+                needs_other_graph(s, &model))
+                add_name(s, &s->needing, name);
+            for (old = s->old; old != NULL; old = old->next)
+                if (strcmp(files[i].path, old->path) == 0) add_name(s, &old->staying, name);
+        }
     epctx_model_close(&model);
-    return needs;
+    epctx_arena_free(&arena);
 }
 
 static bool look_at(void *state, const char *name)
@@ -84,11 +160,10 @@ static bool look_at(void *state, const char *name)
     size_t size = strlen(name);
     int all;
     if (size < 6 || strcmp(name + size - 5, ".onnx") != 0 ||
-        (s->found[0] != '\0' && strcmp(name, s->found) > 0))
+        epctx_map_get(&s->replaced, epctx_str_of(name)) != EPCTX_MAP_NONE)
         return true;
     all = snprintf(path, sizeof path, "%.*s%s", (int)s->folder.size, s->folder.data, name);
-    if (all < 0 || (size_t)all >= sizeof path) return true; /* it cannot be opened */
-    if (needs_other_graph(s, path)) snprintf(s->found, sizeof s->found, "%s", name);
+    if (all >= 0 && (size_t)all < sizeof path) add_other(s, name, path); /* else cannot be opened */
     return true;
 }
 
@@ -105,55 +180,147 @@ static epctx_status context_path(const char *file, const compile_settings *set, 
 static epctx_status look_beside(search *s, const char *path, const char *const *files, int count,
                                 const compile_settings *set, epctx_error *error)
 {
-    static char old[EPCTX_PATH_MAX];
+    static char old[EPCTX_PATH_MAX], text[MOST_TEXT];
     const epctx_io *io = epctx_io_files();
     const char *folder;
     epctx_status status = EPCTX_OK;
     int i;
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         status = context_path(files[i], set, old, error);
-        if (status == EPCTX_OK) add_graphs(s, old);
+        if (status == EPCTX_OK) add_replaced(s, old);
     }
-    if (status != EPCTX_OK) return status;
+    if (status != EPCTX_OK || (s->binary == NULL && s->old == NULL)) return status;
     s->folder = epctx_path_folder(epctx_str_of(path));
-    folder = epctx_arena_copy(&s->arena, s->folder);
+    folder = epctx_arena_copy(s->arena, s->folder);
+    if (folder != NULL && !s->no_memory) status = io->list_fn(io->user, folder, look_at, s, error);
     if (folder == NULL || s->no_memory)
         return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    status = io->list_fn(io->user, folder, look_at, s, error);
-    if (status != EPCTX_OK || s->found[0] == '\0') return status;
+    if (status != EPCTX_OK || s->needing.count == 0) return status;
     status = epctx_fail(error, EPCTX_ERR_EXISTS,
-                        "%s needs this binary as it is: compile all models that share it "
+                        "%s need%s this binary as it is: compile all models that share it "
                         "together, or remove it first",
-                        s->found);
+                        list_text(&s->needing, text), s->needing.count == 1 ? "s" : "");
     epctx_blame(error, path, NULL, NULL);
     return status;
 }
 
+static epctx_status add_note(compile_notes *notes, const char *line, epctx_error *error)
+{
+    const char **lines =
+        (const char **)epctx_arena_array(&notes->arena, notes->count + 1, sizeof *lines);
+    char *copy = epctx_arena_copy(&notes->arena, epctx_str_of(line));
+    if (lines == NULL || copy == NULL)
+        return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (notes->count > 0) memcpy(lines, notes->lines, notes->count * sizeof *lines);
+    notes->lines = lines;
+    lines[notes->count++] = copy;
+    return EPCTX_OK;
+}
+
+/* What is to be said of the binaries that are left. */
+static epctx_status tell_left(const search *s, compile_notes *notes, epctx_error *error)
+{
+    static char leaving[MOST_TEXT], staying[MOST_TEXT], line[3 * MOST_TEXT];
+    const old_binary *old;
+    epctx_status status = EPCTX_OK;
+    for (old = s->old; old != NULL && status == EPCTX_OK; old = old->next) {
+        list_text(&old->leaving, leaving);
+        if (old->staying.count > 0)
+            snprintf(line, sizeof line, "%s leave%s the models that share %.*s: %s need%s it as it "
+                     "is",
+                     leaving, old->leaving.count == 1 ? "s" : "", MOST_TEXT, old->name,
+                     list_text(&old->staying, staying), old->staying.count == 1 ? "s" : "");
+        else
+            snprintf(line, sizeof line, "%.*s stays, though %s needed it last and no model here "
+                     "does any more",
+                     MOST_TEXT, old->name, leaving);
+        status = add_note(notes, line, error);
+    }
+    return status;
+}
+
+/* The path of the binary that is written, beside the first model. */
+static epctx_status binary_path(const char *first, const compile_settings *set,
+                                const epctx_backend *backend, char *path, epctx_error *error)
+{
+    static char name[EPCTX_PATH_MAX];
+    size_t folder;
+    epctx_status status = context_path(first, set, path, error);
+    if (status != EPCTX_OK || set->gen.embed) return status;
+    status = epctx_path_binary(epctx_str_of(path), epctx_str_of(backend->short_name), name,
+                               sizeof name, error);
+    folder = epctx_path_folder(epctx_str_of(path)).size;
+    if (status == EPCTX_OK) snprintf(path + folder, EPCTX_PATH_MAX - folder, "%s", name);
+    return status;
+}
+
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
-                                  const epctx_backend *backend, epctx_error *error)
+                                  const epctx_backend *backend, compile_notes *notes,
+                                  epctx_error *error)
 {
     static search s;
-    static char path[EPCTX_PATH_MAX], name[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
+    static char path[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_status status;
     epctx_error_clear(error);
-    /* Without -f no binary is replaced. */
-    if (set->gen.embed || !set->gen.overwrite) return EPCTX_OK;
-    status = context_path(files[0], set, path, error);
-    if (status == EPCTX_OK)
-        status = epctx_path_binary(epctx_str_of(path), epctx_str_of(backend->short_name), name,
-                                   sizeof name, error);
+    if (!set->gen.overwrite) return EPCTX_OK; /* then nothing is replaced */
+    status = binary_path(files[0], set, backend, path, error);
     if (status != EPCTX_OK) return status;
-    snprintf(path + epctx_path_folder(epctx_str_of(path)).size,
-             sizeof path - epctx_path_folder(epctx_str_of(path)).size, "%s", name);
-    if (io->canonical_fn(io->user, path, real, sizeof real, NULL) != EPCTX_OK) return EPCTX_OK;
     memset(&s, 0, sizeof s);
-    s.binary = real;
-    epctx_arena_init(&s.arena, NULL);
-    epctx_map_init(&s.graphs, &s.arena);
+    if (!set->gen.embed &&
+        io->canonical_fn(io->user, path, real, sizeof real, NULL) == EPCTX_OK)
+        s.binary = real;
+    s.arena = &notes->arena;
+    epctx_map_init(&s.graphs, s.arena);
+    epctx_map_init(&s.replaced, s.arena);
     status = look_beside(&s, path, files, count, set, error);
-    epctx_arena_free(&s.arena);
+    return status == EPCTX_OK ? tell_left(&s, notes, error) : status;
+}
+
+/* The sources that a weightless model looks for in vain. */
+static epctx_status note_source(const char *path, compile_notes *notes, epctx_error *error)
+{
+    static char line[2 * EPCTX_PATH_MAX + 300];
+    epctx_dependency *files;
+    epctx_model model;
+    size_t count = 0, i;
+    epctx_status status = epctx_model_open_file(&model, path, NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_model_files(&model, NULL, &notes->arena, &files, &count, error);
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        if (files[i].use != EPCTX_USE_SOURCE_MODEL || files[i].path != NULL) continue;
+        snprintf(line, sizeof line,
+                 "%s has its weights in '%.*s', which is not in its folder: put it there with its "
+                 "data, or say where it is (epctx run --source, ep.context_source_model_path)",
+                 path, (int)files[i].name.size, files[i].name.data);
+        status = add_note(notes, line, error);
+    }
+    epctx_model_close(&model);
     return status;
+}
+
+epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
+                                  compile_notes *notes, epctx_error *error)
+{
+    static char path[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_OK;
+    int i;
+    epctx_error_clear(error);
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        status = context_path(files[i], set, path, error);
+        if (status == EPCTX_OK) status = note_source(path, notes, error);
+    }
+    return status;
+}
+
+void compile_print_notes(FILE *out, const compile_notes *notes)
+{
+    size_t i;
+    for (i = 0; i < notes->count; i++) {
+        fprintf(out, "%-14s ", "note");
+        cli_put(out, epctx_str_of(notes->lines[i]));
+        fputc('\n', out);
+    }
 }
 
 /* -- a dry run -- */
@@ -228,7 +395,7 @@ static epctx_status fits_group(const epctx_outputs *all, int count, epctx_error 
     return status;
 }
 
-static void print_plan(const epctx_outputs *all, int count)
+static void print_plan(const epctx_outputs *all, int count, const compile_notes *notes)
 {
     int i;
     for (i = 0; i < count; i++) {
@@ -236,6 +403,7 @@ static void print_plan(const epctx_outputs *all, int count)
         if (all[i].initializers != NULL) printf("initializers   %s\n", all[i].initializers);
     }
     printf("binary         %s\n", all[0].binary_count > 0 ? all[0].binaries[0] : "embedded");
+    compile_print_notes(stdout, notes);
     puts("note           a dry run: nothing was compiled, nothing was written");
 }
 
@@ -246,10 +414,13 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
     epctx_arena arena;
     epctx_error error;
     const char *binary = NULL;
+    compile_notes notes;
     int i;
     epctx_status status;
     epctx_error_clear(&error);
     epctx_arena_init(&arena, NULL);
+    memset(&notes, 0, sizeof notes);
+    epctx_arena_init(&notes.arena, NULL);
     status = cli_backend(set->arch, &backend, &error);
     all = epctx_arena_array(&arena, (size_t)count, sizeof *all);
     if (all == NULL) status = epctx_fail(&error, EPCTX_ERR_NOMEM, "out of memory");
@@ -261,8 +432,10 @@ int compile_plan(const char *const *files, int count, const compile_settings *se
             binary = epctx_arena_copy(&arena, name);
         }
     }
-    if (status == EPCTX_OK) status = compile_check_binary(files, count, set, &backend, &error);
-    if (status == EPCTX_OK) print_plan(all, count);
+    if (status == EPCTX_OK)
+        status = compile_check_binary(files, count, set, &backend, &notes, &error);
+    if (status == EPCTX_OK) print_plan(all, count, &notes);
+    epctx_arena_free(&notes.arena);
     epctx_arena_free(&arena);
     if (status == EPCTX_ERR_EXISTS && !set->gen.overwrite)
         return cli_fail_text("%s (-f replaces it)", error.message);

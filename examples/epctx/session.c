@@ -74,15 +74,56 @@ static bool is_bound(const session *s, const epctx_node_view *node)
     return false;
 }
 
+enum { SHOWN_NAME = 60, SHOWN_WORD = 40 };
+
+/* Appends the first letters of a text, with a mark where there are more. */
+static void append_start(char *text, size_t capacity, epctx_str part, size_t most)
+{
+    size_t used = strlen(text);
+    size_t size = part.size < most ? part.size : most;
+    snprintf(text + used, capacity - used, "%.*s%s", (int)size, size > 0 ? part.data : "",
+             part.size > most ? "..." : "");
+}
+
 /* Appends "'name' (op)"; false when `text` is full. */
 static bool append_node(char *text, size_t capacity, const epctx_node_view *node)
 {
+    char one[SHOWN_NAME + SHOWN_WORD + 16] = "'";
     size_t used = strlen(text);
-    int name = (int)(node->name.size < 60 ? node->name.size : 60);
-    int op = (int)(node->op_type.size < 30 ? node->op_type.size : 30);
-    int size = snprintf(text + used, capacity - used, "%s'%.*s' (%.*s)", used > 0 ? ", " : "", name,
-                        name > 0 ? node->name.data : "", op, op > 0 ? node->op_type.data : "");
-    return size >= 0 && (size_t)size < capacity - used;
+    int size;
+    append_start(one, sizeof one, node->name, SHOWN_NAME);
+    strcat(one, "' (");
+    append_start(one, sizeof one, node->op_type, SHOWN_WORD);
+    size = snprintf(text + used, capacity - used, "%s%s)", used > 0 ? ", " : "", one);
+    if (size >= 0 && (size_t)size < capacity - used) return true;
+    text[used] = '\0';
+    return false;
+}
+
+/* Which EPs they need: the first by name that nodes with contexts name, and ORT's for the rest. */
+static void needed_eps(const session *s, char *text, size_t capacity)
+{
+    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
+    epctx_node_view node;
+    epctx_epnode ep, first;
+    bool found = false, more = false, cpu = false;
+    memset(&first, 0, sizeof first);
+    while (epctx_next_node(&it, &node)) {
+        if (!epctx_is_epnode(&node)) {
+            cpu = true;
+        } else if (!is_bound(s, &node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
+            more = more || (found && !epctx_str_eq(ep.source, first.source));
+            if (!found) first = ep;
+            found = true;
+        }
+    }
+    text[0] = '\0';
+    if (found)
+        append_start(text, capacity, first.source.size > 0 ? first.source
+                                                          : epctx_str_of("one not named"),
+                     SHOWN_WORD);
+    snprintf(text + strlen(text), capacity - strlen(text), "%s%s", more ? " and others" : "",
+             cpu ? found ? ", and ONNX Runtime's CPU EP" : "ONNX Runtime's CPU EP" : "");
 }
 
 /* Names the first few nodes that would need another execution provider. */
@@ -91,8 +132,10 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
     epctx_node_view node;
     char text[180] = ""; /* epctx_fail prints no more than 200 bytes of it */
+    char eps[120];
     size_t listed = 0;
     bool room = true;
+    needed_eps(s, eps, sizeof eps);
     while (room && epctx_next_node(&it, &node)) {
         if (epctx_is_epnode(&node) && is_bound(s, &node)) continue;
         room = append_node(text, sizeof text, &node);
@@ -101,9 +144,10 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
     return epctx_fail(
         error, EPCTX_ERR_UNSUPPORTED,
         s->loaded.other_nodes == 1
-            ? "%u node needs another execution provider, and this tool has none: %s%s"
-            : "%u nodes need another execution provider, and this tool has none: %s%s",
-        (uint64_t)s->loaded.other_nodes, text, listed < s->loaded.other_nodes ? "..." : "");
+            ? "%u node needs another execution provider (%s), and this tool has none: %s%s"
+            : "%u nodes need another execution provider (%s), and this tool has none: %s%s",
+        (uint64_t)s->loaded.other_nodes, eps, text,
+        listed == s->loaded.other_nodes ? "" : listed > 0 ? " ..." : "...");
 }
 
 /* -- values -- */

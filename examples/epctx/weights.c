@@ -314,6 +314,7 @@ static void find_miss(work *w, uint32_t index, epctx_str key)
     if (other == EPCTX_MAP_NONE) return;
     miss = compare(w, other, index);
     /* The same name tells what was meant; without it only few bytes may differ. */
+    if (!named && miss.differ * 8 > it->tensor->size) return;
     if (!named && miss.differ > 1 && miss.differ > it->tensor->size / 100) return;
     w->misses[w->miss_count++] = miss;
 }
@@ -390,8 +391,8 @@ static void put_detail(const work *w, const near_miss *miss)
         put_shape(b);
         break;
     case REASON_BYTES:
-        printf("%" PRIu64 " of %zu bytes different, the first at %" PRIu64, miss->differ, a->size,
-               miss->first);
+        printf("%" PRIu64 " of %zu byte%s different, the first at %" PRIu64, miss->differ, a->size,
+               cli_plural(a->size), miss->first);
         break;
     }
 }
