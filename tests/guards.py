@@ -20,10 +20,12 @@ wrong without it: the call has kept its error, and what follows finds it again. 
 when there are survivors, or explanations of what is not there.
 """
 import argparse
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -301,19 +303,23 @@ class Case:
         self.lock = Lock()
 
     def run(self, folder, **environment):
-        """Exit code. Without its checks a program may want all memory, or never end."""
+        """Exit code. Without its checks a program may want all memory, never end, or leave files
+        and children behind."""
         options = "detect_leaks=0:hard_rss_limit_mb=1500:max_allocation_size_mb=1500"
         limit = [] if folder == SANITIZED else ["prlimit", "--data=2000000000", "--core=0"]
-        with subprocess.Popen(limit + [f"{folder}/{self.program.name}", self.argument],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              stdin=subprocess.DEVNULL, start_new_session=True,
-                              env=dict(os.environ, ASAN_OPTIONS=options, **environment)) as running:
+        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(
+                limit + [f"{folder}/{self.program.name}", self.argument], cwd=scratch,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env=dict(os.environ, ASAN_OPTIONS=options, **environment)) as running:
             try:
                 return running.wait(10 + 20 * self.seconds[folder] if folder in self.seconds
                                     else 600)
             except subprocess.TimeoutExpired:
-                os.killpg(running.pid, 9)
                 return "no end"
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, 9)
 
     def passes(self, folder, **environment):
         """Whether it passes without a change; the first time tells how long it takes."""
