@@ -413,7 +413,7 @@ def main():
     parser = argparse.ArgumentParser(description="Takes checks out, one at a time.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--again", type=read, default="")
+    parser.add_argument("--again", type=read)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("header", nargs="?", choices=sorted(HEADERS))
     parser.add_argument("sections", nargs="*")
