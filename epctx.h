@@ -20906,18 +20906,29 @@ static bool epctx__repair_index(epctx__repair *r)
     return ok;
 }
 
+/* The data of one of them, NULL when there is none to be had; false for lack of memory. */
 static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
 {
     uint32_t at = epctx_map_get(&r->sources, name);
     epctx__loader loader;
+    epctx_error why;
+    out->data = NULL;
     if (at == EPCTX_MAP_NONE) {
-        return false;
+        return true;
     }
     memset(&loader, 0, sizeof loader);
+    epctx_error_clear(&why);
     loader.model = r->opts->source;
     loader.arena = &r->opts->source->arena;
-    return epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out) &&
-           out->data != NULL;
+    loader.error = &why;
+    if (epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out)) {
+        return true;
+    }
+    out->data = NULL;
+    if (why.status == EPCTX_ERR_NOMEM) {
+        *r->m.c.error = why;
+    }
+    return why.status != EPCTX_ERR_NOMEM;
 }
 
 static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *user)
@@ -20945,7 +20956,10 @@ static bool epctx__repair_memory(epctx__repair *r)
         int64_t dim = 0;
         int32_t k = 0;
         bool same;
-        if (!epctx__repair_data(r, tensor.name, &data) || data.elem_type != tensor.elem_type ||
+        if (!epctx__repair_data(r, tensor.name, &data)) {
+            return false;
+        }
+        if (data.data == NULL || data.elem_type != tensor.elem_type ||
             data.rank != (int32_t)tensor.rank) {
             continue;
         }
@@ -20990,12 +21004,13 @@ static bool epctx__repair_dropped(epctx__repair *r)
     for (i = 0; ok && i < names.count; i++) {
         epctx_str name = epctx__name_at(&names, i);
         epctx_tensor data;
-        ok = !epctx__repair_data(r, name, &data) ||
-             (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
-                               r->m.c.error) == EPCTX_OK &&
-              epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
-                                "the initializer comes from the source model, %u bytes",
-                                (uint64_t)data.size));
+        ok = epctx__repair_data(r, name, &data) &&
+             (data.data == NULL ||
+              (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+                                r->m.c.error) == EPCTX_OK &&
+               epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
+                                 "the initializer comes from the source model, %u bytes",
+                                 (uint64_t)data.size)));
     }
     return ok;
 }

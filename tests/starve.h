@@ -1,6 +1,9 @@
 /* Runs an operation on two models with every allocation failing in turn: of the first model, which
  * has a fixed buffer, of the second, and of an allocator that both and the lint share; or with
- * every large one of that allocator, which is much quicker and finds tables that grow. */
+ * every large one of that allocator, which is much quicker and finds tables that grow. The
+ * allocator fails from there on, or only this once, when whoever overlooks it gets away and leaves
+ * something out: an operation that says it succeeded has to have done what it does with all
+ * memory. */
 #ifndef EPCTX_TEST_STARVE_H
 #define EPCTX_TEST_STARVE_H
 
@@ -37,17 +40,22 @@ static bool starve_same(epctx_model *model, const bytes *before)
     return same;
 }
 
-/* The Nth request of so many bytes or more fails, and all that follow. */
+/* The Nth request of so many bytes or more fails, and all that follow or none. */
 typedef struct starve_large {
     counting *count;
     size_t least;
+    bool once;
 } starve_large;
 
 static void *starve_alloc(void *user, size_t size)
 {
     starve_large *l = (starve_large *)user;
     void *memory;
-    if (size >= l->least) return counting_alloc(l->count, size);
+    if (size >= l->least) {
+        memory = counting_alloc(l->count, size);
+        if (memory == NULL && l->once) l->count->fail_at = 0;
+        return memory;
+    }
     memory = malloc(size > 0 ? size : 1);
     l->count->alive += memory != NULL;
     return memory;
@@ -58,11 +66,18 @@ static void starve_free(void *user, void *memory)
     counting_free(((starve_large *)user)->count, memory);
 }
 
+/* What the allocator refuses: requests of `least` bytes or more, from number `fail_at` on, or only
+ * that one. */
+typedef struct starve_at {
+    size_t least, fail_at;
+    bool once;
+} starve_at;
+
 /* One run. `room`: what the models have left, SIZE_MAX: no end. Without it they have an allocator
- * whose requests of `least` bytes or more fail from number `fail_at` on. `*missing`: what was. */
+ * that refuses `at`. `*missing`: what was. `whole`: the first model with all memory, made by the
+ * first run that has it. */
 static const char *starve_once(starve_fn run, const starve_in *in, const size_t room[2],
-                               size_t least, size_t fail_at, epctx_status *status,
-                               size_t *missing)
+                               starve_at at, bytes *whole, epctx_status *status, size_t *missing)
 {
     static uint64_t buffers[2][HUNGRY_BUFFER / 8];
     static char text[800];
@@ -71,7 +86,7 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     epctx_error error;
     const char *wrong = NULL;
     counting memory = {0, 0, 0};
-    starve_large large = {&memory, least};
+    starve_large large = {&memory, at.least, at.once};
     epctx_allocator allocator = {&large, starve_alloc, starve_free};
     memset(models, 0, sizeof models);
     for (int i = 0; i < 2; i++) {
@@ -89,10 +104,10 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
         models[i].arena.missing = 0;
     }
     memory.calls = 0;
-    memory.fail_at = fail_at;
+    memory.fail_at = at.fail_at;
     epctx_error_clear(&error);
     *status = run(&models[0], &models[1], &error);
-    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing : memory.calls >= fail_at;
+    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing : at.fail_at != 0 && memory.calls >= at.fail_at;
     memory.fail_at = 0;
     for (int i = 0; i < 2 && room != NULL; i++)
         models[i].arena.left += 4096; /* for writing */
@@ -106,6 +121,13 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
         wrong = "a failure without a request";
     } else if (!starve_same(&models[1], &before[1])) {
         wrong = "the second model changed";
+    } else if (*status == EPCTX_OK && whole->data == NULL) {
+        *whole = written(&models[0]);
+    } else if (*status == EPCTX_OK && !starve_same(&models[0], whole)) {
+        snprintf(text, sizeof text,
+                 "request %zu failed%s, it says that all went well, and another model came out",
+                 at.fail_at, at.once ? " once" : "");
+        wrong = text;
     }
     for (int i = 0; i < 2; i++) {
         epctx_undo(&models[i], 0);
@@ -117,44 +139,77 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     return wrong;
 }
 
-static const char *starve_from(starve_fn run, const starve_in *in, size_t least, size_t *runs)
+/* With all memory. */
+static const char *starve_not(starve_fn run, const starve_in *in, bytes *whole)
 {
-    for (size_t at = 1; at < 5000; at++) {
-        epctx_status status;
-        size_t missing;
-        const char *wrong = starve_once(run, in, NULL, least, at, &status, &missing);
-        ++*runs;
-        if (wrong != NULL) return wrong;
-        if (missing == 0) return status == EPCTX_OK ? NULL : "it fails with all memory";
+    static const starve_at nowhere = {0, 0, false};
+    epctx_status status;
+    size_t missing;
+    const char *wrong = starve_once(run, in, NULL, nowhere, whole, &status, &missing);
+    return wrong == NULL && status != EPCTX_OK ? "it fails with all memory" : wrong;
+}
+
+static const char *starve_from(starve_fn run, const starve_in *in, size_t least, bytes *whole,
+                               size_t *runs)
+{
+    const char *wrong = NULL;
+    for (int once = 0; once < 2; once++) {
+        starve_at at = {least, 1, once != 0};
+        size_t missing = 1;
+        for (; wrong == NULL && missing > 0 && at.fail_at < 5000; at.fail_at++) {
+            epctx_status status;
+            wrong = starve_once(run, in, NULL, at, whole, &status, &missing);
+            ++*runs;
+        }
+        if (wrong == NULL && missing > 0) wrong = "it never ends";
     }
-    return "it never ends";
+    return wrong;
+}
+
+static const char *starve_buffers(starve_fn run, const starve_in *in, bytes *whole, size_t *runs)
+{
+    static const starve_at nowhere = {0, 0, false};
+    const char *wrong = NULL;
+    for (int hungry = 0; hungry < 2; hungry++) {
+        size_t room[2] = {SIZE_MAX, SIZE_MAX}, missing = 1;
+        for (room[hungry] = 0; wrong == NULL && missing > 0; room[hungry] += missing) {
+            epctx_status status;
+            wrong = starve_once(run, in, room, nowhere, whole, &status, &missing);
+            ++*runs;
+        }
+    }
+    return wrong;
 }
 
 /* NULL when all is well. `*runs` counts. */
 BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_t *runs)
 {
-    for (int hungry = 0; hungry < 2; hungry++) {
-        size_t room[2] = {SIZE_MAX, SIZE_MAX}, missing = 1;
-        for (room[hungry] = 0; missing > 0; room[hungry] += missing) {
-            epctx_status status;
-            const char *wrong = starve_once(run, in, room, 0, 0, &status, &missing);
-            ++*runs;
-            if (wrong != NULL) return wrong;
-        }
-    }
-    return starve_from(run, in, 0, runs);
+    bytes whole = {0};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_buffers(run, in, &whole, runs);
+    if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
+    bytes_free(&whole);
+    return wrong;
 }
 
 /* Only by the allocator. */
 BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs)
 {
-    return starve_from(run, in, 0, runs);
+    bytes whole = {0};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
+    bytes_free(&whole);
+    return wrong;
 }
 
 /* The same for large requests: tables that grow. */
 BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs)
 {
-    return starve_from(run, in, 300, runs);
+    bytes whole = {0};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_from(run, in, 300, &whole, runs);
+    bytes_free(&whole);
+    return wrong;
 }
 
 #endif
