@@ -16097,7 +16097,8 @@ static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char
     return epctx__convert_place(c, &b, tensor, entry);
 }
 
-static epctx_str epctx__convert_decimal(epctx__convert *c, uint64_t number)
+/* Empty for lack of memory. */
+static epctx_str epctx__new_decimal(epctx_arena *arena, uint64_t number)
 {
     char digits[24];
     epctx__text text = epctx__text_of(digits, sizeof digits);
@@ -16105,7 +16106,7 @@ static epctx_str epctx__convert_decimal(epctx__convert *c, uint64_t number)
     epctx__text_number(&text, number, 10);
     out.data = digits;
     out.size = text.size;
-    out.data = epctx_arena_copy(c->arena, out);
+    out.data = epctx_arena_copy(arena, out);
     out.size = out.data != NULL ? out.size : 0;
     return out;
 }
@@ -16114,8 +16115,8 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
                                 uint64_t offset, uint64_t length)
 {
     epctx__builder b = epctx__builder_of(c->model);
-    epctx_str from = epctx__convert_decimal(c, offset);
-    epctx_str size = epctx__convert_decimal(c, length);
+    epctx_str from = epctx__new_decimal(c->arena, offset);
+    epctx_str size = epctx__new_decimal(c->arena, length);
     epctx_slot *tensor;
     if (from.size == 0 || size.size == 0) {
         return epctx__convert_nomem(c);
@@ -24083,18 +24084,6 @@ static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *k
     }
 }
 
-static epctx_str epctx__gen_decimal(epctx__generation *g, uint64_t value)
-{
-    epctx__text text = epctx__text_of((char *)epctx__gen_array(g, 24, 1), 24);
-    epctx_str out;
-    if (text.data != NULL) {
-        epctx__text_number(&text, value, 10);
-    }
-    out.data = text.data;
-    out.size = text.data != NULL ? text.size : 0;
-    return out;
-}
-
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
 static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor)
 {
@@ -24139,12 +24128,15 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     }
     if (fresh != NULL && outside) {
         const epctx__aside *moved = epctx__set_aside(g, tensor);
-        if (moved == NULL) {
+        epctx_str offset = epctx__new_decimal(g->arena, moved != NULL ? moved->offset : 0);
+        epctx_str length = epctx__new_decimal(g->arena, tensor->size);
+        if (moved == NULL || offset.size == 0 || length.size == 0) {
+            epctx__nomem(g->error, g->arena->missing);
             return false;
         }
         epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
-        epctx__add_pair(&b, fresh, "offset", epctx__gen_decimal(g, moved->offset));
-        epctx__add_pair(&b, fresh, "length", epctx__gen_decimal(g, tensor->size));
+        epctx__add_pair(&b, fresh, "offset", offset);
+        epctx__add_pair(&b, fresh, "length", length);
         epctx__add_varint(&b, fresh, 14, 1);
     } else if (fresh != NULL) {
         epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);

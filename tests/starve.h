@@ -40,22 +40,17 @@ static bool starve_same(epctx_model *model, const bytes *before)
     return same;
 }
 
-/* The Nth request of so many bytes or more fails, and all that follow or none. */
+/* Only requests of so many bytes or more count. */
 typedef struct starve_large {
     counting *count;
     size_t least;
-    bool once;
 } starve_large;
 
 static void *starve_alloc(void *user, size_t size)
 {
     starve_large *l = (starve_large *)user;
     void *memory;
-    if (size >= l->least) {
-        memory = counting_alloc(l->count, size);
-        if (memory == NULL && l->once) l->count->fail_at = 0;
-        return memory;
-    }
+    if (size >= l->least) return counting_alloc(l->count, size);
     memory = malloc(size > 0 ? size : 1);
     l->count->alive += memory != NULL;
     return memory;
@@ -85,8 +80,8 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     bytes before[2];
     epctx_error error;
     const char *wrong = NULL;
-    counting memory = {0, 0, 0};
-    starve_large large = {&memory, at.least, at.once};
+    counting memory = {0, 0, 0, at.once};
+    starve_large large = {&memory, at.least};
     epctx_allocator allocator = {&large, starve_alloc, starve_free};
     memset(models, 0, sizeof models);
     for (int i = 0; i < 2; i++) {
@@ -107,7 +102,8 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     memory.fail_at = at.fail_at;
     epctx_error_clear(&error);
     *status = run(&models[0], &models[1], &error);
-    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing : at.fail_at != 0 && memory.calls >= at.fail_at;
+    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing
+                            : at.fail_at != 0 && memory.calls >= at.fail_at;
     memory.fail_at = 0;
     for (int i = 0; i < 2 && room != NULL; i++)
         models[i].arena.left += 4096; /* for writing */

@@ -1593,7 +1593,7 @@ TEST(allocator_fails)
     int which;
     add_metadata(&b, "ep_compatibility_info.none", "x");
     for (which = 0; which < OPERATIONS; which++) {
-        counting memory = {0, 0, 0};
+        counting memory = {0};
         const char *problem;
         do {
             memory.fail_at++;
@@ -1879,7 +1879,7 @@ TEST(damaged_models)
     models[2] = compiled_model("QNN");
     for (tries = 0; tries < 6000; tries++) {
         bytes a = {0}, b = {0};
-        counting memory = {0, 0, 0};
+        counting memory = {0};
         const char *problem;
         bytes_add(&a, models[tries % 3].data, models[tries % 3].size);
         bytes_add(&b, models[tries / 3 % 3].data, models[tries / 3 % 3].size);

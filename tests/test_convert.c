@@ -1719,7 +1719,7 @@ TEST(mv_asks_the_ep)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         part p = {"n", 1, 0, NULL, NULL};
         epctx_move_opts opts = {0};
-        counting memory = {0, 0, 0};
+        counting memory = {0};
         epctx_allocator allocator = counting_allocator(&memory);
         epctx_error error;
         epctx_status status = EPCTX_ERR_NOMEM;

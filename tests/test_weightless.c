@@ -623,7 +623,7 @@ TEST(out_of_memory)
     make_model("m.onnx", &usual);
     CHECK_INT(compile("m.onnx", "w_ctx.onnx", EPCTX_WEIGHTLESS_ALL, false, NULL, &error), EPCTX_OK);
     for (size_t fail_at = 1; fail_at < 1000; fail_at++) {
-        counting memory = {0, 0, 0};
+        counting memory = {0};
         memory.fail_at = fail_at;
         epctx_status status = load_with(&memory, &error);
         CHECK_UINT(memory.alive, 0);
