@@ -43,7 +43,7 @@ WORK = os.path.join(ROOT, "build/guards")
 SANITIZED = os.path.join(WORK, "asan")
 # Plain time of the cases that an explained check is tried with, and any check once more sanitized,
 # which takes ten times as long.
-SECONDS = 3
+SECONDS = 1
 CC = os.environ.get("GUARDS_CC", "clang").split()
 # Every piece of an arena is an allocation of its own: each fails in its turn.
 FLAGS = ["-std=c11", "-O0", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",

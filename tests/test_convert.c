@@ -1714,7 +1714,7 @@ TEST(mv_asks_the_ep)
         {NULL, "TensorrtExecutionProvider", "a.engine", "b.engine", NULL},
         {"qnn_plugin", "QNN", "a.bin", "a..b.bin", "refuses '..'"},
         {NULL, "QNN", "a.bin", "a..b.bin", NULL},
-        {NULL, "QNN", "a.bin", "sub/", "is a folder"},
+        {NULL, "QNN", "a.bin", "sub/", "is a folder, a file's name"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         part p = {"n", 1, 0, NULL, NULL};

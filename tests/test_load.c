@@ -811,6 +811,7 @@ TEST(load_arguments)
     CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), &backend, &opts, NULL), EPCTX_OK);
     CHECK_INT(opened.origin, EPCTX_FROM_COMPILER);
     epctx_opened_close(&opened);
+    CHECK_INT(epctx_open_or_compile(&opened, at("m.onnx"), NULL, &opts, NULL), EPCTX_ERR_ARG);
     /* The machine's mutex is only there when the implementation was told which. */
     CHECK_INT(epctx_lock_make(&lock, NULL, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "EPCTX_PTHREAD_LOCK");
