@@ -8462,32 +8462,29 @@ EPCTX_API const char *epctx_compat_name(epctx_compat compat)
     }
 }
 
-/* Cuts the text up to `separator` off the front of `*rest`; false when nothing is left. */
-static bool epctx__cut(epctx_str *rest, char separator, epctx_str *part)
+/* Cuts the text up to `separator` off the front of `*rest`, whose data is NULL behind the last. */
+static epctx_str epctx__cut(epctx_str *rest, char separator)
 {
+    epctx_str part = *rest;
     size_t i = 0;
-    if (rest->data == NULL) {
-        return false;
-    }
     while (i < rest->size && rest->data[i] != separator) {
         i++;
     }
-    part->data = rest->data;
-    part->size = i;
+    part.size = i;
     if (i == rest->size) {
         *rest = epctx_str_of(NULL);
     } else {
         rest->data += i + 1;
         rest->size -= i + 1;
     }
-    return true;
+    return part;
 }
 
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
-    epctx_str part;
+    epctx_str part = epctx__cut(rest, separator);
     size_t i;
-    if (!epctx__cut(rest, separator, &part) || part.size == 0 || part.size > 18) {
+    if (part.size == 0 || part.size > 18) {
         return false;
     }
     *value = 0;
@@ -8502,8 +8499,8 @@ static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 
 static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
 {
-    epctx_str part;
-    return epctx__cut(rest, ':', &part) && epctx__cut_number(&part, '.', &version[0]) &&
+    epctx_str part = epctx__cut(rest, ':');
+    return epctx__cut_number(&part, '.', &version[0]) &&
            epctx__cut_number(&part, '.', &version[1]) &&
            epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
 }
@@ -8525,7 +8522,7 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
     if (rest->size == 0) {
         return false;
     }
-    (void)epctx__cut(rest, ';', &part);
+    part = epctx__cut(rest, ';');
     *key = epctx_str_of("");
     *value = part;
     for (i = 0; i < part.size; i++) {
@@ -17379,11 +17376,8 @@ static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, 
 static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
 {
     epctx_error refused;
-    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
+    epctx_io_file *out;
     epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    if (out == NULL) {
-        return epctx__nomem(m->error, m->arena.missing);
-    }
     epctx_error_clear(&refused);
     if (m->io->link_fn != NULL) {
         status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
@@ -17393,6 +17387,10 @@ static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
         return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
     }
     if (status != EPCTX_OK) { /* not every file system has links */
+        out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
+        if (out == NULL) {
+            return epctx__nomem(m->error, m->arena.missing);
+        }
         status = epctx__bytes_write(m->io, out, m->to, from, m->error);
     }
     m->made = status == EPCTX_OK;
@@ -18057,10 +18055,8 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
     parts[0] = m->c.folder;
     parts[1] = file->name;
     epctx_error_clear(&ignored);
-    if (epctx__path_join(name, sizeof name, parts, 2, m->c.error) != EPCTX_OK) {
-        return false;
-    }
-    if (io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
+    if (epctx__path_join(name, sizeof name, parts, 2, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
         strcmp(real, file->path) == 0) {
         return true; /* it is where it should be */
     }

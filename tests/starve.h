@@ -8,7 +8,10 @@
 #define EPCTX_TEST_STARVE_H
 
 #include "build.h"
+#include "test.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +20,19 @@
 /* An operation on two models (the second may be left alone). Whatever it returns, the second one
  * is afterwards as it was. */
 typedef epctx_status (*starve_fn)(epctx_model *a, epctx_model *b, epctx_error *error);
+
+/* What the operation reports; it has to be the same with less memory, too. */
+static bytes starve_said;
+
+BUILD_UNUSED TEST_PRINTF(1, 2) static void starve_say(const char *format, ...)
+{
+    char line[2000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    bytes_add(&starve_said, line, strlen(line));
+}
 
 typedef struct starve_in {
     const bytes *data[2];    /* the models, */
@@ -68,11 +84,23 @@ typedef struct starve_at {
     bool once;
 } starve_at;
 
+/* What comes of the operation with all memory. */
+typedef struct starve_whole {
+    bytes model, said;
+} starve_whole;
+
+static void starve_forget(starve_whole *whole)
+{
+    bytes_free(&whole->model);
+    bytes_free(&whole->said);
+    bytes_free(&starve_said);
+}
+
 /* One run. `room`: what the models have left, SIZE_MAX: no end. Without it they have an allocator
- * that refuses `at`. `*missing`: what was. `whole`: the first model with all memory, made by the
- * first run that has it. */
+ * that refuses `at`. `*missing`: what was. `whole`: made by the first run that has it. */
 static const char *starve_once(starve_fn run, const starve_in *in, const size_t room[2],
-                               starve_at at, bytes *whole, epctx_status *status, size_t *missing)
+                               starve_at at, starve_whole *whole, epctx_status *status,
+                               size_t *missing)
 {
     static uint64_t buffers[2][HUNGRY_BUFFER / 8];
     static char text[800];
@@ -101,6 +129,7 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     memory.calls = 0;
     memory.fail_at = at.fail_at;
     epctx_error_clear(&error);
+    starve_said.size = 0;
     *status = run(&models[0], &models[1], &error);
     *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing
                             : at.fail_at != 0 && memory.calls >= at.fail_at;
@@ -117,11 +146,14 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
         wrong = "a failure without a request";
     } else if (!starve_same(&models[1], &before[1])) {
         wrong = "the second model changed";
-    } else if (*status == EPCTX_OK && whole->data == NULL) {
-        *whole = written(&models[0]);
-    } else if (*status == EPCTX_OK && !starve_same(&models[0], whole)) {
+    } else if (*status == EPCTX_OK && whole->model.data == NULL) {
+        whole->model = written(&models[0]);
+        bytes_add(&whole->said, starve_said.data, starve_said.size);
+    } else if (*status == EPCTX_OK &&
+               !(starve_same(&models[0], &whole->model) &&
+                 bytes_equal(&starve_said, whole->said.data, whole->said.size))) {
         snprintf(text, sizeof text,
-                 "request %zu failed%s, it says that all went well, and another model came out",
+                 "request %zu failed%s, it says that all went well, and something else came out",
                  at.fail_at, at.once ? " once" : "");
         wrong = text;
     }
@@ -136,7 +168,7 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
 }
 
 /* With all memory. */
-static const char *starve_not(starve_fn run, const starve_in *in, bytes *whole)
+static const char *starve_not(starve_fn run, const starve_in *in, starve_whole *whole)
 {
     static const starve_at nowhere = {0, 0, false};
     epctx_status status;
@@ -145,8 +177,8 @@ static const char *starve_not(starve_fn run, const starve_in *in, bytes *whole)
     return wrong == NULL && status != EPCTX_OK ? "it fails with all memory" : wrong;
 }
 
-static const char *starve_from(starve_fn run, const starve_in *in, size_t least, bytes *whole,
-                               size_t *runs)
+static const char *starve_from(starve_fn run, const starve_in *in, size_t least,
+                               starve_whole *whole, size_t *runs)
 {
     const char *wrong = NULL;
     for (int once = 0; once < 2; once++) {
@@ -162,7 +194,8 @@ static const char *starve_from(starve_fn run, const starve_in *in, size_t least,
     return wrong;
 }
 
-static const char *starve_buffers(starve_fn run, const starve_in *in, bytes *whole, size_t *runs)
+static const char *starve_buffers(starve_fn run, const starve_in *in, starve_whole *whole,
+                                  size_t *runs)
 {
     static const starve_at nowhere = {0, 0, false};
     const char *wrong = NULL;
@@ -180,31 +213,31 @@ static const char *starve_buffers(starve_fn run, const starve_in *in, bytes *who
 /* NULL when all is well. `*runs` counts. */
 BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_t *runs)
 {
-    bytes whole = {0};
+    starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_buffers(run, in, &whole, runs);
     if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
-    bytes_free(&whole);
+    starve_forget(&whole);
     return wrong;
 }
 
 /* Only by the allocator. */
 BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs)
 {
-    bytes whole = {0};
+    starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
-    bytes_free(&whole);
+    starve_forget(&whole);
     return wrong;
 }
 
 /* The same for large requests: tables that grow. */
 BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs)
 {
-    bytes whole = {0};
+    starve_whole whole = {{0}, {0}};
     const char *wrong = starve_not(run, in, &whole);
     if (wrong == NULL) wrong = starve_from(run, in, 300, &whole, runs);
-    bytes_free(&whole);
+    starve_forget(&whole);
     return wrong;
 }
 
