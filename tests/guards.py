@@ -46,7 +46,7 @@ SANITIZED = os.path.join(WORK, "asan")
 SECONDS = 1
 CC = os.environ.get("GUARDS_CC", "clang").split()
 # Every piece of an arena is an allocation of its own: each fails in its turn.
-FLAGS = ["-std=c11", "-O0", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
+FLAGS = ["-std=c11", "-O1", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
          *os.environ.get("NANOPB_CFLAGS", "").split()]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBS = os.environ.get("NANOPB_LIBS", "-lprotobuf-nanopb").split() + ["-lm", "-pthread"]
