@@ -8501,32 +8501,29 @@ EPCTX_API const char *epctx_compat_name(epctx_compat compat)
     }
 }
 
-/* Cuts the text up to `separator` off the front of `*rest`; false when nothing is left. */
-static bool epctx__cut(epctx_str *rest, char separator, epctx_str *part)
+/* Cuts the text up to `separator` off the front of `*rest`, whose data is NULL behind the last. */
+static epctx_str epctx__cut(epctx_str *rest, char separator)
 {
+    epctx_str part = *rest;
     size_t i = 0;
-    if (rest->data == NULL) {
-        return false;
-    }
     while (i < rest->size && rest->data[i] != separator) {
         i++;
     }
-    part->data = rest->data;
-    part->size = i;
+    part.size = i;
     if (i == rest->size) {
         *rest = epctx_str_of(NULL);
     } else {
         rest->data += i + 1;
         rest->size -= i + 1;
     }
-    return true;
+    return part;
 }
 
 static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 {
-    epctx_str part;
+    epctx_str part = epctx__cut(rest, separator);
     size_t i;
-    if (!epctx__cut(rest, separator, &part) || part.size == 0 || part.size > 18) {
+    if (part.size == 0 || part.size > 18) {
         return false;
     }
     *value = 0;
@@ -8541,8 +8538,8 @@ static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value)
 
 static bool epctx__cut_version(epctx_str *rest, uint64_t version[3])
 {
-    epctx_str part;
-    return epctx__cut(rest, ':', &part) && epctx__cut_number(&part, '.', &version[0]) &&
+    epctx_str part = epctx__cut(rest, ':');
+    return epctx__cut_number(&part, '.', &version[0]) &&
            epctx__cut_number(&part, '.', &version[1]) &&
            epctx__cut_number(&part, '.', &version[2]) && part.data == NULL;
 }
@@ -8564,7 +8561,7 @@ EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *val
     if (rest->size == 0) {
         return false;
     }
-    (void)epctx__cut(rest, ';', &part);
+    part = epctx__cut(rest, ';');
     *key = epctx_str_of("");
     *value = part;
     for (i = 0; i < part.size; i++) {
@@ -16572,7 +16569,8 @@ static bool epctx__tensor_pair(epctx__convert *c, epctx_slot *tensor, const char
     return epctx__convert_place(c, &b, tensor, entry);
 }
 
-static epctx_str epctx__convert_decimal(epctx__convert *c, uint64_t number)
+/* Empty for lack of memory. */
+static epctx_str epctx__new_decimal(epctx_arena *arena, uint64_t number)
 {
     char digits[24];
     epctx__text text = epctx__text_of(digits, sizeof digits);
@@ -16580,7 +16578,7 @@ static epctx_str epctx__convert_decimal(epctx__convert *c, uint64_t number)
     epctx__text_number(&text, number, 10);
     out.data = digits;
     out.size = text.size;
-    out.data = epctx_arena_copy(c->arena, out);
+    out.data = epctx_arena_copy(arena, out);
     out.size = out.data != NULL ? out.size : 0;
     return out;
 }
@@ -16589,8 +16587,8 @@ static bool epctx__tensor_refer(epctx__convert *c, epctx_view view, epctx_str lo
                                 uint64_t offset, uint64_t length)
 {
     epctx__builder b = epctx__builder_of(c->model);
-    epctx_str from = epctx__convert_decimal(c, offset);
-    epctx_str size = epctx__convert_decimal(c, length);
+    epctx_str from = epctx__new_decimal(c->arena, offset);
+    epctx_str size = epctx__new_decimal(c->arena, length);
     epctx_slot *tensor;
     if (from.size == 0 || size.size == 0) {
         return epctx__convert_nomem(c);
@@ -17854,11 +17852,8 @@ static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, 
 static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
 {
     epctx_error refused;
-    epctx_io_file *out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
+    epctx_io_file *out;
     epctx_status status = EPCTX_ERR_UNSUPPORTED;
-    if (out == NULL) {
-        return epctx__nomem(m->error, m->arena.missing);
-    }
     epctx_error_clear(&refused);
     if (m->io->link_fn != NULL) {
         status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
@@ -17868,6 +17863,10 @@ static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
         return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
     }
     if (status != EPCTX_OK) { /* not every file system has links */
+        out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
+        if (out == NULL) {
+            return epctx__nomem(m->error, m->arena.missing);
+        }
         status = epctx__bytes_write(m->io, out, m->to, from, m->error);
     }
     m->made = status == EPCTX_OK;
@@ -18532,10 +18531,8 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
     parts[0] = m->c.folder;
     parts[1] = file->name;
     epctx_error_clear(&ignored);
-    if (epctx__path_join(name, sizeof name, parts, 2, m->c.error) != EPCTX_OK) {
-        return false;
-    }
-    if (io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
+    if (epctx__path_join(name, sizeof name, parts, 2, &ignored) == EPCTX_OK &&
+        io->canonical_fn(io->user, name, real, sizeof real, &ignored) == EPCTX_OK &&
         strcmp(real, file->path) == 0) {
         return true; /* it is where it should be */
     }
@@ -21479,18 +21476,29 @@ static bool epctx__repair_index(epctx__repair *r)
     return ok;
 }
 
+/* The data of one of them, NULL when there is none to be had; false for lack of memory. */
 static bool epctx__repair_data(epctx__repair *r, epctx_str name, epctx_tensor *out)
 {
     uint32_t at = epctx_map_get(&r->sources, name);
     epctx__loader loader;
+    epctx_error why;
+    out->data = NULL;
     if (at == EPCTX_MAP_NONE) {
-        return false;
+        return true;
     }
     memset(&loader, 0, sizeof loader);
+    epctx_error_clear(&why);
     loader.model = r->opts->source;
     loader.arena = &r->opts->source->arena;
-    return epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out) &&
-           out->data != NULL;
+    loader.error = &why;
+    if (epctx__load_tensor(&loader, epctx__view_at(&r->views, at), out)) {
+        return true;
+    }
+    out->data = NULL;
+    if (why.status == EPCTX_ERR_NOMEM) {
+        *r->m.c.error = why;
+    }
+    return why.status != EPCTX_ERR_NOMEM;
 }
 
 static bool epctx__repair_find_memory(epctx__convert *c, epctx_view view, void *user)
@@ -21518,7 +21526,10 @@ static bool epctx__repair_memory(epctx__repair *r)
         int64_t dim = 0;
         int32_t k = 0;
         bool same;
-        if (!epctx__repair_data(r, tensor.name, &data) || data.elem_type != tensor.elem_type ||
+        if (!epctx__repair_data(r, tensor.name, &data)) {
+            return false;
+        }
+        if (data.data == NULL || data.elem_type != tensor.elem_type ||
             data.rank != (int32_t)tensor.rank) {
             continue;
         }
@@ -21563,12 +21574,13 @@ static bool epctx__repair_dropped(epctx__repair *r)
     for (i = 0; ok && i < names.count; i++) {
         epctx_str name = epctx__name_at(&names, i);
         epctx_tensor data;
-        ok = !epctx__repair_data(r, name, &data) ||
-             (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
-                               r->m.c.error) == EPCTX_OK &&
-              epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
-                                "the initializer comes from the source model, %u bytes",
-                                (uint64_t)data.size));
+        ok = epctx__repair_data(r, name, &data) &&
+             (data.data == NULL ||
+              (epctx_put_tensor(model, epctx__no_view(), &data, epctx__no_view(), NULL,
+                                r->m.c.error) == EPCTX_OK &&
+               epctx__repair_say(r, EPCTX_RULE_DROPPED_VALUE, name,
+                                 "the initializer comes from the source model, %u bytes",
+                                 (uint64_t)data.size)));
     }
     return ok;
 }
@@ -24519,18 +24531,6 @@ static void epctx__add_pair(epctx__builder *b, epctx_slot *tensor, const char *k
     }
 }
 
-static epctx_str epctx__gen_decimal(epctx__generation *g, uint64_t value)
-{
-    epctx__text text = epctx__text_of((char *)epctx__gen_array(g, 24, 1), 24);
-    epctx_str out;
-    if (text.data != NULL) {
-        epctx__text_number(&text, value, 10);
-    }
-    out.data = text.data;
-    out.size = text.data != NULL ? text.size : 0;
-    return out;
-}
-
 /* Space for a tensor in the file of initializers, aligned like a cache line. */
 static epctx__aside *epctx__set_aside(epctx__generation *g, const epctx_tensor *tensor)
 {
@@ -24575,12 +24575,15 @@ static bool epctx__store_tensor(epctx__rewrite *w, epctx_slot *slot, const epctx
     }
     if (fresh != NULL && outside) {
         const epctx__aside *moved = epctx__set_aside(g, tensor);
-        if (moved == NULL) {
+        epctx_str offset = epctx__new_decimal(g->arena, moved != NULL ? moved->offset : 0);
+        epctx_str length = epctx__new_decimal(g->arena, tensor->size);
+        if (moved == NULL || offset.size == 0 || length.size == 0) {
+            epctx__nomem(g->error, g->arena->missing);
             return false;
         }
         epctx__add_pair(&b, fresh, "location", epctx_str_of(g->opts->initializers_file_name));
-        epctx__add_pair(&b, fresh, "offset", epctx__gen_decimal(g, moved->offset));
-        epctx__add_pair(&b, fresh, "length", epctx__gen_decimal(g, tensor->size));
+        epctx__add_pair(&b, fresh, "offset", offset);
+        epctx__add_pair(&b, fresh, "length", length);
         epctx__add_varint(&b, fresh, 14, 1);
     } else if (fresh != NULL) {
         epctx__add_bytes(&b, fresh, 9, tensor->data, tensor->size);

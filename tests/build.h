@@ -314,11 +314,13 @@ BUILD_UNUSED static void add_epnode(bytes *graph, const char *name, const char *
 
 enum { HUNGRY_BUFFER = 1 << 20 };
 
-/* Counts what is alive; call number `fail_at` (from 1) and all later ones return NULL. */
+/* Counts what is alive; call number `fail_at` (from 1) and all later ones return NULL, or only that
+ * one: who overlooks it then gets away, and leaves something out. */
 typedef struct counting {
     size_t calls;
     size_t fail_at; /* 0: never */
     size_t alive;
+    bool once;
 } counting;
 
 BUILD_UNUSED static void *counting_alloc(void *user, size_t size)
@@ -326,7 +328,7 @@ BUILD_UNUSED static void *counting_alloc(void *user, size_t size)
     counting *c = (counting *)user;
     void *memory;
     c->calls++;
-    if (c->fail_at != 0 && c->calls >= c->fail_at) return NULL;
+    if (c->fail_at != 0 && (c->once ? c->calls == c->fail_at : c->calls >= c->fail_at)) return NULL;
     memory = malloc(size > 0 ? size : 1);
     if (memory != NULL) c->alive++;
     return memory;

@@ -20,10 +20,12 @@ wrong without it: the call has kept its error, and what follows finds it again. 
 when there are survivors, or explanations of what is not there.
 """
 import argparse
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
@@ -41,10 +43,10 @@ WORK = os.path.join(ROOT, "build/guards")
 SANITIZED = os.path.join(WORK, "asan")
 # Plain time of the cases that an explained check is tried with, and any check once more sanitized,
 # which takes ten times as long.
-SECONDS = 3
+SECONDS = 1
 CC = os.environ.get("GUARDS_CC", "clang").split()
 # Every piece of an arena is an allocation of its own: each fails in its turn.
-FLAGS = ["-std=c11", "-O0", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
+FLAGS = ["-std=c11", "-O1", "-DEPCTX_ARENA_BLOCK=0", "-Werror=implicit-function-declaration",
          *os.environ.get("NANOPB_CFLAGS", "").split()]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 LIBS = os.environ.get("NANOPB_LIBS", "-lprotobuf-nanopb").split() + ["-lm", "-pthread"]
@@ -301,19 +303,23 @@ class Case:
         self.lock = Lock()
 
     def run(self, folder, **environment):
-        """Exit code. Without its checks a program may want all memory, or never end."""
+        """Exit code. Without its checks a program may want all memory, never end, or leave files
+        and children behind."""
         options = "detect_leaks=0:hard_rss_limit_mb=1500:max_allocation_size_mb=1500"
         limit = [] if folder == SANITIZED else ["prlimit", "--data=2000000000", "--core=0"]
-        with subprocess.Popen(limit + [f"{folder}/{self.program.name}", self.argument],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                              stdin=subprocess.DEVNULL, start_new_session=True,
-                              env=dict(os.environ, ASAN_OPTIONS=options, **environment)) as running:
+        with tempfile.TemporaryDirectory() as scratch, subprocess.Popen(
+                limit + [f"{folder}/{self.program.name}", self.argument], cwd=scratch,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env=dict(os.environ, ASAN_OPTIONS=options, **environment)) as running:
             try:
                 return running.wait(10 + 20 * self.seconds[folder] if folder in self.seconds
                                     else 600)
             except subprocess.TimeoutExpired:
-                os.killpg(running.pid, 9)
                 return "no end"
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, 9)
 
     def passes(self, folder, **environment):
         """Whether it passes without a change; the first time tells how long it takes."""
@@ -407,7 +413,7 @@ def main():
     parser = argparse.ArgumentParser(description="Takes checks out, one at a time.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", default="")
-    parser.add_argument("--again", type=read, default="")
+    parser.add_argument("--again", type=read)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("header", nargs="?", choices=sorted(HEADERS))
     parser.add_argument("sections", nargs="*")

@@ -1,11 +1,17 @@
 /* Runs an operation on two models with every allocation failing in turn: of the first model, which
  * has a fixed buffer, of the second, and of an allocator that both and the lint share; or with
- * every large one of that allocator, which is much quicker and finds tables that grow. */
+ * every large one of that allocator, which is much quicker and finds tables that grow. The
+ * allocator fails from there on, or only this once, when whoever overlooks it gets away and leaves
+ * something out: an operation that says it succeeded has to have done what it does with all
+ * memory. */
 #ifndef EPCTX_TEST_STARVE_H
 #define EPCTX_TEST_STARVE_H
 
 #include "build.h"
+#include "test.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +20,19 @@
 /* An operation on two models (the second may be left alone). Whatever it returns, the second one
  * is afterwards as it was. */
 typedef epctx_status (*starve_fn)(epctx_model *a, epctx_model *b, epctx_error *error);
+
+/* What the operation reports; it has to be the same with less memory, too. */
+static bytes starve_said;
+
+BUILD_UNUSED TEST_PRINTF(1, 2) static void starve_say(const char *format, ...)
+{
+    char line[2000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    bytes_add(&starve_said, line, strlen(line));
+}
 
 typedef struct starve_in {
     const bytes *data[2];    /* the models, */
@@ -37,7 +56,7 @@ static bool starve_same(epctx_model *model, const bytes *before)
     return same;
 }
 
-/* The Nth request of so many bytes or more fails, and all that follow. */
+/* Only requests of so many bytes or more count. */
 typedef struct starve_large {
     counting *count;
     size_t least;
@@ -58,10 +77,29 @@ static void starve_free(void *user, void *memory)
     counting_free(((starve_large *)user)->count, memory);
 }
 
+/* What the allocator refuses: requests of `least` bytes or more, from number `fail_at` on, or only
+ * that one. */
+typedef struct starve_at {
+    size_t least, fail_at;
+    bool once;
+} starve_at;
+
+/* What comes of the operation with all memory. */
+typedef struct starve_whole {
+    bytes model, said;
+} starve_whole;
+
+static void starve_forget(starve_whole *whole)
+{
+    bytes_free(&whole->model);
+    bytes_free(&whole->said);
+    bytes_free(&starve_said);
+}
+
 /* One run. `room`: what the models have left, SIZE_MAX: no end. Without it they have an allocator
- * whose requests of `least` bytes or more fail from number `fail_at` on. `*missing`: what was. */
+ * that refuses `at`. `*missing`: what was. `whole`: made by the first run that has it. */
 static const char *starve_once(starve_fn run, const starve_in *in, const size_t room[2],
-                               size_t least, size_t fail_at, epctx_status *status,
+                               starve_at at, starve_whole *whole, epctx_status *status,
                                size_t *missing)
 {
     static uint64_t buffers[2][HUNGRY_BUFFER / 8];
@@ -70,8 +108,8 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     bytes before[2];
     epctx_error error;
     const char *wrong = NULL;
-    counting memory = {0, 0, 0};
-    starve_large large = {&memory, least};
+    counting memory = {0, 0, 0, at.once};
+    starve_large large = {&memory, at.least};
     epctx_allocator allocator = {&large, starve_alloc, starve_free};
     memset(models, 0, sizeof models);
     for (int i = 0; i < 2; i++) {
@@ -89,10 +127,12 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
         models[i].arena.missing = 0;
     }
     memory.calls = 0;
-    memory.fail_at = fail_at;
+    memory.fail_at = at.fail_at;
     epctx_error_clear(&error);
+    starve_said.size = 0;
     *status = run(&models[0], &models[1], &error);
-    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing : memory.calls >= fail_at;
+    *missing = room != NULL ? models[room[0] == SIZE_MAX].arena.missing
+                            : at.fail_at != 0 && memory.calls >= at.fail_at;
     memory.fail_at = 0;
     for (int i = 0; i < 2 && room != NULL; i++)
         models[i].arena.left += 4096; /* for writing */
@@ -106,6 +146,16 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
         wrong = "a failure without a request";
     } else if (!starve_same(&models[1], &before[1])) {
         wrong = "the second model changed";
+    } else if (*status == EPCTX_OK && whole->model.data == NULL) {
+        whole->model = written(&models[0]);
+        bytes_add(&whole->said, starve_said.data, starve_said.size);
+    } else if (*status == EPCTX_OK &&
+               !(starve_same(&models[0], &whole->model) &&
+                 bytes_equal(&starve_said, whole->said.data, whole->said.size))) {
+        snprintf(text, sizeof text,
+                 "request %zu failed%s, it says that all went well, and something else came out",
+                 at.fail_at, at.once ? " once" : "");
+        wrong = text;
     }
     for (int i = 0; i < 2; i++) {
         epctx_undo(&models[i], 0);
@@ -117,44 +167,78 @@ static const char *starve_once(starve_fn run, const starve_in *in, const size_t 
     return wrong;
 }
 
-static const char *starve_from(starve_fn run, const starve_in *in, size_t least, size_t *runs)
+/* With all memory. */
+static const char *starve_not(starve_fn run, const starve_in *in, starve_whole *whole)
 {
-    for (size_t at = 1; at < 5000; at++) {
-        epctx_status status;
-        size_t missing;
-        const char *wrong = starve_once(run, in, NULL, least, at, &status, &missing);
-        ++*runs;
-        if (wrong != NULL) return wrong;
-        if (missing == 0) return status == EPCTX_OK ? NULL : "it fails with all memory";
+    static const starve_at nowhere = {0, 0, false};
+    epctx_status status;
+    size_t missing;
+    const char *wrong = starve_once(run, in, NULL, nowhere, whole, &status, &missing);
+    return wrong == NULL && status != EPCTX_OK ? "it fails with all memory" : wrong;
+}
+
+static const char *starve_from(starve_fn run, const starve_in *in, size_t least,
+                               starve_whole *whole, size_t *runs)
+{
+    const char *wrong = NULL;
+    for (int once = 0; once < 2; once++) {
+        starve_at at = {least, 1, once != 0};
+        size_t missing = 1;
+        for (; wrong == NULL && missing > 0 && at.fail_at < 5000; at.fail_at++) {
+            epctx_status status;
+            wrong = starve_once(run, in, NULL, at, whole, &status, &missing);
+            ++*runs;
+        }
+        if (wrong == NULL && missing > 0) wrong = "it never ends";
     }
-    return "it never ends";
+    return wrong;
+}
+
+static const char *starve_buffers(starve_fn run, const starve_in *in, starve_whole *whole,
+                                  size_t *runs)
+{
+    static const starve_at nowhere = {0, 0, false};
+    const char *wrong = NULL;
+    for (int hungry = 0; hungry < 2; hungry++) {
+        size_t room[2] = {SIZE_MAX, SIZE_MAX}, missing = 1;
+        for (room[hungry] = 0; wrong == NULL && missing > 0; room[hungry] += missing) {
+            epctx_status status;
+            wrong = starve_once(run, in, room, nowhere, whole, &status, &missing);
+            ++*runs;
+        }
+    }
+    return wrong;
 }
 
 /* NULL when all is well. `*runs` counts. */
 BUILD_UNUSED static const char *starve(starve_fn run, const starve_in *in, size_t *runs)
 {
-    for (int hungry = 0; hungry < 2; hungry++) {
-        size_t room[2] = {SIZE_MAX, SIZE_MAX}, missing = 1;
-        for (room[hungry] = 0; missing > 0; room[hungry] += missing) {
-            epctx_status status;
-            const char *wrong = starve_once(run, in, room, 0, 0, &status, &missing);
-            ++*runs;
-            if (wrong != NULL) return wrong;
-        }
-    }
-    return starve_from(run, in, 0, runs);
+    starve_whole whole = {{0}, {0}};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_buffers(run, in, &whole, runs);
+    if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
+    starve_forget(&whole);
+    return wrong;
 }
 
 /* Only by the allocator. */
 BUILD_UNUSED static const char *starve_allocator(starve_fn run, const starve_in *in, size_t *runs)
 {
-    return starve_from(run, in, 0, runs);
+    starve_whole whole = {{0}, {0}};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_from(run, in, 0, &whole, runs);
+    starve_forget(&whole);
+    return wrong;
 }
 
 /* The same for large requests: tables that grow. */
 BUILD_UNUSED static const char *starve_tables(starve_fn run, const starve_in *in, size_t *runs)
 {
-    return starve_from(run, in, 300, runs);
+    starve_whole whole = {{0}, {0}};
+    const char *wrong = starve_not(run, in, &whole);
+    if (wrong == NULL) wrong = starve_from(run, in, 300, &whole, runs);
+    starve_forget(&whole);
+    return wrong;
 }
 
 #endif

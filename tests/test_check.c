@@ -1314,27 +1314,34 @@ TEST(the_model_with_everything)
                    "E012 I004 I004 I007 I007 ");           /* EPs together, files */
 }
 
+/* Every allocation fails, alone or with all that follow: NOMEM or the whole answer. */
 TEST(out_of_memory_with_everything)
 {
-    static findings f;
-    char text[1000];
-    size_t n;
-    int round = 0;
-    for (n = 1; n < 5000; n++) {
-        counting c = {0};
-        epctx_allocator allocator;
-        epctx_status status;
-        c.fail_at = n;
-        allocator = counting_allocator(&c);
-        judge_without_list = round == 1;
-        status = judge_rich(false, &allocator, &f, text, sizeof text);
-        judge_without_list = false;
-        CHECK(c.alive == 0, "allocation %zu: %zu blocks leak", n, (size_t)c.alive);
-        if (status == EPCTX_OK && round++ == 1) break;
-        if (status == EPCTX_OK) n = 0;
-        CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "%s", epctx_status_name(status));
+    static findings f, whole;
+    char text[1000], all[1000];
+    for (int round = 0; round < 4; round++) {
+        size_t n = 0;
+        counting c;
+        judge_without_list = round % 2 == 1;
+        CHECK_INT(judge_rich(false, NULL, &whole, all, sizeof all), EPCTX_OK);
+        do {
+            epctx_allocator allocator;
+            epctx_status status;
+            memset(&c, 0, sizeof c);
+            c.fail_at = ++n;
+            c.once = round < 2;
+            allocator = counting_allocator(&c);
+            status = judge_rich(false, &allocator, &f, text, sizeof text);
+            CHECK(c.alive == 0, "allocation %zu: %zu blocks leak", n, (size_t)c.alive);
+            CHECK(status == EPCTX_ERR_NOMEM ||
+                      (status == EPCTX_OK && strcmp(text, all) == 0 &&
+                       strcmp(f.text, whole.text) == 0),
+                  "allocation %zu, %s: %s, with all memory %s", n, epctx_status_name(status), text,
+                  all);
+        } while (c.calls >= n && n < 5000);
+        CHECK(n > 3 && n < 5000, "%zu allocations", n);
     }
-    CHECK(n > 1 && n < 5000, "%zu allocations", n);
+    judge_without_list = false;
 }
 
 /* Lint with every allocation failing once: NOMEM or a full answer, and nothing leaks. */

@@ -231,6 +231,15 @@ static void remove_pair(void)
     remove_root();
 }
 
+static epctx_status say_combined(epctx_status status, const epctx_combined *out)
+{
+    for (size_t i = 0; status == EPCTX_OK && i < out->step_count; i++)
+        starve_say("%s\n", out->steps[i].text);
+    for (size_t i = 0; status == EPCTX_OK && i < out->file_count; i++)
+        starve_say("%s %" PRIu64 "\n", out->files[i].path, out->files[i].size);
+    return status;
+}
+
 static epctx_merge_opts merge_opts; /* of the runs to come */
 static const char *merge_prefix[2];
 
@@ -242,7 +251,7 @@ static epctx_status run_merge(epctx_model *a, epctx_model *b, epctx_error *error
     parts[1].model = b;
     parts[0].prefix = merge_prefix[0];
     parts[1].prefix = merge_prefix[1];
-    return epctx_merge(parts, 2, &merge_opts, &out, error);
+    return say_combined(epctx_merge(parts, 2, &merge_opts, &out, error), &out);
 }
 
 /* How many more of everything there are in turn: with these, every table of the operations is full
@@ -401,7 +410,7 @@ static epctx_status run_split(epctx_model *a, epctx_model *b, epctx_error *error
     value.rank = -1;
     opts.inputs = &value;
     opts.input_count = 1;
-    return epctx_split(a, &opts, &out, error);
+    return say_combined(epctx_split(a, &opts, &out, error), &out);
 }
 
 /* Models in memory; `make` gets how many more of everything there are to be. */

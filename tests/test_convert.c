@@ -1695,12 +1695,12 @@ TEST(mv_asks_the_ep)
         {NULL, "TensorrtExecutionProvider", "a.engine", "b.engine", NULL},
         {"qnn_plugin", "QNN", "a.bin", "a..b.bin", "refuses '..'"},
         {NULL, "QNN", "a.bin", "a..b.bin", NULL},
-        {NULL, "QNN", "a.bin", "sub/", "is a folder"},
+        {NULL, "QNN", "a.bin", "sub/", "is a folder, a file's name"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         part p = {"n", 1, 0, NULL, NULL};
         epctx_move_opts opts = {0};
-        counting memory = {0, 0, 0};
+        counting memory = {0};
         epctx_allocator allocator = counting_allocator(&memory);
         epctx_error error;
         epctx_status status = EPCTX_ERR_NOMEM;

@@ -333,8 +333,14 @@ static epctx_convert_opts convert_opts;
 static epctx_status run_convert(epctx_model *a, epctx_model *b, epctx_error *error)
 {
     epctx_changes changes;
+    epctx_status status = convert_run(a, &convert_opts, &changes, error);
     (void)b;
-    return convert_run(a, &convert_opts, &changes, error);
+    for (size_t i = 0; status == EPCTX_OK && i < changes.count; i++) {
+        const epctx_change *c = &changes.items[i];
+        starve_say("%d %.*s %.*s %" PRIu64 " %s\n", (int)c->kind, (int)c->name.size, c->name.data,
+                   (int)c->file.size, c->file.data, c->size, c->reason != NULL ? c->reason : "");
+    }
+    return status;
 }
 
 TEST(out_of_memory)
@@ -552,6 +558,9 @@ TEST(moves)
             reached = d.disk.calls >= at_call;
             CHECK(reached || status == cases[i].status, "case %zu: %s", i, d.error.message);
             CHECK(status == EPCTX_OK || d.error.message[0] != '\0', "case %zu: no message", i);
+            CHECK(status == EPCTX_OK || cases[i].status != EPCTX_OK ||
+                      strstr(d.error.message, "injected") != NULL,
+                  "case %zu, call %d: the failure is not told: %s", i, at_call, d.error.message);
             for (int k = 0; k < 2; k++) {
                 const disk_file *f = disk_find(&d.disk, models[k]);
                 bytes data = {f->data, f->size, 0};

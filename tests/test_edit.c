@@ -617,9 +617,12 @@ TEST(random_scripts)
 /* A failing allocation during an edit: the model is as before. */
 TEST(allocator_fails)
 {
-    for (int kind = 0; kind < EDITS; kind++) {
-        epctx_status status = EPCTX_ERR_NOMEM;
-        for (size_t extra = 1; status != EPCTX_OK && extra < 5000; extra++) {
+    for (int turn = 0; turn < 2 * EDITS; turn++) {
+        int kind = turn % EDITS;
+        bool done = false;
+        bytes whole = {0};
+        for (size_t extra = 0; !done && extra < 5000; extra++) {
+            epctx_status status;
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
             epctx_open_opts opts = {0};
@@ -630,19 +633,24 @@ TEST(allocator_fails)
             /* Use up the arena's block, so that edits have to ask for more. */
             while (model.arena.left >= 32)
                 CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
-            c.fail_at = c.calls + extra;
+            c.fail_at = extra > 0 ? c.calls + extra : 0;
+            c.once = turn >= EDITS; /* or with all that follow */
             status = edit(&model, kind);
             CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "edit %d: status %d", kind,
                   (int)status);
+            done = extra > 0 && c.calls < c.fail_at;
             c.fail_at = 0;
-            if (status != EPCTX_OK) CHECK(writes(&model, &b), "edit %d left traces", kind);
+            if (extra == 0) whole = written(&model);
+            CHECK(writes(&model, status == EPCTX_OK ? &whole : &b),
+                  status == EPCTX_OK ? "edit %d is not whole" : "edit %d left traces", kind);
             epctx_undo(&model, 0);
             CHECK(writes(&model, &b), "edit %d is not undone", kind);
             epctx_model_close(&model);
             CHECK_UINT(c.alive, 0);
             bytes_free(&b);
         }
-        CHECK_INT(status, EPCTX_OK);
+        bytes_free(&whole);
+        CHECK(done, "edit %d never ends", kind);
     }
 }
 
@@ -1352,10 +1360,12 @@ static epctx_status rich_edit(epctx_model *model, int kind)
 /* Whichever allocation fails: NOMEM, and the bytes are as they were. */
 TEST(allocator_fails_with_everything)
 {
-    for (int kind = 0; kind < 7; kind++) {
-        epctx_status status = EPCTX_ERR_NOMEM;
-        size_t n;
-        for (n = 1; status != EPCTX_OK && n < 5000; n++) {
+    for (int turn = 0; turn < 14; turn++) {
+        int kind = turn % 7;
+        bool done = false;
+        bytes whole = {0};
+        for (size_t n = 0; !done && n < 5000; n++) {
+            epctx_status status;
             counting c = {0};
             epctx_allocator allocator = counting_allocator(&c);
             epctx_model model;
@@ -1364,17 +1374,22 @@ TEST(allocator_fails_with_everything)
             CHECK_TRUE(open_rich(&model, &b, &io, &allocator, false));
             while (model.arena.left >= 32)
                 CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
-            c.fail_at = c.calls + n;
+            c.fail_at = n > 0 ? c.calls + n : 0;
+            c.once = turn >= 7; /* or with all that follow */
             status = rich_edit(&model, kind);
             CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "edit %d: %s", kind,
                   epctx_status_name(status));
+            done = n > 0 && c.calls < c.fail_at;
             c.fail_at = 0;
-            if (status != EPCTX_OK) CHECK(writes(&model, &b), "edit %d left traces", kind);
+            if (n == 0) whole = written(&model);
+            CHECK(writes(&model, status == EPCTX_OK ? &whole : &b),
+                  status == EPCTX_OK ? "edit %d is not whole" : "edit %d left traces", kind);
             epctx_model_close(&model);
             CHECK_UINT(c.alive, 0);
             bytes_free(&b);
         }
-        CHECK(n < 5000, "edit %d never succeeds", kind);
+        bytes_free(&whole);
+        CHECK(done, "edit %d never ends", kind);
     }
     for (size_t n = 1; n < 100; n++) {
         counting c = {0};

@@ -1013,10 +1013,19 @@ static const char *torn(disk *now, disk *wanted, bool old)
     return NULL;
 }
 
-typedef enum fault { NOTHING, NO_MEMORY, NO_ROOM, IO_FAILS, IO_SHORT, IO_CHANGED } fault;
+typedef enum fault {
+    NOTHING,
+    NO_MEMORY,
+    NO_MEMORY_ONCE,
+    NO_ROOM,
+    IO_FAILS,
+    IO_SHORT,
+    IO_CHANGED
+} fault;
 
-static const char *const fault_names[] = {"nothing",       "allocation",    "fixed arena",
-                                          "failing io call", "short io call", "changed io call"};
+static const char *const fault_names[] = {"nothing",         "allocation",    "single allocation",
+                                          "fixed arena",     "failing io call", "short io call",
+                                          "changed io call"};
 
 #define ROOM_STEP 48 /* by which a fixed arena grows from run to run */
 static uint8_t room[4 << 20];
@@ -1025,9 +1034,36 @@ typedef struct tally {
     size_t runs, refused;
 } tally;
 
-/* Runs an operation with one fault; returns what is wrong. `*reached`: the fault occurred.
- * `wanted` is the disk after a run without faults. */
-static const char *one(const operation *op, fault what, int at, uint32_t place, disk *wanted,
+/* What is left of a run without faults. */
+typedef struct outcome {
+    disk disk;
+    bytes model; /* the first one */
+} outcome;
+
+static void outcome_free(outcome *o)
+{
+    disk_free(&o->disk);
+    bytes_free(&o->model);
+}
+
+/* A success in spite of a fault has done all that there was to do. */
+static const char *undone(disk *now, const bytes *model, const outcome *wanted)
+{
+    static char text[300];
+    for (size_t i = 0; i < wanted->disk.count; i++) {
+        const disk_file *f = &wanted->disk.files[i];
+        if (same_file(f, disk_find(now, f->path))) continue;
+        snprintf(text, sizeof text, "it says that all went well, but %s is not as it should be",
+                 f->path);
+        return text;
+    }
+    return bytes_equal(model, wanted->model.data, wanted->model.size)
+               ? NULL
+               : "it says that all went well, but the model is not as it should be";
+}
+
+/* Runs an operation with one fault; returns what is wrong. `*reached`: the fault occurred. */
+static const char *one(const operation *op, fault what, int at, uint32_t place, outcome *wanted,
                        bool *reached, tally *all)
 {
     static char text[1000];
@@ -1053,16 +1089,17 @@ static const char *one(const operation *op, fault what, int at, uint32_t place, 
     epctx_error_clear(&error);
     s.disk.calls = 0;
     s.memory.calls = 0;
-    if (what == NO_MEMORY) s.memory.fail_at = (size_t)at;
+    s.memory.once = what == NO_MEMORY_ONCE;
+    if (what == NO_MEMORY || what == NO_MEMORY_ONCE) s.memory.fail_at = (size_t)at;
     if (what >= IO_FAILS) {
         s.disk.fail_at = at;
         s.disk.fault = (disk_fault)(what - IO_FAILS);
         s.disk.place = place;
     }
     status = op->run(&s, &error);
-    *reached = what == NO_MEMORY ? s.memory.calls >= (size_t)at
-               : what == NO_ROOM ? status != EPCTX_OK
-                                 : s.disk.calls >= at;
+    *reached = s.memory.fail_at != 0 ? s.memory.calls >= (size_t)at
+               : what == NO_ROOM     ? status != EPCTX_OK
+                                     : s.disk.calls >= at;
     s.memory.fail_at = 0;
     s.disk.fail_at = 0;
     all->runs++;
@@ -1073,14 +1110,16 @@ static const char *one(const operation *op, fault what, int at, uint32_t place, 
         wrong = "the error has another status";
     else if (what == NOTHING && status != EPCTX_OK)
         wrong = "it fails without a fault";
-    if (wrong == NULL && op->edits && status != EPCTX_OK) {
-        after = written(&s.model);
-        if (!bytes_equal(&after, before.data, before.size)) wrong = "a failure changes the model";
-    }
+    if (op->model != NULL) after = written(&s.model);
+    if (wrong == NULL && op->edits && status != EPCTX_OK &&
+        !bytes_equal(&after, before.data, before.size))
+        wrong = "a failure changes the model";
+    if (wrong == NULL && status == EPCTX_OK && what != NOTHING && what < IO_FAILS)
+        wrong = undone(&s.disk, &after, wanted);
     /* From wrong bytes comes another model, which may be written before somebody notices. */
     if (wrong == NULL && what != NOTHING && what != IO_CHANGED &&
         (what != IO_SHORT || status != EPCTX_OK))
-        wrong = torn(&s.disk, wanted, false);
+        wrong = torn(&s.disk, &wanted->disk, false);
     epctx_model_close(&s.model);
     epctx_model_close(&s.second);
     if (wrong == NULL && s.memory.alive != 0) wrong = "memory leaks";
@@ -1092,7 +1131,11 @@ static const char *one(const operation *op, fault what, int at, uint32_t place, 
                  wrong, epctx_status_name(status), error.message);
         wrong = text;
     }
-    if (what == NOTHING) copy_disk(wanted, &s.disk);
+    if (what == NOTHING) {
+        copy_disk(&wanted->disk, &s.disk);
+        wanted->model = after;
+        memset(&after, 0, sizeof after);
+    }
     bytes_free(&before);
     bytes_free(&after);
     disk_free(&s.disk);
@@ -1104,7 +1147,7 @@ static const char *everywhere(fault what, tally *all)
 {
     for (size_t i = 0; i < OPERATION_COUNT; i++) {
         const operation *op = &operations[i];
-        disk wanted = {0};
+        outcome wanted;
         bool reached = true;
         tally none = {0, 0};
         const char *wrong;
@@ -1116,7 +1159,7 @@ static const char *everywhere(fault what, tally *all)
                 wrong = one(op, what, at, k * 7919u + (uint32_t)at * 31u, &wanted, &reached, all);
             if (at > MOST_CALLS && what != NO_ROOM) wrong = "it does not end";
         }
-        disk_free(&wanted);
+        outcome_free(&wanted);
         if (wrong != NULL) return wrong;
     }
     return NULL;
@@ -1135,6 +1178,13 @@ static const char *report(fault what)
 TEST(allocations)
 {
     const char *wrong = report(NO_MEMORY);
+    CHECK(wrong == NULL, "%s", wrong);
+}
+
+/* The next one succeeds again: nobody may overlook it. */
+TEST(single_allocations)
+{
+    const char *wrong = report(NO_MEMORY_ONCE);
     CHECK(wrong == NULL, "%s", wrong);
 }
 
@@ -1166,6 +1216,7 @@ int main(int argc, char **argv)
 {
     if (!make_original()) return 1;
     RUN(allocations);
+    RUN(single_allocations);
     RUN(fixed_arena);
     RUN(io_fails);
     RUN(io_short);

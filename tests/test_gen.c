@@ -2010,8 +2010,9 @@ static void make_everything(void)
     save_bytes("a%b\nc.onnx", &model);
 }
 
-/* Sees that the outcome is one of two: everything is there, or nothing has changed. */
-static const char *starved(size_t n, const epctx_gen_opts *how, bool *done)
+/* Allocation `n` fails, alone or with all that follow. Sees that the outcome is one of two:
+ * everything is there (*whole, made by a run without `n`), or nothing has changed. */
+static const char *starved(size_t n, bool once, const epctx_gen_opts *how, bytes *whole, bool *done)
 {
     static char text[3000];
     fake f = {0};
@@ -2024,24 +2025,34 @@ static const char *starved(size_t n, const epctx_gen_opts *how, bool *done)
     epctx_model model;
     epctx_status status;
     bytes before, after;
-    bool same;
+    bool same, right;
     open.allocator = opts.allocator = &allocator;
     f.takes = "Take,Constant";
     typed_count = opts.sets == NULL ? 2 : 1;
     if (epctx_model_open_file(&model, at("a%b\nc.onnx"), &open, NULL) != EPCTX_OK)
         return "the model cannot be opened";
     before = written(&model);
-    c.fail_at = c.calls + n;
+    c.fail_at = n > 0 ? c.calls + n : 0;
+    c.once = once;
     status = epctx_generate(&model, &backend, &opts, NULL, &error);
+    *done = c.calls < c.fail_at;
     c.fail_at = 0;
     after = written(&model);
     same = bytes_equal(&after, before.data, before.size);
+    right = n == 0 || bytes_equal(&after, whole->data, whole->size);
     bytes_free(&before);
-    bytes_free(&after);
     epctx_model_close(&model);
-    *done = status == EPCTX_OK;
+    if (n == 0)
+        *whole = after;
+    else
+        bytes_free(&after);
     if (c.alive != 0 || f.alive != 0) return "something is left";
-    if (*done) return same ? "nothing was generated" : NULL;
+    if (status == EPCTX_OK && !right) {
+        snprintf(text, sizeof text, "allocation %zu%s: a success with another model", n,
+                 once ? " alone" : "");
+        return text;
+    }
+    if (status == EPCTX_OK) return same ? "nothing was generated" : NULL;
     if (status == EPCTX_ERR_NOMEM && same && strcmp(listing(), "a%b\nc.onnx w.data ") == 0)
         return NULL;
     snprintf(text, sizeof text, "allocation %zu: %s, %s, files %s", n, error.message,
@@ -2053,20 +2064,24 @@ TEST(every_allocation)
 {
     static const uint32_t first[] = {1}, second[] = {3};
     const epctx_node_set sets[] = {{first, 1}, {second, 1}};
-    for (int kind = 0; kind < 3; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         epctx_gen_opts opts = {0};
         const char *wrong = NULL;
         bool done = false;
-        size_t n = 1;
-        opts.initializers_file_name = kind > 0 ? "rest.data" : NULL;
-        opts.weightless = kind == 1 ? EPCTX_WEIGHTLESS_ALL : EPCTX_WEIGHTLESS_NONE;
-        opts.embed = kind == 1;
-        opts.sets = kind == 2 ? sets : NULL;
+        bytes whole = {0};
+        size_t n = 0;
+        opts.overwrite = true;
+        opts.initializers_file_name = kind % 3 > 0 ? "rest.data" : NULL;
+        opts.weightless = kind % 3 == 1 ? EPCTX_WEIGHTLESS_ALL : EPCTX_WEIGHTLESS_NONE;
+        opts.embed = kind % 3 == 1;
+        opts.sets = kind % 3 == 2 ? sets : NULL;
         opts.set_count = 2;
-        clear_root();
-        make_everything();
-        for (; wrong == NULL && !done && n < 5000; n++)
-            wrong = starved(n, &opts, &done);
+        for (; wrong == NULL && (n < 2 || !done) && n < 5000; n++) {
+            clear_root();
+            make_everything();
+            wrong = starved(n, kind < 3, &opts, &whole, &done);
+        }
+        bytes_free(&whole);
         CHECK(wrong == NULL, "kind %d: %s", kind, wrong);
         CHECK(done && n > 3, "kind %d: %zu allocations", kind, n);
     }

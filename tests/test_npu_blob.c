@@ -292,6 +292,31 @@ TEST(forged_overlap)
     gb_free(&b);
 }
 
+/* Parameters that do not fit although every operand has the size that they ask for. */
+TEST(forged_parameters)
+{
+    static const int64_t x[2] = {1, 3};
+    graph_builder b;
+    epctx_buffer blob;
+    epctx_error error;
+    uint8_t *words;
+    uint32_t at;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, x);
+    gb_node(&b, "Relu", 14, "x", "y");
+    gb_output(&b, "y");
+    CHECK_INT(gb_compile(&b, NULL, &blob, &error), EPCTX_OK);
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    at = (uint32_t)u64(words + 9 * 4) + 4 + 2 * 4; /* behind the two operands of the one command */
+    CHECK_UINT((uint32_t)u64(words + at * 4), 3);  /* elements; then the activation */
+    set32(words, at + 1, 1000);
+    correct_sum(blob.data, blob.size);
+    CHECK_INT(try_blob(blob.data, blob.size, &error), EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "do not fit");
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
 /* Tensors at the boundary that no command looks at are checked all the same. */
 TEST(forged_boundary)
 {
@@ -746,6 +771,7 @@ int main(int argc, char **argv)
     RUN(foreign);
     RUN(forged_words);
     RUN(forged_overlap);
+    RUN(forged_parameters);
     RUN(forged_boundary);
     RUN(weights_checksum);
     RUN(any_address);

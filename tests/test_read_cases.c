@@ -117,8 +117,13 @@ static epctx_status run_files(epctx_model *a, epctx_model *b, epctx_error *error
 {
     epctx_dependency *files;
     size_t count;
+    epctx_status status = epctx_model_files(a, NULL, &a->arena, &files, &count, error);
     (void)b;
-    return epctx_model_files(a, NULL, &a->arena, &files, &count, error);
+    for (size_t i = 0; status == EPCTX_OK && i < count; i++)
+        starve_say("%d %.*s %d %d %s %s\n", (int)files[i].use, (int)files[i].name.size,
+                   files[i].name.data, (int)files[i].required, (int)files[i].status,
+                   files[i].folder, files[i].path != NULL ? files[i].path : "");
+    return status;
 }
 
 /* What is reported when memory ends is true, as far as it goes. */

@@ -487,6 +487,7 @@ TEST(types_of_graph_outputs)
         "'q' has the type that it has in the source model",
         "(the source model does not tell it: compile that again, the EP knows, or run type "
         "inference on it first)"};
+    static const int64_t vector[] = {4, -1};
     for (int kind = 0; kind < 3; kind++) { /* no source, one that tells, one that does not */
         bytes graph = {0}, source = {0}, untyped = {0};
         epctx_cursor it;
