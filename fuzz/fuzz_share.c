@@ -283,7 +283,9 @@ static void check_sessions(const world *w)
         for (k = 0; s->open && k < s->loaded.bound_count; k++) {
             const epctx_bound *b = &s->loaded.bound[k];
             require(b->graph != NULL && b->info.name.size > 0);
-            require(epctx_str_eq(b->info.name, b->node.partition_name));
+            require(epctx_str_eq(b->info.name, b->node.partition_name.size > 0
+                                                   ? b->node.partition_name
+                                                   : b->node.name));
             for (n = 0; n < count; n++)
                 require(seen[n] != b->graph);
             if (count < 64) seen[count++] = b->graph;
