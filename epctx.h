@@ -2405,8 +2405,8 @@ typedef struct epctx_hooks {
     /* true: stop. The call ends with EPCTX_ERR_CANCELLED and leaves everything as it was. */
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
-    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why (explain_fn). A
-     * backend judges the graph again for each such node: for people who ask. */
+    /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why: in the words of
+     * explain_fn for the first 200 nodes, as a backend may judge the whole graph again for each. */
     void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
@@ -23960,12 +23960,13 @@ static epctx_status epctx__gen_source(epctx__generation *g)
     return status;
 }
 
-/* Why a node stays on the CPU. */
-static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index, epctx_error *error)
+/* Why a node stays on the CPU. `ask`: the backend tells, when it can. */
+static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index, bool ask,
+                                       epctx_error *error)
 {
     const epctx_backend *b = g->backend;
     const epctx_node *node = &g->graph.nodes[index];
-    if (b->explain_fn != NULL) {
+    if (ask && b->explain_fn != NULL) {
         b->explain_fn(b->self, &g->graph, index, error);
     }
     epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s does not take operator %S (domain '%S', opset %d)",
@@ -23974,19 +23975,24 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
     return EPCTX_ERR_UNSUPPORTED;
 }
 
+/* Of how many nodes a backend is asked why it does not take them: each time it may judge the whole
+ * graph again. */
+#define EPCTX__ASKED 200
+
 /* Tells why nodes stay, where the backend decided that. */
 static void epctx__gen_tell(const epctx__generation *g)
 {
     const epctx_hooks *hooks = g->opts->hooks;
     epctx_error why;
     size_t i;
+    int asked = 0;
     if (hooks == NULL || hooks->refused_fn == NULL || g->opts->sets != NULL) {
         return;
     }
     for (i = 0; i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
             epctx_error_clear(&why);
-            epctx__gen_refusal(g, i, &why);
+            epctx__gen_refusal(g, i, asked++ < EPCTX__ASKED, &why);
             hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
         }
     }
@@ -24005,7 +24011,7 @@ static epctx_status epctx__gen_nothing(epctx__generation *g)
         first++;
     }
     if (first < g->graph.node_count) {
-        epctx__gen_refusal(g, first, &why);
+        epctx__gen_refusal(g, first, true, &why);
     }
     return epctx_fail(g->error, EPCTX_ERR_NO_NODES, "%s compiles none of the %u nodes%s%s",
                       g->backend->source, (uint64_t)g->graph.node_count,
@@ -24199,7 +24205,7 @@ static epctx_status epctx__gen_partition(epctx__generation *g)
     }
     for (i = 0; status == EPCTX_OK && g->opts->require_all && i < g->graph.node_count; i++) {
         if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
-            status = epctx__gen_refusal(g, i, g->error);
+            status = epctx__gen_refusal(g, i, true, g->error);
         }
     }
     if (status == EPCTX_OK && g->part_count == 0) {

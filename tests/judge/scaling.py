@@ -188,7 +188,7 @@ class Judge:
         for shape in SHAPES:
             for count in (SMALL, SMALL * FACTOR):
                 self.write(shape, count)
-            self.judge(shape, "compile -f {m} -o {c}")
+            self.judge(shape, "compile -v -f {m} -o {c}")
             commands = READERS + CONTEXTS
             if shape is not many:
                 commands += EDITORS
