@@ -2383,9 +2383,64 @@ TEST(untyped_output)
     epctx_model_close(&model);
 }
 
+typedef struct refusals {
+    fake fake; /* first: what the backend knows itself by */
+    int asked, told, in_its_words;
+} refusals;
+
+static epctx_status explains_node(void *self, const epctx_graph *graph, size_t index,
+                                  epctx_error *error)
+{
+    refusals *r = self;
+    r->asked++;
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "no unit for '%S'", &graph->nodes[index].name);
+}
+
+static void hears_refusal(void *user, const epctx_node *node, const epctx_error *why)
+{
+    refusals *r = user;
+    r->told += epctx_str_is(node->op_type, "Keep");
+    r->in_its_words += strncmp(why->message, "no unit for 'k", 14) == 0;
+}
+
+/* Every node that stays is told; the backend is not asked without end. */
+TEST(tells_why_nodes_stay)
+{
+    refusals r = {0};
+    epctx_backend backend = full_backend(&r.fake);
+    epctx_gen_opts opts = {0};
+    epctx_hooks hooks = {0};
+    epctx_error error;
+    epctx_model model;
+    bytes graph = {0};
+    char text[3][16];
+    r.fake.takes = "Take";
+    backend.explain_fn = explains_node;
+    hooks.user = &r;
+    hooks.refused_fn = hears_refusal;
+    opts.hooks = &hooks;
+    clear_root();
+    add_node(&graph, "Take", "n0", "x", "v0");
+    for (int i = 0; i < 300; i++) {
+        snprintf(text[0], sizeof text[0], "k%d", i);
+        snprintf(text[1], sizeof text[1], "v%d", i);
+        snprintf(text[2], sizeof text[2], i < 299 ? "v%d" : "y", i + 1);
+        add_node(&graph, "Keep", text[0], text[1], text[2]);
+    }
+    add_x_and_y(&graph);
+    save_model("m.onnx", &graph);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
+    CHECK_INT(r.told, 300);
+    CHECK_INT(r.asked, 200);
+    CHECK_INT(r.in_its_words, 200);
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
+    RUN(tells_why_nodes_stay);
     RUN(two_partitions);
     RUN(loads_again);
     RUN(embedded);
