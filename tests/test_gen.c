@@ -2400,7 +2400,7 @@ static void hears_refusal(void *user, const epctx_node *node, const epctx_error 
 {
     refusals *r = user;
     r->told += epctx_str_is(node->op_type, "Keep");
-    r->in_its_words += strncmp(why->message, "no unit for 'k", 14) == 0;
+    r->in_its_words += strstr(why->message, "no unit for 'k") != NULL;
 }
 
 /* Every node that stays is told; the backend is not asked without end. */
