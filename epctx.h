@@ -26016,7 +26016,7 @@ static epctx_status epctx__weights_open(epctx_loaded *loaded, const epctx_model 
                                         epctx_model *out, epctx_error *error)
 {
     epctx_open_opts how;
-    epctx_str folder;
+    epctx_str folder = epctx_str_of(NULL);
     memset(&how, 0, sizeof how);
     how.allocator = &loaded->arena.allocator;
     how.io = loaded->io;
