@@ -18593,10 +18593,10 @@ static bool epctx__carry_wanted(const epctx_dependency *dep)
 
 static bool epctx__carry_files(epctx__combine *m, epctx__convert *c, size_t number, bool alone)
 {
-    epctx_dependency *files;
+    epctx_dependency *files = NULL;
     epctx_check_opts opts;
     epctx__relocation moved;
-    size_t count, i;
+    size_t count = 0, i;
     memset(&opts, 0, sizeof opts);
     opts.path_flags = c->model->path_flags;
     epctx__relocation_begin(&moved, c);
@@ -21381,9 +21381,9 @@ static epctx_str epctx__repair_candidate(epctx__repair *r, const epctx_dependenc
 
 static bool epctx__repair_files(epctx__repair *r)
 {
-    epctx_dependency *files;
+    epctx_dependency *files = NULL;
     epctx__relocation moved;
-    size_t count, i;
+    size_t count = 0, i;
     /* not taken: only under EPCTX_NO_STDIO */
     if (r->opts->check.no_files || r->m.c.model->io == NULL) {
         return true;

@@ -5198,7 +5198,7 @@ static epctx_status epctx_npu__add_floats(epctx_npu__compiler *c, uint64_t count
                                           uint32_t *id)
 {
     epctx_npu__shape shape = {1, {0}};
-    void *memory;
+    void *memory = NULL;
     shape.dims[0] = (int64_t)count;
     EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &memory, id));
     *data = (float *)memory;
