@@ -1147,7 +1147,7 @@ static const char *everywhere(fault what, tally *all)
 {
     for (size_t i = 0; i < OPERATION_COUNT; i++) {
         const operation *op = &operations[i];
-        outcome wanted;
+        outcome wanted = {0};
         bool reached = true;
         tally none = {0, 0};
         const char *wrong;
