@@ -44,7 +44,8 @@
  *
  * OPTIONS (macros)                effect                                    scope
  *   EPCTX_IMPLEMENTATION          emits the function bodies                 one file
- *   EPCTX_STATIC                  every function static, nothing exported   every file
+ *   EPCTX_STATIC                  every function static, nothing exported;
+ *                                 each file has its own implementation      every file
  *   EPCTX_NO_MALLOC               no default allocator: pass buffers or an
  *                                 epctx_allocator; no malloc/free symbol    implementation file
  *   EPCTX_NO_STDIO                no file back-end: pass memory or your own
@@ -6350,6 +6351,9 @@ static void epctx__external_entry(epctx_tensor_view *tensor, epctx_view view)
         tensor->offset = epctx__decimal(value);
     } else if (epctx_str_is(key, "length")) {
         tensor->length = epctx__decimal(value);
+        if (tensor->length == UINT64_MAX) {
+            tensor->length--; /* no number: not "to the end", but more than any file has */
+        }
     }
 }
 
@@ -7491,12 +7495,12 @@ EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_f
                                        epctx_str *folder, epctx_error *error)
 {
     epctx_error_clear(error);
+    *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     if (context_file_path.size == 0 && model_path.size == 0) {
         return epctx_fail(error, EPCTX_ERR_PATH,
                           "the model came from memory: set ep.context_file_path, its folder is "
                           "where context binaries are looked for");
     }
-    *folder = epctx_path_folder(context_file_path.size > 0 ? context_file_path : model_path);
     return EPCTX_OK;
 }
 

@@ -3969,8 +3969,8 @@ static const epctx_npu__op_info epctx_npu__ops[EPCTX_NPU__OP_COUNT] = {
      outs,                                                                                         \
      required,                                                                                     \
      sizeof(type) / 4,                                                                             \
-     (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL,                  \
-     (EPCTX_NPU_SELECT & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
+     ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__check_##name : NULL,                \
+     ((EPCTX_NPU_SELECT) & EPCTX_NPU_OP(id)) != 0 ? epctx_npu__run_##name : NULL},
     EPCTX_NPU_OP_LIST(EPCTX_NPU__OP_ROW)
 #undef EPCTX_NPU__OP_ROW
 };

@@ -613,6 +613,12 @@ static void external_length(bytes *graph)
     add_external(graph, "w", 4, "good.bin", "0", "12");
 }
 
+/* No number: not as if it were not there. */
+static void external_odd_length(bytes *graph)
+{
+    add_external(graph, "w", 4, "good.bin", "0", "16x");
+}
+
 static void external_without_length(bytes *graph)
 {
     add_external(graph, "w", 4, "good.bin", "0", NULL);
@@ -956,6 +962,8 @@ static const rule_case cases[] = {
     {EPCTX_RULE_TENSOR_SIZE, NULL, {.graph_fn = small_type_too_long}, {.graph_fn = small_types}},
     {EPCTX_RULE_TENSOR_SIZE, NULL, {.graph_fn = negative_dim}, {.graph_fn = file_data}},
     {EPCTX_RULE_TENSOR_SIZE, NULL, {.graph_fn = external_length},
+     {.graph_fn = external_without_length}},
+    {EPCTX_RULE_TENSOR_SIZE, NULL, {.graph_fn = external_odd_length},
      {.graph_fn = external_without_length}},
     {EPCTX_RULE_EXTERNAL_RANGE, NULL, {.graph_fn = external_behind},
      {.graph_fn = external_without_length}},

@@ -120,6 +120,13 @@ rm -rf folder a.onnx a.onnx~ b.onnx c.onnx ./-dash.onnx
 
 # -- info --
 epctx info plain.onnx; result "info of an ordinary model" 0 "not an EPContext model"
+epctx compile -f plain.onnx -o of_info.onnx
+epctx info of_info_npu.bin; result "info of a binary" 0 "scratch memory: "
+epctx info --json of_info_npu.bin; result "info of a binary as JSON" 0 '"scratch": '
+"$python" -m json.tool out >/dev/null || fail "info of a binary as JSON" "this is no JSON"
+head -c 200 of_info_npu.bin >cut_npu.bin
+epctx info cut_npu.bin; result "info of a cut binary" 1 "cut_npu.bin: context binary: "
+rm -f of_info* cut_npu.bin
 epctx info --json plain.onnx; result "info --json of an ordinary model" 0 '"ep_context": false'
 if [ -w /dev/full ]; then
     "$epctx" info plain.onnx >/dev/full 2>err; code=$?
@@ -478,6 +485,12 @@ fi
 printf '\010\010\022\006a\033[2Jb' >hostile.onnx
 epctx info hostile.onnx; result "control characters" 0 'a\x1b[2Jb'
 grep -q "$(printf '\033')" out && fail "control characters" "they reach the terminal"
+# The same as one character of two bytes (CSI), as a bare byte, and what turns the direction.
+printf '\010\010\022\012a\302\233\2332J\342\200\256b' >hostile.onnx
+epctx info hostile.onnx
+result "control characters of 8 bits" 0 'a\xc2\x9b\x9b2J\xe2\x80\xaeb'
+epctx info --json hostile.onnx
+result "control characters in JSON" 0 'a\u009b\ufffd2J\u202eb'
 
 # -- for programs, and on a terminal --
 "$python" "$top/tests/judge/cli.py" "$epctx" programs 2>judge.err || {

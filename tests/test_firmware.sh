@@ -95,7 +95,7 @@ echo "read $total of $total bytes; context binary at $offset, sum of its bytes $
     >"$work/stream.expected"
 try stream 10240 1664 stream "$work/embedded_ctx.onnx"
 
-kernels='(EPCTX_NPU_OP(CONV)|EPCTX_NPU_OP(POOL)|EPCTX_NPU_OP(GEMM))'
+kernels='EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(POOL) | EPCTX_NPU_OP(GEMM)'
 # The bits of ten floats: the host adds in another order, so the last of 24 bits may differ.
 echo "scores$(od -An -v -t u4 "$work/host/output_0.bin" | tr -s ' \n' ' ' | sed 's/ $//')" \
     >"$work/executor.expected"

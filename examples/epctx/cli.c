@@ -213,18 +213,6 @@ const char *cli_plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-void cli_put(FILE *out, epctx_str text)
-{
-    size_t i;
-    for (i = 0; i < text.size; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (c < 0x20 || c == 0x7f || c == '\\')
-            fprintf(out, "\\x%02x", c);
-        else
-            fputc(c, out);
-    }
-}
-
 /* Bytes of the UTF-8 character that starts at `text`, 0 when it is none. */
 static size_t utf8_length(const unsigned char *text, size_t left)
 {
@@ -246,6 +234,42 @@ static size_t utf8_length(const unsigned char *text, size_t left)
     return size;
 }
 
+/* Is this character one that a terminal obeys instead of showing it: C0, C1, DEL, or one that turns
+ * the direction of writing? */
+static bool is_obeyed(const unsigned char *c, size_t size)
+{
+    if (size == 1) return c[0] < 0x20 || c[0] == 0x7f;
+    if (size == 2) return c[0] == 0xc2 && c[1] < 0xa0;
+    return size == 3 && c[0] == 0xe2 &&
+           ((c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xaa && c[2] <= 0xae))) ||
+            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+}
+
+void cli_put(FILE *out, epctx_str text)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    size_t i = 0;
+    while (i < text.size) {
+        size_t size = utf8_length(bytes + i, text.size - i), k;
+        bool plain = size > 0 && bytes[i] != '\\' && !is_obeyed(bytes + i, size);
+        for (k = 0; k < (size > 0 ? size : 1); k++, i++)
+            if (plain)
+                fputc(bytes[i], out);
+            else
+                fprintf(out, "\\x%02x", bytes[i]);
+    }
+}
+
+/* Of a character of up to three bytes. */
+static unsigned code_point(const unsigned char *c, size_t size)
+{
+    unsigned code = size == 1 ? c[0] : size == 2 ? c[0] & 0x1fu : c[0] & 0x0fu;
+    size_t i;
+    for (i = 1; i < size; i++)
+        code = code << 6 | (c[i] & 0x3fu);
+    return code;
+}
+
 void cli_put_json(FILE *out, epctx_str text)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
@@ -256,8 +280,9 @@ void cli_put_json(FILE *out, epctx_str text)
         if (size == 0) {
             fputs("\\ufffd", out);
             i++;
-        } else if (size == 1 && (bytes[i] < 0x20 || bytes[i] == 0x7f)) {
-            fprintf(out, "\\u%04x", bytes[i++]);
+        } else if (is_obeyed(bytes + i, size)) {
+            fprintf(out, "\\u%04x", code_point(bytes + i, size));
+            i += size;
         } else {
             if (bytes[i] == '"' || bytes[i] == '\\') fputc('\\', out);
             fwrite(bytes + i, 1, size, out);

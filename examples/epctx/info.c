@@ -2,6 +2,9 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+
+#include "epctx_npu.h"
 
 /* -- for people -- */
 
@@ -392,6 +395,73 @@ static void print_json(const report *all, const epctx_state *state)
     puts("]\n}");
 }
 
+/* -- a binary of the reference NPU -- */
+
+static void print_binary(const char *file, const epctx_npu_blob *blob,
+                         const epctx_npu_context *context, size_t memory, bool json)
+{
+    size_t i;
+    if (json) {
+        puts("{");
+        json_str("binary", epctx_str_of(file), ",");
+        json_str("sdk_version", epctx_str_of(blob->sdk_version), ",");
+        json_str("architecture", epctx_str_of(blob->architecture), ",");
+        printf("\"bytes\": %" PRIu64 ",\n\"weights\": %" PRIu64 ",\n\"memory\": %zu,\n", blob->size,
+               blob->weight_size, memory);
+    } else {
+        printf("binary         %s, %" PRIu64 " bytes, %" PRIu64 " of them weights\n", file,
+               blob->size, blob->weight_size);
+        printf("made for       reference NPU '%s', SDK %s\n", blob->architecture,
+               blob->sdk_version);
+        printf("memory         %zu bytes to load it here; less on a 32-bit machine\n", memory);
+    }
+    if (json) printf("\"graphs\": [");
+    for (i = 0; i < context->graph_count; i++) {
+        const epctx_graph_info *g = &context->graphs[i].info;
+        printf(json ? "%s{\"name\": " : "%sgraph          '", json && i > 0 ? ", " : "");
+        if (json)
+            cli_put_json(stdout, g->name);
+        else
+            cli_put(stdout, g->name);
+        printf(json ? ", \"inputs\": %zu, \"outputs\": %zu, \"scratch\": %zu}"
+                    : "', inputs: %zu, outputs: %zu, scratch memory: %zu bytes\n",
+               (size_t)g->input_count, (size_t)g->output_count, (size_t)g->scratch_size);
+    }
+    if (json) puts("]\n}");
+}
+
+/* CLI_OK, or what went wrong with a file that begins as such a binary does; -1 for other files. */
+static int info_binary(const char *file, bool json)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping mapping;
+    epctx_npu_blob blob;
+    epctx_npu_context context;
+    epctx_error error;
+    epctx_span span;
+    size_t size = 0;
+    void *memory;
+    epctx_status status;
+    if (io->map_fn(io->user, file, &mapping, &error) != EPCTX_OK) return -1;
+    span.data = mapping.data;
+    span.size = mapping.size;
+    status = epctx_npu_peek(span, &blob, &error);
+    if (status == EPCTX_ERR_CONTEXT) {
+        io->unmap_fn(io->user, &mapping);
+        return -1;
+    }
+    if (status == EPCTX_OK) status = epctx_npu_load_size(span, &size, &error);
+    memory = status == EPCTX_OK ? malloc(size) : NULL;
+    if (status == EPCTX_OK && memory == NULL)
+        status = epctx_fail(&error, EPCTX_ERR_NOMEM, "no memory for %u bytes", (uint64_t)size);
+    if (status == EPCTX_OK) status = epctx_npu_load(&context, span, memory, size, &error);
+    if (status == EPCTX_OK) print_binary(file, &blob, &context, size, json);
+    free(memory);
+    io->unmap_fn(io->user, &mapping);
+    epctx_blame(&error, file, NULL, NULL);
+    return status == EPCTX_OK ? CLI_OK : cli_fail(&error);
+}
+
 /* -- command -- */
 
 static int info(const char *file, bool json)
@@ -422,9 +492,11 @@ static int run(int argc, char **argv)
 {
     bool json = false;
     const char *file;
+    int code;
     const cli_option options[] = {{"--json", NULL, &json}, {NULL, NULL, NULL}};
     if (!cli_parse(&cli_info, argc, argv, options, &file, 1)) return CLI_USAGE;
-    return info(file, json);
+    code = info_binary(file, json);
+    return code >= 0 ? code : info(file, json);
 }
 
 const cli_command cli_info = {
@@ -435,7 +507,8 @@ const cli_command cli_info = {
     "the files that the model needs, and what is left to the CPU. Works for the models of every\n"
     "execution provider and for ordinary models. A file that is missing stands in a line that\n"
     "begins with 'warning:', and the exit code is then 1. A context binary that is not the one of\n"
-    "the model's build stamp gets a warning on standard error.\n\n"
+    "the model's build stamp gets a warning on standard error.\n"
+    "Of a context binary of the reference NPU it shows graphs and the memory that they need.\n\n"
     "  --json   the same as one JSON object\n",
     run,
 };

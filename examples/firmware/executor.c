@@ -13,7 +13,7 @@
 
 extern const uint8_t flash_file[], flash_file_end[], flash_input[], flash_input_end[];
 
-/* `epctx info` prints what a network needs. */
+/* `epctx info x_npu.bin` prints what a network needs. */
 static uint64_t memory[MEMORY_SIZE / 8];
 static uint8_t scratch[SCRATCH_SIZE] __attribute__((aligned(EPCTX_NPU_ALIGN)));
 static uint32_t scores[10];

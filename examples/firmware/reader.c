@@ -5,8 +5,8 @@
 #define EPCTX_NO_MALLOC
 #define EPCTX_NO_STDIO
 #define EPCTX_NO_EDIT
-#define EPCTX_SCAN_DEPTH 12
-#define EPCTX_SCAN_TEXT  112
+#define EPCTX_SCAN_DEPTH 10
+#define EPCTX_SCAN_TEXT  128 /* name, partition_name and source of a node; what is longer is left out */
 #include "epctx.h"
 
 #include "board.h"
