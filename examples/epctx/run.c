@@ -150,7 +150,7 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     }
     if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||
-        !cli_number("--repeat", repeat, 1, 1000000, &set.repeat))
+        !cli_number("--repeat", repeat, 1, 10000000, &set.repeat))
         return CLI_USAGE;
     return run_model(file, &set);
 }
