@@ -273,7 +273,7 @@ def check_terminal(tool):
         assert re.search(rb"\repctx: scan, 1 s\x1b\[K", seen), seen
         assert seen.endswith(b"\r\x1b[K"), seen
     with Case("progress of a known size"):
-        code, seen = tool.terminal("run", "--repeat", "3000000", "--json", "plain_ctx.onnx")
+        code, seen = tool.terminal("run", "--repeat", "6000000", "--json", "plain_ctx.onnx")
         equal(code, 0)
         assert re.search(rb"\repctx: run \[#+\.+\] [0-9]+ %, 1 s\x1b\[K", seen), seen[:500]
         assert seen.endswith(b"\r\x1b[K"), seen[-80:]
