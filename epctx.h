@@ -14489,7 +14489,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
 {
     size_t mark = epctx_edit_mark(model);
     size_t found = 0;
-    epctx_view view;
+    epctx_view view = epctx__no_view();
     epctx_dim dim;
     epctx_status status;
     epctx_error_clear(error);

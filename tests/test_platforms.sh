@@ -77,6 +77,8 @@ done
 
 # ----------------------------------------------------- compilers and options
 
+warnings="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"
+
 # make_with NAME COMPILER LANGUAGE FLAGS...: an epctx whose headers were compiled that way
 make_with() {
     name=$1 compiler=$2 language=$3
@@ -85,10 +87,11 @@ make_with() {
     for part in common decode encode; do
         ${CC:-gcc} -O2 -c "$nanopb/pb_$part.c" -o "$work/$name/pb_$part.o" || return 1
     done
-    "$compiler" "$@" -x "$language" -I"$nanopb" -DEPCTX_IMPLEMENTATION -c epctx.h \
-        -o "$work/$name/epctx.o" &&
-        "$compiler" "$@" -x "$language" -I"$nanopb" -DEPCTX_NPU_IMPLEMENTATION -c epctx_npu.h \
-            -o "$work/$name/epctx_npu.o" &&
+    # shellcheck disable=SC2086 # a list of words
+    "$compiler" "$@" $warnings -x "$language" -isystem "$nanopb" -DEPCTX_IMPLEMENTATION \
+        -c epctx.h -o "$work/$name/epctx.o" &&
+        "$compiler" "$@" $warnings -x "$language" -isystem "$nanopb" -DEPCTX_NPU_IMPLEMENTATION \
+            -c epctx_npu.h -o "$work/$name/epctx_npu.o" &&
         "$compiler" "$@" build/obj/examples/epctx/*.o "$work/$name"/*.o -lm -lsodium \
             -o "$work/$name/epctx"
 }
