@@ -2407,7 +2407,7 @@ typedef struct epctx_hooks {
     bool (*cancel_fn)(void *user);
     void (*log_fn)(void *user, epctx_log level, const char *text);
     /* epctx_generate, before anything is compiled: `node` stays on the CPU, and why: in the words of
-     * explain_fn for the first 200 nodes, as a backend may judge the whole graph again for each. */
+     * explain_fn, which is asked for the first 200 nodes only: it may judge the whole graph. */
     void (*refused_fn)(void *user, const epctx_node *node, const epctx_error *why);
 } epctx_hooks;
 
@@ -11120,20 +11120,6 @@ typedef struct epctx__stamp_line {
     epctx_str name; /* as stored: escaped */
 } epctx__stamp_line;
 
-static epctx_str epctx__word_until(epctx_str *rest, char at)
-{
-    epctx_str part = *rest;
-    size_t i = 0;
-    while (i < rest->size && rest->data[i] != at) {
-        i++;
-    }
-    part.size = i;
-    i += i < rest->size;
-    rest->data += i;
-    rest->size -= i;
-    return part;
-}
-
 static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
 {
     epctx_str text;
@@ -11143,15 +11129,15 @@ static bool epctx__stamp_next(epctx_str *rest, epctx__stamp_line *line)
         return false;
     }
     memset(line, 0, sizeof *line);
-    text = epctx__word_until(rest, '\n');
-    line->word = epctx__word_until(&text, ' ');
+    text = epctx__cut(rest, '\n');
+    line->word = epctx__cut(&text, ' ');
     if (epctx_str_is(line->word, "source") || epctx_str_is(line->word, "data") ||
         epctx_str_is(line->word, "binary")) {
-        number = epctx__word_until(&text, ' ');
+        number = epctx__cut(&text, ' ');
         for (i = 0; i < number.size && number.data[i] >= '0' && number.data[i] <= '9'; i++) {
             line->size = line->size * 10 + (uint64_t)(number.data[i] - '0');
         }
-        number = epctx__word_until(&text, ' ');
+        number = epctx__cut(&text, ' ');
         epctx__hex(number, &line->hash);
     } else if (epctx_str_is(line->word, "options")) {
         epctx__hex(text, &line->hash);
@@ -14429,6 +14415,20 @@ static epctx_status epctx__dim_value(int64_t value, epctx_error *error)
                                   "a dimension is fixed to 1 or more, not to %d", value);
 }
 
+/* What was found counts when all is well; otherwise nothing is changed. */
+static epctx_status epctx__dims_done(epctx_model *model, epctx_status status, size_t mark,
+                                     size_t found, size_t *count, epctx_error *error)
+{
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
+    }
+    if (count != NULL) {
+        *count = status == EPCTX_OK ? found : 0;
+    }
+    return status;
+}
+
 EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_t value,
                                      size_t *count, epctx_error *error)
 {
@@ -14447,14 +14447,7 @@ EPCTX_API epctx_status epctx_fix_dim(epctx_model *model, epctx_str param, int64_
     if (status == EPCTX_OK && found == 0) {
         status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "no dimension has the name '%S'", &param);
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-    }
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? found : 0;
-    }
-    return status;
+    return epctx__dims_done(model, status, mark, found, count, error);
 }
 
 /* Dimension `axis` of a graph input. */
@@ -14514,14 +14507,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
             status = epctx__dim_set(model, view, value, &found, error);
         }
     }
-    if (status != EPCTX_OK) {
-        epctx_undo(model, mark);
-        epctx_blame(error, model->path[0] != '\0' ? model->path : NULL, NULL, NULL);
-    }
-    if (count != NULL) {
-        *count = status == EPCTX_OK ? found : 0;
-    }
-    return status;
+    return epctx__dims_done(model, status, mark, found, count, error);
 }
 
 /* -- edits: names of values -- */

@@ -11715,7 +11715,7 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
     return status;
 }
 
-/* How often pieces are judged before all nodes are given back: real models need two or three. */
+/* How often pieces are judged before all nodes are given back; one round is the rule. */
 #define EPCTX_NPU__ROUNDS 50
 
 /* A piece sees less than the whole graph: shapes that other pieces computed may be missing at its

@@ -193,22 +193,31 @@ BUILD_UNUSED static void add_node(bytes *graph, const char *op, const char *name
     put_child(graph, 1, &node);
 }
 
-/* `dims` ends with a negative number; NULL means no shape. */
-BUILD_UNUSED static void add_value(bytes *graph, uint32_t number, const char *name, int32_t elem,
-                                   const int64_t *dims)
+/* A value of a shape, which is released; NULL means no shape. */
+BUILD_UNUSED static void add_shaped(bytes *graph, uint32_t number, const char *name, int32_t elem,
+                                    bytes *shape)
 {
-    bytes value = {0}, type = {0}, tensor = {0}, shape = {0};
+    bytes value = {0}, type = {0}, tensor = {0};
     put_int(&tensor, 1, elem);
-    for (; dims != NULL && *dims >= 0; dims++) {
-        bytes dim = {0};
-        put_int(&dim, 1, *dims);
-        put_child(&shape, 1, &dim);
-    }
-    if (dims != NULL) put_child(&tensor, 2, &shape);
+    if (shape != NULL) put_child(&tensor, 2, shape);
     put_child(&type, 1, &tensor);
     put_str(&value, 1, name);
     put_child(&value, 2, &type);
     put_child(graph, number, &value);
+}
+
+/* `dims` ends with a negative number; NULL means no shape. */
+BUILD_UNUSED static void add_value(bytes *graph, uint32_t number, const char *name, int32_t elem,
+                                   const int64_t *dims)
+{
+    bytes shape = {0};
+    const int64_t *d;
+    for (d = dims; d != NULL && *d >= 0; d++) {
+        bytes dim = {0};
+        put_int(&dim, 1, *d);
+        put_child(&shape, 1, &dim);
+    }
+    add_shaped(graph, number, name, elem, dims != NULL ? &shape : NULL);
 }
 
 enum { GRAPH_INPUT = 11, GRAPH_OUTPUT = 12, GRAPH_VALUE = 13 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GB_MAX 64
+#define GB_MAX 128
 #define GB_FN  static __attribute__((unused))
 
 typedef struct graph_builder {

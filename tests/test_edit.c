@@ -2097,23 +2097,19 @@ TEST(write_over_pipe)
 /* A value whose dimensions are words: "N" a name, "4" a number, "" nothing. NULL ends them. */
 static void add_open(bytes *graph, uint32_t number, const char *name, const char *const *dims)
 {
-    bytes value = {0}, type = {0}, tensor = {0}, shape = {0};
-    put_int(&tensor, 1, EPCTX_ONNX_FLOAT);
-    for (; dims != NULL && *dims != NULL; dims++) {
+    bytes shape = {0};
+    const char *const *d;
+    for (d = dims; d != NULL && *d != NULL; d++) {
         bytes dim = {0};
-        if (**dims == '-' || (**dims >= '0' && **dims <= '9')) {
-            put_int(&dim, 1, atoi(*dims));
-        } else if (**dims != '\0') {
-            put_str(&dim, 2, *dims);
+        if (**d == '-' || (**d >= '0' && **d <= '9')) {
+            put_int(&dim, 1, atoi(*d));
+        } else if (**d != '\0') {
+            put_str(&dim, 2, *d);
             put_str(&dim, 3, "DATA_BATCH");
         }
         put_child(&shape, 1, &dim);
     }
-    if (dims != NULL) put_child(&tensor, 2, &shape);
-    put_child(&type, 1, &tensor);
-    put_str(&value, 1, name);
-    put_child(&value, 2, &type);
-    put_child(graph, number, &value);
+    add_shaped(graph, number, name, EPCTX_ONNX_FLOAT, dims != NULL ? &shape : NULL);
 }
 
 /* x[N,4,,-1], y without a shape -> z[N,M], with v[M,N] and in a body w[N]. */

@@ -465,6 +465,56 @@ TEST(plan_is_tight)
           (unsigned long long)scratch, (unsigned long long)live);
 }
 
+/* a0 = Relu(x), v0 = Other(a0), and per stage ai = Relu(v[i-1]), vi = Add(a[i-1], ai), where only the
+ * shapes of the v are told. With v[i-1] made elsewhere, a[i-1] comes from another piece and has no
+ * shape: each round of judging gives back the Add of one more stage. `want` Relus are taken. */
+static void check_stages(int stages, int want)
+{
+    static const int64_t dims[2] = {2, 2};
+    static epctx_value values[GB_MAX];
+    static graph_builder b;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_error error;
+    uint8_t take[GB_MAX];
+    size_t n;
+    int i, taken = 0;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 2, dims);
+    for (i = 0; i <= stages; i++) {
+        char v[2][16], a[2][16], both[40];
+        snprintf(v[0], 16, "v%d", i - 1);
+        snprintf(v[1], 16, "v%d", i);
+        snprintf(a[0], 16, "a%d", i - 1);
+        snprintf(a[1], 16, "a%d", i);
+        snprintf(both, sizeof both, "%s,%s", a[0], a[1]);
+        gb_node(&b, "Relu", 14, i == 0 ? "x" : v[0], a[1]);
+        gb_node(&b, i == 0 ? "Other" : "Add", 14, i == 0 ? a[1] : both, v[1]);
+        values[i].name = b.nodes[b.graph.node_count - 1].outputs[0];
+        values[i].elem_type = EPCTX_ONNX_FLOAT;
+        values[i].rank = 2;
+        values[i].dims = dims;
+    }
+    b.graph.values = values;
+    b.graph.value_count = (size_t)stages + 1;
+    CHECK_OK(epctx_npu_init(&npu, NULL, &backend, &error), error);
+    CHECK_OK(backend.capability_fn(backend.self, &b.graph, take, &error), error);
+    for (n = 0; n < b.graph.node_count; n++) {
+        taken += take[n];
+        CHECK(take[n] <= (n % 2 == 0), "node %zu of %d stages is taken", n, stages);
+    }
+    gb_free(&b);
+    CHECK_INT(taken, want);
+}
+
+/* A graph that crumbles takes a round for each piece; after 50 the CPU gets it all. */
+TEST(pieces_that_crumble)
+{
+    check_stages(1, 2);
+    check_stages(EPCTX_NPU__ROUNDS - 1, EPCTX_NPU__ROUNDS);
+    check_stages(EPCTX_NPU__ROUNDS, 0);
+}
+
 /* -- determinism -- */
 
 static void everything(graph_builder *b)
@@ -851,6 +901,7 @@ int main(int argc, char **argv)
     RUN(plan_is_tight);
     RUN(plan_of_a_long_chain);
     RUN(plan_of_a_crowd);
+    RUN(pieces_that_crumble);
     RUN(same_bytes_everywhere);
     RUN(refuses);
     RUN(architectures);

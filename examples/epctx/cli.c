@@ -382,7 +382,7 @@ bool cli_first_epnode(const epctx_model *model, epctx_node_view *node)
     return false;
 }
 
-static bool initializer_names(const epctx_model *model, epctx_map *names)
+bool cli_initializer_names(const epctx_model *model, epctx_map *names)
 {
     epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
     epctx_tensor_view tensor;
@@ -402,7 +402,7 @@ epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,
     *count = 0;
     epctx_arena_init(&arena, NULL);
     epctx_map_init(&names, &arena);
-    if (!initializer_names(model, &names))
+    if (!cli_initializer_names(model, &names))
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     while (status == EPCTX_OK && epctx_next_value(&it, &value)) {
         if (epctx_map_get(&names, value.name) == EPCTX_MAP_NONE) continue;

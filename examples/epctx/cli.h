@@ -134,6 +134,9 @@ const epctx_io *cli_progress_io(void);
 /* The first EPContext node of the main graph; false when there is none. */
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);
 
+/* Puts the names of the main graph's initializers into `names`; false: no memory. */
+bool cli_initializer_names(const epctx_model *model, epctx_map *names);
+
 /* Inputs of the main graph that have an initializer: callers may leave them out, and then the
  * initializer is their value. Counts them, and with `remove` makes constants of them. */
 epctx_status cli_optional_inputs(epctx_model *model, bool remove, size_t *count,

@@ -1,7 +1,5 @@
 /* epctx compile: ordinary models become EPContext models of the reference NPU; several of them
  * share one binary, as with ORT's ep_weight_sharing_ctx_gen. */
-#define _POSIX_C_SOURCE 200809L
-
 #include "compile.h"
 
 #include <inttypes.h>
@@ -62,7 +60,7 @@ typedef struct alone {
     epctx_backend backend;
     left_nodes left;
     compile_notes notes;
-    char *open_inputs; /* NULL: every input has a fixed shape */
+    char *open_inputs; /* NULL or "": every input has a fixed shape */
     size_t optional;
 } alone;
 
@@ -97,17 +95,12 @@ static void print_json(alone *a, double milliseconds)
 static epctx_status generate(alone *a, epctx_model *model, epctx_error *error)
 {
     epctx_gen_opts gen = a->set->gen;
-    size_t size = 0;
-    FILE *text;
     epctx_hooks hooks;
     epctx_status status = compile_fix_dims(model, a->set, true, error);
     if (status == EPCTX_OK) status = cli_optional_inputs(model, false, &a->optional, error);
     /* From IR version 4 on such an initializer is only a default; before, it is the constant. */
     if (epctx_model_read(model).ir_version < 4) a->optional = 0;
-    text = open_memstream(&a->open_inputs, &size);
-    if (text == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    if (!compile_open_inputs(text, model)) size = 0;
-    if (fclose(text) != 0 || size == 0) a->open_inputs[0] = '\0';
+    if (status == EPCTX_OK) status = compile_open_inputs(model, &a->open_inputs, error);
     memset(&hooks, 0, sizeof hooks);
     hooks.user = &a->left;
     if (a->set->verbose) hooks.progress_fn = print_step;

@@ -54,8 +54,8 @@ epctx_status compile_fix_dims(epctx_model *model, const compile_settings *set, b
                               epctx_error *error);
 /* EPCTX_ERR_NOT_FOUND for a dimension that none of the models had. */
 epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error);
-/* Prints which inputs have no fixed shape, and the cure; false: none. */
-bool compile_open_inputs(FILE *out, const epctx_model *model);
+/* Which inputs have no fixed shape, and the cure, as a text that the caller frees; "": none. */
+epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error);
 
 /* Why nodes stay on the CPU: a reason, how many nodes have it, and one of them. */
 typedef struct left_reason {

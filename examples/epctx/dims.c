@@ -1,11 +1,13 @@
 /* compile --dim: dimensions that the model leaves open get numbers. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "combine.h"
 #include "compile.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_SHOWN = 6, MOST_INPUTS = 64 };
+enum { MOST_SHOWN = 6 };
 
 /* -- the option -- */
 
@@ -88,15 +90,6 @@ epctx_status compile_unused_dim(const compile_settings *set, epctx_error *error)
 
 /* -- what is open -- */
 
-static bool has_initializer(const epctx_model *model, epctx_str name)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(model));
-    epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor))
-        if (epctx_str_eq(tensor.name, name)) return true;
-    return false;
-}
-
 static bool is_open(const epctx_value_view *value)
 {
     epctx_cursor dims = epctx_value_dims(value);
@@ -145,18 +138,20 @@ static size_t put_options(FILE *out, const epctx_value_view *value, epctx_str *k
     return count;
 }
 
-bool compile_open_inputs(FILE *out, const epctx_model *model)
+static void put_open_inputs(FILE *out, const epctx_model *model, const epctx_map *initializers)
 {
     epctx_cursor it = epctx_graph_inputs(epctx_model_graph(model));
     epctx_value_view values[MOST_SHOWN], value;
     epctx_str known[MOST_SHOWN];
     size_t count = 0, options = 0, i;
-    while (count < MOST_INPUTS && epctx_next_value(&it, &value)) {
-        if (!value.is_tensor || !is_open(&value) || has_initializer(model, value.name)) continue;
+    while (epctx_next_value(&it, &value)) {
+        if (!value.is_tensor || !is_open(&value) ||
+            epctx_map_get(initializers, value.name) != EPCTX_MAP_NONE)
+            continue;
         if (count < MOST_SHOWN) values[count] = value;
         count++;
     }
-    if (count == 0) return false;
+    if (count == 0) return;
     fprintf(out, "input%s without a fixed shape: ", cli_plural(count));
     for (i = 0; i < count && i < MOST_SHOWN; i++) {
         if (i > 0) fputs(", ", out);
@@ -167,5 +162,20 @@ bool compile_open_inputs(FILE *out, const epctx_model *model)
     for (i = 0; i < count && i < MOST_SHOWN; i++)
         options = put_options(out, &values[i], known, options);
     fputs(options > 0 ? "' gives numbers" : "give them one with the tool that made the model", out);
-    return true;
+}
+
+epctx_status compile_open_inputs(const epctx_model *model, char **text, epctx_error *error)
+{
+    size_t size = 0;
+    FILE *out = open_memstream(text, &size);
+    epctx_arena arena;
+    epctx_map initializers;
+    bool good = out != NULL;
+    epctx_arena_init(&arena, NULL);
+    epctx_map_init(&initializers, &arena);
+    good = good && cli_initializer_names(model, &initializers);
+    if (good) put_open_inputs(out, model, &initializers);
+    good = out != NULL && fclose(out) == 0 && good;
+    epctx_arena_free(&arena);
+    return good ? EPCTX_OK : epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
 }

@@ -101,16 +101,6 @@ static void note_refusal(void *user, const epctx_node *node, const epctx_error *
     left_note(&((member *)user)->left, node, why);
 }
 
-static epctx_status note_open_inputs(member *m, const epctx_model *model, epctx_error *error)
-{
-    size_t size = 0;
-    FILE *text = open_memstream(&m->open_inputs, &size);
-    if (text == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-    if (!compile_open_inputs(text, model)) size = 0;
-    if (fclose(text) != 0 || size == 0) m->open_inputs[0] = '\0';
-    return EPCTX_OK;
-}
-
 /* One model of the group; the last one writes everything. */
 static epctx_status compile_member(epctx_workspace *workspace, const char *file, bool last,
                                    const compile_settings *set, const epctx_backend *backend,
@@ -133,7 +123,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     left_begin(&mine.left);
     status = compile_fix_dims(&model, set, false, error);
     if (status == EPCTX_OK && last) status = compile_unused_dim(set, error);
-    if (status == EPCTX_OK) status = note_open_inputs(&mine, &model, error);
+    if (status == EPCTX_OK) status = compile_open_inputs(&model, &mine.open_inputs, error);
     cli_progress_begin("compile", 0);
     memset(&hooks, 0, sizeof hooks);
     hooks.user = &mine;
