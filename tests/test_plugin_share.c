@@ -301,6 +301,15 @@ TEST(generating_session_fails)
     }
 }
 
+/* Before 1.27 ORT does not tell when a session is made, or that it failed: skips the case. */
+static bool no_word_of_the_end(const char *name)
+{
+    if (ort_version >= 27) return false;
+    printf("skip %s %s: ORT %s does not tell when a session is made\n", ep->label, name,
+           ort_base->GetVersionString());
+    return true;
+}
+
 /* ORT fails after the EP has compiled: the session leaves the group, which is empty again. */
 TEST(model_not_written)
 {
@@ -312,6 +321,7 @@ TEST(model_not_written)
                                           "cpu.bin",
                                           NULL};
     ort_spec spec = spec_of(in_folder("b_ctx.onnx"));
+    if (no_word_of_the_end("model_not_written")) return;
     CHECK_TRUE(make_sources());
     mkdir(in_folder("cpu.bin"), 0777); /* no file can be made there */
     CHECK(!generate_session("b.onnx", nowhere), "expected ORT to fail");
@@ -420,11 +430,7 @@ TEST(last_session_without_nodes)
     onnx_model m;
     float w[6];
     size_t i;
-    if (ort_version < 27) {
-        printf("skip %s last_session_without_nodes: ORT %s does not tell when a session is made\n",
-               ep->label, ort_base->GetVersionString());
-        return;
-    }
+    if (no_word_of_the_end("last_session_without_nodes")) return;
     CHECK_TRUE(make_sources());
     weights(w, 1);
     onnx_begin(&m);
