@@ -353,8 +353,8 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
 #if defined(__FAST_MATH__)
 #error "epctx_npu.h: -ffast-math breaks NaN handling and the reproducible compiler: leave it out"
 #endif
-#if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD > 2)
-#error "epctx_npu.h: floating-point evaluation must be fixed (FLT_EVAL_METHOD 0, 1 or 2)"
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD < 0 /* 16: gcc for machines with AVX512-FP16 */
+#error "epctx_npu.h: floating-point evaluation must be fixed (FLT_EVAL_METHOD is negative)"
 #endif
 #if FLT_RADIX != 2 || FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128
 #error "epctx_npu.h: float must be IEEE 754 binary32"
