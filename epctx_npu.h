@@ -4213,11 +4213,13 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
     return EPCTX_OK;
 }
 
-/* Bytes from an operand to the end of what it points into; false when there is no such place. */
+/* Bytes from an operand to the end of what it points into, and the alignment of that: the caller's
+ * tensors have that of their elements only. False when there is no such place. */
 static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__operand *o,
-                            uint64_t *room)
+                            uint64_t *room, uint32_t *align)
 {
     uint64_t size;
+    *align = EPCTX_NPU_ALIGN;
     switch (o->place) {
     case EPCTX_NPU__SCRATCH:
         size = graph->info.scratch_size;
@@ -4227,12 +4229,14 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
             return false;
         }
         size = epctx_npu__value_bytes(&graph->info.inputs[o->index]);
+        *align = epctx_npu__elem_size(graph->info.inputs[o->index].elem_type);
         break;
     case EPCTX_NPU__OUTPUT:
         if (o->index >= graph->info.output_count) {
             return false;
         }
         size = epctx_npu__value_bytes(&graph->info.outputs[o->index]);
+        *align = epctx_npu__elem_size(graph->info.outputs[o->index].elem_type);
         break;
     case EPCTX_NPU__WEIGHT:
         if (o->index >= graph->context->weight_count) {
@@ -4267,11 +4271,13 @@ static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu_
                                   const epctx_npu__extent *need, bool written, bool required)
 {
     uint64_t room;
+    uint32_t align;
     if (o->place == EPCTX_NPU__NOWHERE) {
         return !required;
     }
-    return epctx_npu__room(graph, o, &room) && need->bytes > 0 && need->bytes <= room &&
-           need->bytes <= EPCTX_NPU__MAX_BYTES && o->offset % need->align == 0 &&
+    return epctx_npu__room(graph, o, &room, &align) && need->bytes > 0 && need->bytes <= room &&
+           need->bytes <= EPCTX_NPU__MAX_BYTES && need->align <= align &&
+           o->offset % need->align == 0 &&
            (!written || o->place == EPCTX_NPU__SCRATCH || o->place == EPCTX_NPU__OUTPUT);
 }
 

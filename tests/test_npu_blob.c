@@ -762,6 +762,37 @@ TEST(graphs_in_order)
     gb_free(&b);
 }
 
+/* A tensor of bytes at the boundary may have any address: no command takes it for floats. */
+TEST(forged_alignment)
+{
+    static const int64_t x[2] = {1, 3};
+    graph_builder b;
+    epctx_buffer blob;
+    uint8_t *words;
+    uint32_t table;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 2, x);
+    gb_node(&b, "Softmax", 13, "x", "y");
+    gb_output(&b, "y");
+    CHECK_INT(gb_compile(&b, NULL, &blob, NULL), EPCTX_OK);
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    table = (uint32_t)u64(words + 6 * 4);
+    for (uint32_t i = 0; i < 2; i++) { /* the input, the output: twelve bytes still */
+        epctx_npu_context context;
+        epctx_error error;
+        void *memory;
+        set32(words, table + i * 12 + 2, EPCTX_ONNX_UINT8);
+        set32(words, table + i * 12 + 5, 12);
+        CHECK_INT(load_forged(&blob, &context, &memory, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, "do not fit");
+        free(memory);
+        set32(words, table + i * 12 + 2, EPCTX_ONNX_FLOAT);
+        set32(words, table + i * 12 + 5, 3);
+    }
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -783,5 +814,6 @@ int main(int argc, char **argv)
     RUN(long_names_of_graphs);
     RUN(two_graphs);
     RUN(graphs_in_order);
+    RUN(forged_alignment);
     return test_end();
 }
