@@ -223,7 +223,7 @@ typedef struct epctx_npu_graph {
     uint64_t hash; /* as given to compile */
     const struct epctx_npu_context *context;
     const uint32_t *commands;
-    uint32_t command_count;
+    uint32_t command_count, command_words;
     const struct epctx_npu_graph *maker; /* computes its weights; NULL: they are in the blob */
     const epctx_memory **made;           /* what `maker` computed; NULL in there: not yet */
 } epctx_npu_graph;
@@ -289,7 +289,7 @@ typedef struct epctx_npu_command {
     epctx_str name; /* of the ONNX node it comes from */
 } epctx_npu_command;
 
-/* Steps through the commands: start with *position 0; false at the end. */
+/* Steps through the commands: start with *position 0, change it no more; false at the end. */
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
 
@@ -4142,6 +4142,7 @@ typedef struct epctx_npu__loader {
     const char *strings;
     uint64_t string_bytes;
     uint64_t value_count, values_used;
+    uint64_t command_words; /* of the graphs so far: shared ones would be verified for each */
     epctx_error *error;
 } epctx_npu__loader;
 
@@ -4193,6 +4194,7 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
 static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first)
 {
     const epctx_npu_context *c = l->context;
+    uint64_t left = c->weight_size; /* they do not overlap, else copying them could take forever */
     uint32_t i;
     if (first > l->word_count ||
         (uint64_t)c->weight_count * EPCTX_NPU__WEIGHT_WORDS > l->word_count - first) {
@@ -4202,13 +4204,14 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
     for (i = 0; i < c->weight_count; i++) {
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
-        if (size > c->weight_size || offset > c->weight_size - size ||
+        if (size > left || offset > c->weight_size - size ||
             offset % EPCTX_NPU_ALIGN != 0 || !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u, %u bytes, does not fit its "
                               "section of %u bytes",
                               (uint64_t)i, offset, size, c->weight_size);
         }
+        left -= size;
     }
     return EPCTX_OK;
 }
@@ -4322,12 +4325,15 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
 {
     uint64_t at = 0;
     uint32_t i;
-    if (first > l->word_count || size > l->word_count - first) {
+    if (first > l->word_count || size > l->word_count - first ||
+        size > l->word_count - l->command_words) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: the commands of graph '%S' do not fit it",
                           &graph->info.name);
     }
+    l->command_words += size;
     graph->commands = l->words + first;
+    graph->command_words = (uint32_t)size;
     for (i = 0; i < graph->command_count; i++) {
         const uint32_t *w = l->words + first + at;
         const epctx_npu__op_info *op;
@@ -4452,10 +4458,17 @@ static int epctx_npu__name_order(epctx_str a, epctx_str b)
 
 static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
 {
+    uint64_t bytes = 0;
     size_t i;
     for (i = 1; i < l->context->graph_count; i++) {
         const epctx_str *name = &l->graphs[i].info.name;
-        int order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
+        int order;
+        bytes += name->size; /* names in one another could take forever to compare */
+        if (bytes > l->string_bytes) {
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              "context binary: the names of its graphs overlap");
+        }
+        order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               order == 0 ? "context binary: two graphs are called '%S'"
@@ -4927,18 +4940,15 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command)
 {
-    const uint32_t *words = graph->commands;
-    uint32_t i;
-    if (*position >= graph->command_count) {
+    const uint32_t *words;
+    if (*position >= graph->command_words) {
         return false;
     }
-    for (i = 0; i < *position; i++) {
-        words += words[1];
-    }
+    words = graph->commands + *position;
     command->op = epctx_npu__ops[words[0]].name;
     command->name.data = graph->context->strings + words[2];
     command->name.size = words[3];
-    ++*position;
+    *position += words[1];
     return true;
 }
 

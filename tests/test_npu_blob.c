@@ -793,6 +793,124 @@ TEST(forged_alignment)
     gb_free(&b);
 }
 
+/* A context binary by hand: words, strings, and so many bytes of weights. */
+static epctx_buffer by_hand(const uint32_t *words, size_t count, uint32_t graphs, uint32_t weights,
+                            const char *strings, size_t weight_bytes)
+{
+    const size_t at = EPCTX_NPU_HEADER_SIZE + count * 4, text = strlen(strings);
+    const size_t start = (at + text + 63) / 64 * 64;
+    epctx_buffer blob;
+    uint8_t *h;
+    epctx_buffer_init(&blob, NULL);
+    if (epctx_buffer_append(&blob, NULL, start + weight_bytes) != EPCTX_OK) abort();
+    h = blob.data;
+    memset(h, 0, blob.size);
+    memcpy(h, "EPCTXNPU", 8);
+    set32(h, 2, EPCTX_NPU_FORMAT);
+    set32(h, 3, EPCTX_NPU_HEADER_SIZE);
+    memcpy(h + 16, EPCTX_NPU_SDK_VERSION, strlen(EPCTX_NPU_SDK_VERSION));
+    memcpy(h + 32, "generic", 7);
+    set32(h, 14, (uint32_t)blob.size);
+    set32(h, 16, (uint32_t)count);
+    set32(h, 18, (uint32_t)at);
+    set32(h, 20, (uint32_t)text);
+    set32(h, 22, (uint32_t)start);
+    set32(h, 24, (uint32_t)weight_bytes);
+    set32(h, 26, graphs);
+    set32(h, 27, weights);
+    for (size_t i = 0; i < count; i++)
+        set32(h + EPCTX_NPU_HEADER_SIZE, (uint32_t)i, words[i]);
+    memcpy(h + at, strings, text);
+    return blob;
+}
+
+/* Commands that many graphs share would be verified for each of them. */
+TEST(forged_sharing)
+{
+    /* one float in the scratch is set to 0 */
+    static const uint32_t fill[12] = {1, 12, 0, 0, 1, 0, 0, 0, 1, 4, 0, 0};
+    enum { GRAPHS = 3, COMMANDS = 20 };
+    uint32_t words[GRAPHS * 20 + COMMANDS * 12];
+    for (uint32_t sharing = 1; sharing <= GRAPHS; sharing++) {
+        epctx_npu_context context;
+        epctx_npu_command command;
+        epctx_error error;
+        epctx_buffer blob;
+        epctx_status status;
+        void *memory;
+        uint32_t position = 0, count = 0;
+        memset(words, 0, sizeof words);
+        for (uint32_t g = 0; g < GRAPHS; g++) {
+            words[g * 20] = g; /* the name: "a", "b" or "c" */
+            words[g * 20 + 1] = 1;
+            words[g * 20 + 4] = 64; /* scratch */
+            words[g * 20 + 9] = GRAPHS * 20;
+            words[g * 20 + 10] = g < sharing ? COMMANDS * 12 : 0;
+            words[g * 20 + 11] = g < sharing ? COMMANDS : 0;
+        }
+        for (uint32_t i = 0; i < COMMANDS; i++)
+            memcpy(words + GRAPHS * 20 + i * 12, fill, sizeof fill);
+        blob = by_hand(words, sizeof words / 4, GRAPHS, 0, "abc", 0);
+        status = load_forged(&blob, &context, &memory, &error);
+        CHECK(status == (sharing == 1 ? EPCTX_OK : EPCTX_ERR_CONTEXT), "%u: %s %s", sharing,
+              epctx_status_name(status), error.message);
+        if (status == EPCTX_OK) {
+            while (epctx_npu_next_command(&context.graphs[0], &position, &command)) {
+                CHECK_STR(command.op, "Fill");
+                count++;
+            }
+            CHECK_INT(count, COMMANDS);
+            position = 0;
+            CHECK_TRUE(!epctx_npu_next_command(&context.graphs[1], &position, &command));
+        } else {
+            CHECK_HAS(error.message, "the commands of graph 'b' do not fit");
+        }
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
+/* Names that lie in one another: many long ones would take forever to compare. */
+TEST(forged_names)
+{
+    static const char *const strings[] = {"aaabb", "aaabb."};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t words[3 * 20] = {0};
+        epctx_npu_context context;
+        epctx_error error;
+        epctx_buffer blob;
+        void *memory;
+        for (uint32_t g = 0; g < 3; g++) { /* "aaa", "aab", "abb" */
+            words[g * 20] = g;
+            words[g * 20 + 1] = 3;
+        }
+        blob = by_hand(words, 3 * 20, 3, 0, strings[i], 0);
+        CHECK_INT(load_forged(&blob, &context, &memory, &error),
+                  i == 0 ? EPCTX_ERR_CONTEXT : EPCTX_OK);
+        if (i == 0) CHECK_HAS(error.message, "names of its graphs overlap");
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
+/* Weights that overlap: their bytes would be turned round once for each on a big-endian machine. */
+TEST(forged_weights)
+{
+    static const uint32_t words[][12] = {{0, 0, 64, 0, 4, 0, 64, 0, 64, 0, 4, 0},
+                                         {0, 0, 128, 0, 4, 0, 0, 0, 64, 0, 4, 0}};
+    for (size_t i = 0; i < 2; i++) {
+        epctx_npu_context context;
+        epctx_error error;
+        epctx_buffer blob = by_hand(words[i], 12, 0, 2, "", 128);
+        void *memory;
+        CHECK_INT(load_forged(&blob, &context, &memory, &error),
+                  i == 0 ? EPCTX_OK : EPCTX_ERR_CONTEXT);
+        if (i == 1) CHECK_HAS(error.message, "weight 1 at 0, 64 bytes, does not fit");
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -815,5 +933,8 @@ int main(int argc, char **argv)
     RUN(two_graphs);
     RUN(graphs_in_order);
     RUN(forged_alignment);
+    RUN(forged_sharing);
+    RUN(forged_names);
+    RUN(forged_weights);
     return test_end();
 }
