@@ -4869,8 +4869,8 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
 
 /* An initializer as the maker's input: in place, or a copy that is aligned and of the host. */
 static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx_tensor *weights,
-                                            size_t count, uint8_t **spare, epctx_span *out,
-                                            epctx_error *error)
+                                            size_t count, uint8_t *temporary, uint64_t *spare,
+                                            epctx_span *out, epctx_error *error)
 {
     const uint64_t bytes = epctx_npu__value_bytes(want);
     const uint32_t elem = epctx_npu__elem_size(want->elem_type);
@@ -4889,9 +4889,9 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
     out->data = weights[i].data;
     out->size = (size_t)bytes;
     if (epctx_npu__big_endian() || (uintptr_t)out->data % elem != 0) {
-        memcpy(*spare, out->data, out->size);
-        epctx_npu__to_host(*spare, bytes, elem);
-        out->data = *spare;
+        memcpy(temporary + *spare, out->data, out->size);
+        epctx_npu__to_host(temporary + *spare, bytes, elem);
+        out->data = temporary + *spare;
         *spare += epctx_npu__aligned(bytes);
     }
     return EPCTX_OK;
@@ -4904,7 +4904,8 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     const epctx_graph_info *info;
     epctx_memory *outputs = (epctx_memory *)kept;
     epctx_span *inputs = (epctx_span *)temporary;
-    uint8_t *at = (uint8_t *)kept, *spare = (uint8_t *)temporary;
+    uint8_t *scratch;
+    uint64_t at, spare; /* offsets: memory of no bytes may be NULL */
     epctx_status status = EPCTX_OK;
     size_t i;
     epctx_error_clear(error);
@@ -4916,20 +4917,21 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     }
     info = &graph->maker->info;
     *graph->made = NULL;
-    at += epctx_npu__aligned(info->output_count * sizeof *outputs);
+    at = epctx_npu__aligned(info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
-        outputs[i].data = at;
+        outputs[i].data = (uint8_t *)kept + at;
         outputs[i].size = (size_t)epctx_npu__value_bytes(&info->outputs[i]);
         at += epctx_npu__aligned(outputs[i].size);
     }
-    spare += epctx_npu__aligned(info->input_count * sizeof *inputs) + info->scratch_size;
+    spare = epctx_npu__aligned(info->input_count * sizeof *inputs);
+    scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
+    spare += info->scratch_size;
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status =
-            epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i], error);
+        status = epctx_npu__weight_input(&info->inputs[i], weights, count, (uint8_t *)temporary,
+                                         &spare, &inputs[i], error);
     }
     if (status == EPCTX_OK) {
-        spare = (uint8_t *)temporary + epctx_npu__aligned(info->input_count * sizeof *inputs);
-        status = epctx_npu_run(graph->maker, inputs, outputs, spare, info->scratch_size, error);
+        status = epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error);
     }
     if (status == EPCTX_OK) {
         *graph->made = outputs;

@@ -911,6 +911,40 @@ TEST(forged_weights)
     }
 }
 
+/* A graph that makes weights out of nothing, without scratch: no temporary memory is needed. */
+TEST(forged_maker_without_inputs)
+{
+    uint32_t words[40 + 12 + 12] = {0};
+    /* one float of the output is set to 0 */
+    static const uint32_t fill[12] = {1, 12, 0, 0, 3, 0, 0, 0, 1, 4, 0, 0};
+    epctx_npu_context context;
+    epctx_tensor none;
+    epctx_error error;
+    epctx_buffer blob;
+    void *memory, *kept;
+    size_t keep, temporary;
+    words[12] = 2;
+    words[20 + 6] = 40;
+    words[20 + 8] = 1;
+    words[20 + 9] = 52;
+    words[20 + 10] = 12;
+    words[20 + 11] = 1;
+    words[20 + 13] = 1;
+    words[40 + 2] = EPCTX_ONNX_FLOAT;
+    memcpy(words + 52, fill, sizeof fill);
+    blob = by_hand(words, sizeof words / 4, 2, 0, "", 0);
+    CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
+    CHECK_OK(epctx_npu_weights_size(&context.graphs[0], &keep, &temporary, &error), error);
+    CHECK_UINT(temporary, 0);
+    kept = gb_aligned(keep);
+    memset(&none, 0, sizeof none);
+    CHECK_OK(epctx_npu_make_weights(&context.graphs[0], &none, 1, kept, NULL, &error), error);
+    CHECK_OK(epctx_npu_run(&context.graphs[0], NULL, NULL, NULL, 0, &error), error);
+    free(kept);
+    free(memory);
+    epctx_buffer_free(&blob);
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -936,5 +970,6 @@ int main(int argc, char **argv)
     RUN(forged_sharing);
     RUN(forged_names);
     RUN(forged_weights);
+    RUN(forged_maker_without_inputs);
     return test_end();
 }
