@@ -1246,14 +1246,14 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
         epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            from += p->from[d] * elem;
-            to += p->to[d] * elem;
-            if (++at[d] < p->dims[d]) {
+            if (++at[d] < p->dims[d]) { /* no step past the end: that address may not exist */
+                from += p->from[d] * elem;
+                to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)p->dims[d] * p->from[d] * elem;
-            to -= (ptrdiff_t)p->dims[d] * p->to[d] * elem;
+            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -1410,14 +1410,14 @@ static epctx_status epctx_npu__run_binary(const void *params, const epctx_npu__a
         y += count;
         for (i = last; i > 0; i--) {
             uint32_t d = i - 1;
-            a += p->a[d];
-            b += p->b[d];
             if (++at[d] < p->dims[d]) {
+                a += p->a[d];
+                b += p->b[d];
                 break;
             }
             at[d] = 0;
-            a -= (ptrdiff_t)p->dims[d] * p->a[d];
-            b -= (ptrdiff_t)p->dims[d] * p->b[d];
+            a -= (ptrdiff_t)(p->dims[d] - 1) * p->a[d];
+            b -= (ptrdiff_t)(p->dims[d] - 1) * p->b[d];
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -2623,19 +2623,18 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
 {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
     const size_t most = epctx_npu__most_columns(args->fast);
-    const float *a = (const float *)args->in[0], *b = (const float *)args->in[1];
-    const float *bias = (const float *)args->in[2];
+    const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx_npu__packed(1, p->n, p->k, EPCTX_NPU__COLUMNS);
     float *y = (float *)args->out[0];
     size_t g, n;
     (void)error;
     for (g = 0; g < p->batch; g++) {
+        const float *a = (const float *)args->in[0] + g * p->a_batch;
         for (n = 0; n < p->n; n += most) {
             size_t columns = p->n - n < most ? p->n - n : most;
             epctx_npu__gemm_block(args->fast, p, a, b + n * p->k, bias != NULL ? bias + n : NULL,
                                   y + n, columns);
         }
-        a += p->a_batch;
         b += p->b_shared != 0 ? 0 : b_size;
         y += (size_t)p->m * p->n;
     }
@@ -3089,15 +3088,15 @@ static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at
     uint32_t i, j;
     for (i = rank; i > 0; i--) {
         const uint32_t d = i - 1;
-        for (j = 0; j < count; j++) {
-            position[j] += strides[j][d];
-        }
         if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) {
+                position[j] += strides[j][d];
+            }
             return true;
         }
         at[d] = 0;
-        for (j = 0; j < count; j++) {
-            position[j] -= (ptrdiff_t)dims[d] * strides[j][d];
+        for (j = 0; j < count; j++) { /* the step past the end may not fit the type */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
         }
     }
     return false;
@@ -3411,11 +3410,13 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
     const int32_t *strides[1];
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
     ptrdiff_t position[1] = {0};
-    size_t n = 0, size = 1, index;
+    size_t n = 0, size = 1, step, index;
     for (i = p->rank; i > 0; i--) {
         dense[i - 1] = (int32_t)size;
         size *= p->data_dims[i - 1];
     }
+    step = (size_t)dense[p->axis];
+    dense[p->axis] = 0; /* along the axis the indices lead, not the walk */
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL) {
@@ -3424,14 +3425,13 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
         memcpy(y, x, size * elem);
     }
     do {
-        const ptrdiff_t base = position[0] - (ptrdiff_t)at[p->axis] * dense[p->axis];
         epctx_status status =
             epctx_npu__checked(epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
                                p->data_dims[p->axis], &index, error);
         if (status != EPCTX_OK) {
             return status;
         }
-        index = (size_t)base + index * (size_t)dense[p->axis];
+        index = (size_t)position[0] + index * step;
         if (p->scatter != 0) {
             epctx_npu__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
         } else {

@@ -945,6 +945,45 @@ TEST(forged_maker_without_inputs)
     epctx_buffer_free(&blob);
 }
 
+/* The stride of a dimension of 1 is never taken, however far it would lead. */
+TEST(forged_strides)
+{
+    static const uint32_t strides[] = {0x7fffffff, 0x80000000, 0x80000001};
+    for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
+        /* Move of 2 by 1 by 3 elements in the scratch, from 0 to 64 */
+        uint32_t words[20 + 12 + 28] = {0}, *params = words + 20 + 12;
+        const uint32_t head[12] = {0, 12 + 28, 0, 0, 1, 0, 0, 0, 1, 0, 64, 0};
+        uint32_t scratch[48], *at = scratch;
+        epctx_npu_context context;
+        epctx_error error;
+        epctx_buffer blob;
+        void *memory;
+        words[4] = 128;
+        words[9] = 20;
+        words[10] = 12 + 28;
+        words[11] = 1;
+        memcpy(words + 20, head, sizeof head);
+        params[0] = 8;
+        params[1] = 3;
+        params[4] = 2;
+        params[5] = 1;
+        params[6] = 3;
+        params[12] = params[20] = 3;
+        params[13] = params[21] = strides[i];
+        params[14] = params[22] = 1;
+        blob = by_hand(words, sizeof words / 4, 1, 0, "", 0);
+        CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
+        while ((uintptr_t)at % 64 != 0)
+            at++;
+        for (uint32_t j = 0; j < 12; j++)
+            at[j] = j + 1;
+        CHECK_OK(epctx_npu_run(&context.graphs[0], NULL, NULL, at, 128, &error), error);
+        CHECK_MEM(at + 16, 48, at, 48);
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -971,5 +1010,6 @@ int main(int argc, char **argv)
     RUN(forged_names);
     RUN(forged_weights);
     RUN(forged_maker_without_inputs);
+    RUN(forged_strides);
     return test_end();
 }
