@@ -223,7 +223,7 @@ typedef struct epctx_npu_graph {
     uint64_t hash; /* as given to compile */
     const struct epctx_npu_context *context;
     const uint32_t *commands;
-    uint32_t command_count;
+    uint32_t command_count, command_words;
     const struct epctx_npu_graph *maker; /* computes its weights; NULL: they are in the blob */
     const epctx_memory **made;           /* what `maker` computed; NULL in there: not yet */
 } epctx_npu_graph;
@@ -289,7 +289,7 @@ typedef struct epctx_npu_command {
     epctx_str name; /* of the ONNX node it comes from */
 } epctx_npu_command;
 
-/* Steps through the commands: start with *position 0; false at the end. */
+/* Steps through the commands: start with *position 0, change it no more; false at the end. */
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command);
 
@@ -1246,14 +1246,14 @@ static epctx_status epctx_npu__run_move(const void *params, const epctx_npu__arg
         epctx_npu__move_row(to, from, p->dims[last], p->to[last], p->from[last], p->elem);
         for (i = last; i > 0; i--) { /* odometer over the outer dimensions */
             uint32_t d = i - 1;
-            from += p->from[d] * elem;
-            to += p->to[d] * elem;
-            if (++at[d] < p->dims[d]) {
+            if (++at[d] < p->dims[d]) { /* no step past the end: that address may not exist */
+                from += p->from[d] * elem;
+                to += p->to[d] * elem;
                 break;
             }
             at[d] = 0;
-            from -= (ptrdiff_t)p->dims[d] * p->from[d] * elem;
-            to -= (ptrdiff_t)p->dims[d] * p->to[d] * elem;
+            from -= (ptrdiff_t)(p->dims[d] - 1) * p->from[d] * elem;
+            to -= (ptrdiff_t)(p->dims[d] - 1) * p->to[d] * elem;
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -1410,14 +1410,14 @@ static epctx_status epctx_npu__run_binary(const void *params, const epctx_npu__a
         y += count;
         for (i = last; i > 0; i--) {
             uint32_t d = i - 1;
-            a += p->a[d];
-            b += p->b[d];
             if (++at[d] < p->dims[d]) {
+                a += p->a[d];
+                b += p->b[d];
                 break;
             }
             at[d] = 0;
-            a -= (ptrdiff_t)p->dims[d] * p->a[d];
-            b -= (ptrdiff_t)p->dims[d] * p->b[d];
+            a -= (ptrdiff_t)(p->dims[d] - 1) * p->a[d];
+            b -= (ptrdiff_t)(p->dims[d] - 1) * p->b[d];
         }
         if (i == 0) {
             return EPCTX_OK;
@@ -2623,19 +2623,18 @@ static epctx_status epctx_npu__run_gemm(const void *params, const epctx_npu__arg
 {
     const epctx_npu__gemm *p = (const epctx_npu__gemm *)params;
     const size_t most = epctx_npu__most_columns(args->fast);
-    const float *a = (const float *)args->in[0], *b = (const float *)args->in[1];
-    const float *bias = (const float *)args->in[2];
+    const float *b = (const float *)args->in[1], *bias = (const float *)args->in[2];
     const size_t b_size = (size_t)epctx_npu__packed(1, p->n, p->k, EPCTX_NPU__COLUMNS);
     float *y = (float *)args->out[0];
     size_t g, n;
     (void)error;
     for (g = 0; g < p->batch; g++) {
+        const float *a = (const float *)args->in[0] + g * p->a_batch;
         for (n = 0; n < p->n; n += most) {
             size_t columns = p->n - n < most ? p->n - n : most;
             epctx_npu__gemm_block(args->fast, p, a, b + n * p->k, bias != NULL ? bias + n : NULL,
                                   y + n, columns);
         }
-        a += p->a_batch;
         b += p->b_shared != 0 ? 0 : b_size;
         y += (size_t)p->m * p->n;
     }
@@ -3089,15 +3088,15 @@ static bool epctx_npu__advance(const uint32_t *dims, uint32_t rank, uint32_t *at
     uint32_t i, j;
     for (i = rank; i > 0; i--) {
         const uint32_t d = i - 1;
-        for (j = 0; j < count; j++) {
-            position[j] += strides[j][d];
-        }
         if (++at[d] < dims[d]) {
+            for (j = 0; j < count; j++) {
+                position[j] += strides[j][d];
+            }
             return true;
         }
         at[d] = 0;
-        for (j = 0; j < count; j++) {
-            position[j] -= (ptrdiff_t)dims[d] * strides[j][d];
+        for (j = 0; j < count; j++) { /* the step past the end may not fit the type */
+            position[j] -= (ptrdiff_t)(dims[d] - 1) * strides[j][d];
         }
     }
     return false;
@@ -3411,11 +3410,13 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
     const int32_t *strides[1];
     uint32_t at[EPCTX_NPU_MAX_RANK] = {0}, i;
     ptrdiff_t position[1] = {0};
-    size_t n = 0, size = 1, index;
+    size_t n = 0, size = 1, step, index;
     for (i = p->rank; i > 0; i--) {
         dense[i - 1] = (int32_t)size;
         size *= p->data_dims[i - 1];
     }
+    step = (size_t)dense[p->axis];
+    dense[p->axis] = 0; /* along the axis the indices lead, not the walk */
     strides[0] = dense;
     if (p->scatter != 0) {
         if (args->in[2] == NULL) {
@@ -3424,14 +3425,13 @@ static epctx_status epctx_npu__run_pick(const void *params, const epctx_npu__arg
         memcpy(y, x, size * elem);
     }
     do {
-        const ptrdiff_t base = position[0] - (ptrdiff_t)at[p->axis] * dense[p->axis];
         epctx_status status =
             epctx_npu__checked(epctx_npu__index((const uint8_t *)args->in[1], n, p->index_elem),
                                p->data_dims[p->axis], &index, error);
         if (status != EPCTX_OK) {
             return status;
         }
-        index = (size_t)base + index * (size_t)dense[p->axis];
+        index = (size_t)position[0] + index * step;
         if (p->scatter != 0) {
             epctx_npu__join_one(p->join, p->type, y, index, (const uint8_t *)args->in[2], n);
         } else {
@@ -4142,6 +4142,7 @@ typedef struct epctx_npu__loader {
     const char *strings;
     uint64_t string_bytes;
     uint64_t value_count, values_used;
+    uint64_t command_words; /* of the graphs so far: shared ones would be verified for each */
     epctx_error *error;
 } epctx_npu__loader;
 
@@ -4193,6 +4194,7 @@ static epctx_status epctx_npu__load_value(epctx_npu__loader *l, const uint32_t *
 static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first)
 {
     const epctx_npu_context *c = l->context;
+    uint64_t left = c->weight_size; /* they do not overlap, else copying them could take forever */
     uint32_t i;
     if (first > l->word_count ||
         (uint64_t)c->weight_count * EPCTX_NPU__WEIGHT_WORDS > l->word_count - first) {
@@ -4202,22 +4204,25 @@ static epctx_status epctx_npu__load_weights(epctx_npu__loader *l, uint64_t first
     for (i = 0; i < c->weight_count; i++) {
         const uint32_t *w = l->words + first + (size_t)i * EPCTX_NPU__WEIGHT_WORDS;
         uint64_t offset = epctx_npu__pair(w), size = epctx_npu__pair(w + 2);
-        if (size > c->weight_size || offset > c->weight_size - size ||
+        if (size > left || offset > c->weight_size - size ||
             offset % EPCTX_NPU_ALIGN != 0 || !epctx_npu__elem_ok(w[4]) || size % w[4] != 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               "context binary: weight %u at %u, %u bytes, does not fit its "
                               "section of %u bytes",
                               (uint64_t)i, offset, size, c->weight_size);
         }
+        left -= size;
     }
     return EPCTX_OK;
 }
 
-/* Bytes from an operand to the end of what it points into; false when there is no such place. */
+/* Bytes from an operand to the end of what it points into, and the alignment of that: the caller's
+ * tensors have that of their elements only. False when there is no such place. */
 static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__operand *o,
-                            uint64_t *room)
+                            uint64_t *room, uint32_t *align)
 {
     uint64_t size;
+    *align = EPCTX_NPU_ALIGN;
     switch (o->place) {
     case EPCTX_NPU__SCRATCH:
         size = graph->info.scratch_size;
@@ -4227,12 +4232,14 @@ static bool epctx_npu__room(const epctx_npu_graph *graph, const epctx_npu__opera
             return false;
         }
         size = epctx_npu__value_bytes(&graph->info.inputs[o->index]);
+        *align = epctx_npu__elem_size(graph->info.inputs[o->index].elem_type);
         break;
     case EPCTX_NPU__OUTPUT:
         if (o->index >= graph->info.output_count) {
             return false;
         }
         size = epctx_npu__value_bytes(&graph->info.outputs[o->index]);
+        *align = epctx_npu__elem_size(graph->info.outputs[o->index].elem_type);
         break;
     case EPCTX_NPU__WEIGHT:
         if (o->index >= graph->context->weight_count) {
@@ -4267,11 +4274,13 @@ static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu_
                                   const epctx_npu__extent *need, bool written, bool required)
 {
     uint64_t room;
+    uint32_t align;
     if (o->place == EPCTX_NPU__NOWHERE) {
         return !required;
     }
-    return epctx_npu__room(graph, o, &room) && need->bytes > 0 && need->bytes <= room &&
-           need->bytes <= EPCTX_NPU__MAX_BYTES && o->offset % need->align == 0 &&
+    return epctx_npu__room(graph, o, &room, &align) && need->bytes > 0 && need->bytes <= room &&
+           need->bytes <= EPCTX_NPU__MAX_BYTES && need->align <= align &&
+           o->offset % need->align == 0 &&
            (!written || o->place == EPCTX_NPU__SCRATCH || o->place == EPCTX_NPU__OUTPUT);
 }
 
@@ -4316,12 +4325,15 @@ static epctx_status epctx_npu__load_commands(epctx_npu__loader *l, epctx_npu_gra
 {
     uint64_t at = 0;
     uint32_t i;
-    if (first > l->word_count || size > l->word_count - first) {
+    if (first > l->word_count || size > l->word_count - first ||
+        size > l->word_count - l->command_words) {
         return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                           "context binary: the commands of graph '%S' do not fit it",
                           &graph->info.name);
     }
+    l->command_words += size;
     graph->commands = l->words + first;
+    graph->command_words = (uint32_t)size;
     for (i = 0; i < graph->command_count; i++) {
         const uint32_t *w = l->words + first + at;
         const epctx_npu__op_info *op;
@@ -4446,10 +4458,17 @@ static int epctx_npu__name_order(epctx_str a, epctx_str b)
 
 static epctx_status epctx_npu__check_names(const epctx_npu__loader *l)
 {
+    uint64_t bytes = 0;
     size_t i;
     for (i = 1; i < l->context->graph_count; i++) {
         const epctx_str *name = &l->graphs[i].info.name;
-        int order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
+        int order;
+        bytes += name->size; /* names in one another could take forever to compare */
+        if (bytes > l->string_bytes) {
+            return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
+                              "context binary: the names of its graphs overlap");
+        }
+        order = epctx_npu__name_order(l->graphs[i - 1].info.name, *name);
         if (order >= 0) {
             return epctx_fail(l->error, EPCTX_ERR_CONTEXT,
                               order == 0 ? "context binary: two graphs are called '%S'"
@@ -4850,8 +4869,8 @@ EPCTX_API epctx_status epctx_npu_weights_size(const epctx_npu_graph *graph, size
 
 /* An initializer as the maker's input: in place, or a copy that is aligned and of the host. */
 static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx_tensor *weights,
-                                            size_t count, uint8_t **spare, epctx_span *out,
-                                            epctx_error *error)
+                                            size_t count, uint8_t *temporary, uint64_t *spare,
+                                            epctx_span *out, epctx_error *error)
 {
     const uint64_t bytes = epctx_npu__value_bytes(want);
     const uint32_t elem = epctx_npu__elem_size(want->elem_type);
@@ -4870,9 +4889,9 @@ static epctx_status epctx_npu__weight_input(const epctx_value *want, const epctx
     out->data = weights[i].data;
     out->size = (size_t)bytes;
     if (epctx_npu__big_endian() || (uintptr_t)out->data % elem != 0) {
-        memcpy(*spare, out->data, out->size);
-        epctx_npu__to_host(*spare, bytes, elem);
-        out->data = *spare;
+        memcpy(temporary + *spare, out->data, out->size);
+        epctx_npu__to_host(temporary + *spare, bytes, elem);
+        out->data = temporary + *spare;
         *spare += epctx_npu__aligned(bytes);
     }
     return EPCTX_OK;
@@ -4885,7 +4904,8 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     const epctx_graph_info *info;
     epctx_memory *outputs = (epctx_memory *)kept;
     epctx_span *inputs = (epctx_span *)temporary;
-    uint8_t *at = (uint8_t *)kept, *spare = (uint8_t *)temporary;
+    uint8_t *scratch;
+    uint64_t at, spare; /* offsets: memory of no bytes may be NULL */
     epctx_status status = EPCTX_OK;
     size_t i;
     epctx_error_clear(error);
@@ -4897,20 +4917,21 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
     }
     info = &graph->maker->info;
     *graph->made = NULL;
-    at += epctx_npu__aligned(info->output_count * sizeof *outputs);
+    at = epctx_npu__aligned(info->output_count * sizeof *outputs);
     for (i = 0; i < info->output_count; i++) {
-        outputs[i].data = at;
+        outputs[i].data = (uint8_t *)kept + at;
         outputs[i].size = (size_t)epctx_npu__value_bytes(&info->outputs[i]);
         at += epctx_npu__aligned(outputs[i].size);
     }
-    spare += epctx_npu__aligned(info->input_count * sizeof *inputs) + info->scratch_size;
+    spare = epctx_npu__aligned(info->input_count * sizeof *inputs);
+    scratch = info->scratch_size > 0 ? (uint8_t *)temporary + spare : NULL;
+    spare += info->scratch_size;
     for (i = 0; status == EPCTX_OK && i < info->input_count; i++) {
-        status =
-            epctx_npu__weight_input(&info->inputs[i], weights, count, &spare, &inputs[i], error);
+        status = epctx_npu__weight_input(&info->inputs[i], weights, count, (uint8_t *)temporary,
+                                         &spare, &inputs[i], error);
     }
     if (status == EPCTX_OK) {
-        spare = (uint8_t *)temporary + epctx_npu__aligned(info->input_count * sizeof *inputs);
-        status = epctx_npu_run(graph->maker, inputs, outputs, spare, info->scratch_size, error);
+        status = epctx_npu_run(graph->maker, inputs, outputs, scratch, info->scratch_size, error);
     }
     if (status == EPCTX_OK) {
         *graph->made = outputs;
@@ -4921,18 +4942,15 @@ EPCTX_API epctx_status epctx_npu_make_weights(const epctx_npu_graph *graph,
 EPCTX_API bool epctx_npu_next_command(const epctx_npu_graph *graph, uint32_t *position,
                                       epctx_npu_command *command)
 {
-    const uint32_t *words = graph->commands;
-    uint32_t i;
-    if (*position >= graph->command_count) {
+    const uint32_t *words;
+    if (*position >= graph->command_words) {
         return false;
     }
-    for (i = 0; i < *position; i++) {
-        words += words[1];
-    }
+    words = graph->commands + *position;
     command->op = epctx_npu__ops[words[0]].name;
     command->name.data = graph->context->strings + words[2];
     command->name.size = words[3];
-    ++*position;
+    *position += words[1];
     return true;
 }
 

@@ -33,14 +33,15 @@ static void run_graph(const epctx_npu_graph *graph)
     for (i = 0; i < count && total <= MOST_BYTES; i++) {
         const epctx_value *v =
             i < info->input_count ? &info->inputs[i] : &info->outputs[i - info->input_count];
+        const size_t elem = epctx_elem_size(v->elem_type); /* the least alignment, no more */
         total += bytes_of(v);
         if (total > MOST_BYTES) break;
-        blocks[i] = calloc(1, bytes_of(v));
+        blocks[i] = calloc(1, bytes_of(v) + elem);
         if (i < info->input_count) {
-            inputs[i].data = blocks[i];
+            inputs[i].data = (uint8_t *)blocks[i] + elem;
             inputs[i].size = bytes_of(v);
         } else {
-            outputs[i - info->input_count].data = blocks[i];
+            outputs[i - info->input_count].data = (uint8_t *)blocks[i] + elem;
             outputs[i - info->input_count].size = bytes_of(v);
         }
     }

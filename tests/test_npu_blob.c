@@ -762,6 +762,228 @@ TEST(graphs_in_order)
     gb_free(&b);
 }
 
+/* A tensor of bytes at the boundary may have any address: no command takes it for floats. */
+TEST(forged_alignment)
+{
+    static const int64_t x[2] = {1, 3};
+    graph_builder b;
+    epctx_buffer blob;
+    uint8_t *words;
+    uint32_t table;
+    gb_init(&b);
+    gb_input(&b, "x", EPCTX_ONNX_FLOAT, 2, x);
+    gb_node(&b, "Softmax", 13, "x", "y");
+    gb_output(&b, "y");
+    CHECK_INT(gb_compile(&b, NULL, &blob, NULL), EPCTX_OK);
+    words = blob.data + EPCTX_NPU_HEADER_SIZE;
+    table = (uint32_t)u64(words + 6 * 4);
+    for (uint32_t i = 0; i < 2; i++) { /* the input, the output: twelve bytes still */
+        epctx_npu_context context;
+        epctx_error error;
+        void *memory;
+        set32(words, table + i * 12 + 2, EPCTX_ONNX_UINT8);
+        set32(words, table + i * 12 + 5, 12);
+        CHECK_INT(load_forged(&blob, &context, &memory, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, "do not fit");
+        free(memory);
+        set32(words, table + i * 12 + 2, EPCTX_ONNX_FLOAT);
+        set32(words, table + i * 12 + 5, 3);
+    }
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
+/* A context binary by hand: words, strings, and so many bytes of weights. */
+static epctx_buffer by_hand(const uint32_t *words, size_t count, uint32_t graphs, uint32_t weights,
+                            const char *strings, size_t weight_bytes)
+{
+    const size_t at = EPCTX_NPU_HEADER_SIZE + count * 4, text = strlen(strings);
+    const size_t start = (at + text + 63) / 64 * 64;
+    epctx_buffer blob;
+    uint8_t *h;
+    epctx_buffer_init(&blob, NULL);
+    if (epctx_buffer_append(&blob, NULL, start + weight_bytes) != EPCTX_OK) abort();
+    h = blob.data;
+    memset(h, 0, blob.size);
+    memcpy(h, "EPCTXNPU", 8);
+    set32(h, 2, EPCTX_NPU_FORMAT);
+    set32(h, 3, EPCTX_NPU_HEADER_SIZE);
+    memcpy(h + 16, EPCTX_NPU_SDK_VERSION, strlen(EPCTX_NPU_SDK_VERSION));
+    memcpy(h + 32, "generic", 7);
+    set32(h, 14, (uint32_t)blob.size);
+    set32(h, 16, (uint32_t)count);
+    set32(h, 18, (uint32_t)at);
+    set32(h, 20, (uint32_t)text);
+    set32(h, 22, (uint32_t)start);
+    set32(h, 24, (uint32_t)weight_bytes);
+    set32(h, 26, graphs);
+    set32(h, 27, weights);
+    for (size_t i = 0; i < count; i++)
+        set32(h + EPCTX_NPU_HEADER_SIZE, (uint32_t)i, words[i]);
+    memcpy(h + at, strings, text);
+    return blob;
+}
+
+/* Commands that many graphs share would be verified for each of them. */
+TEST(forged_sharing)
+{
+    /* one float in the scratch is set to 0 */
+    static const uint32_t fill[12] = {1, 12, 0, 0, 1, 0, 0, 0, 1, 4, 0, 0};
+    enum { GRAPHS = 3, COMMANDS = 20 };
+    uint32_t words[GRAPHS * 20 + COMMANDS * 12];
+    for (uint32_t sharing = 1; sharing <= GRAPHS; sharing++) {
+        epctx_npu_context context;
+        epctx_npu_command command;
+        epctx_error error;
+        epctx_buffer blob;
+        epctx_status status;
+        void *memory;
+        uint32_t position = 0, count = 0;
+        memset(words, 0, sizeof words);
+        for (uint32_t g = 0; g < GRAPHS; g++) {
+            words[g * 20] = g; /* the name: "a", "b" or "c" */
+            words[g * 20 + 1] = 1;
+            words[g * 20 + 4] = 64; /* scratch */
+            words[g * 20 + 9] = GRAPHS * 20;
+            words[g * 20 + 10] = g < sharing ? COMMANDS * 12 : 0;
+            words[g * 20 + 11] = g < sharing ? COMMANDS : 0;
+        }
+        for (uint32_t i = 0; i < COMMANDS; i++)
+            memcpy(words + GRAPHS * 20 + i * 12, fill, sizeof fill);
+        blob = by_hand(words, sizeof words / 4, GRAPHS, 0, "abc", 0);
+        status = load_forged(&blob, &context, &memory, &error);
+        CHECK(status == (sharing == 1 ? EPCTX_OK : EPCTX_ERR_CONTEXT), "%u: %s %s", sharing,
+              epctx_status_name(status), error.message);
+        if (status == EPCTX_OK) {
+            while (epctx_npu_next_command(&context.graphs[0], &position, &command)) {
+                CHECK_STR(command.op, "Fill");
+                count++;
+            }
+            CHECK_INT(count, COMMANDS);
+            position = 0;
+            CHECK_TRUE(!epctx_npu_next_command(&context.graphs[1], &position, &command));
+        } else {
+            CHECK_HAS(error.message, "the commands of graph 'b' do not fit");
+        }
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
+/* Names that lie in one another: many long ones would take forever to compare. */
+TEST(forged_names)
+{
+    static const char *const strings[] = {"aaabb", "aaabb."};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t words[3 * 20] = {0};
+        epctx_npu_context context;
+        epctx_error error;
+        epctx_buffer blob;
+        void *memory;
+        for (uint32_t g = 0; g < 3; g++) { /* "aaa", "aab", "abb" */
+            words[g * 20] = g;
+            words[g * 20 + 1] = 3;
+        }
+        blob = by_hand(words, 3 * 20, 3, 0, strings[i], 0);
+        CHECK_INT(load_forged(&blob, &context, &memory, &error),
+                  i == 0 ? EPCTX_ERR_CONTEXT : EPCTX_OK);
+        if (i == 0) CHECK_HAS(error.message, "names of its graphs overlap");
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
+/* Weights that overlap: their bytes would be turned round once for each on a big-endian machine. */
+TEST(forged_weights)
+{
+    static const uint32_t words[][12] = {{0, 0, 64, 0, 4, 0, 64, 0, 64, 0, 4, 0},
+                                         {0, 0, 128, 0, 4, 0, 0, 0, 64, 0, 4, 0}};
+    for (size_t i = 0; i < 2; i++) {
+        epctx_npu_context context;
+        epctx_error error;
+        epctx_buffer blob = by_hand(words[i], 12, 0, 2, "", 128);
+        void *memory;
+        CHECK_INT(load_forged(&blob, &context, &memory, &error),
+                  i == 0 ? EPCTX_OK : EPCTX_ERR_CONTEXT);
+        if (i == 1) CHECK_HAS(error.message, "weight 1 at 0, 64 bytes, does not fit");
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
+/* A graph that makes weights out of nothing, without scratch: no temporary memory is needed. */
+TEST(forged_maker_without_inputs)
+{
+    uint32_t words[40 + 12 + 12] = {0};
+    /* one float of the output is set to 0 */
+    static const uint32_t fill[12] = {1, 12, 0, 0, 3, 0, 0, 0, 1, 4, 0, 0};
+    epctx_npu_context context;
+    epctx_tensor none;
+    epctx_error error;
+    epctx_buffer blob;
+    void *memory, *kept;
+    size_t keep, temporary;
+    words[12] = 2;
+    words[20 + 6] = 40;
+    words[20 + 8] = 1;
+    words[20 + 9] = 52;
+    words[20 + 10] = 12;
+    words[20 + 11] = 1;
+    words[20 + 13] = 1;
+    words[40 + 2] = EPCTX_ONNX_FLOAT;
+    memcpy(words + 52, fill, sizeof fill);
+    blob = by_hand(words, sizeof words / 4, 2, 0, "", 0);
+    CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
+    CHECK_OK(epctx_npu_weights_size(&context.graphs[0], &keep, &temporary, &error), error);
+    CHECK_UINT(temporary, 0);
+    kept = gb_aligned(keep);
+    memset(&none, 0, sizeof none);
+    CHECK_OK(epctx_npu_make_weights(&context.graphs[0], &none, 1, kept, NULL, &error), error);
+    CHECK_OK(epctx_npu_run(&context.graphs[0], NULL, NULL, NULL, 0, &error), error);
+    free(kept);
+    free(memory);
+    epctx_buffer_free(&blob);
+}
+
+/* The stride of a dimension of 1 is never taken, however far it would lead. */
+TEST(forged_strides)
+{
+    static const uint32_t strides[] = {0x7fffffff, 0x80000000, 0x80000001};
+    for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++) {
+        /* Move of 2 by 1 by 3 elements in the scratch, from 0 to 64 */
+        uint32_t words[20 + 12 + 28] = {0}, *params = words + 20 + 12;
+        const uint32_t head[12] = {0, 12 + 28, 0, 0, 1, 0, 0, 0, 1, 0, 64, 0};
+        uint32_t scratch[48], *at = scratch;
+        epctx_npu_context context;
+        epctx_error error;
+        epctx_buffer blob;
+        void *memory;
+        words[4] = 128;
+        words[9] = 20;
+        words[10] = 12 + 28;
+        words[11] = 1;
+        memcpy(words + 20, head, sizeof head);
+        params[0] = 8;
+        params[1] = 3;
+        params[4] = 2;
+        params[5] = 1;
+        params[6] = 3;
+        params[12] = params[20] = 3;
+        params[13] = params[21] = strides[i];
+        params[14] = params[22] = 1;
+        blob = by_hand(words, sizeof words / 4, 1, 0, "", 0);
+        CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
+        while ((uintptr_t)at % 64 != 0)
+            at++;
+        for (uint32_t j = 0; j < 12; j++)
+            at[j] = j + 1;
+        CHECK_OK(epctx_npu_run(&context.graphs[0], NULL, NULL, at, 128, &error), error);
+        CHECK_MEM(at + 16, 48, at, 48);
+        free(memory);
+        epctx_buffer_free(&blob);
+    }
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -783,5 +1005,11 @@ int main(int argc, char **argv)
     RUN(long_names_of_graphs);
     RUN(two_graphs);
     RUN(graphs_in_order);
+    RUN(forged_alignment);
+    RUN(forged_sharing);
+    RUN(forged_names);
+    RUN(forged_weights);
+    RUN(forged_maker_without_inputs);
+    RUN(forged_strides);
     return test_end();
 }
