@@ -221,6 +221,19 @@ TEST(merge_opsets)
     CHECK_OK(epctx_merge(p.parts, 2, NULL, NULL, &p.error), p.error);
     CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 13);
     pair_close(&p);
+    {
+        bytes compiled = compiled_model("EpctxNpuExecutionProvider");
+        add_opset(&compiled, "", 21);
+        CHECK_TRUE(pair_open(&p, chain_model("x", "y", 13), compiled));
+    }
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, NULL, &p.error), p.error);
+    CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 13);
+    pair_close(&p);
+    /* An import that does not say its version contradicts none. */
+    CHECK_TRUE(pair_open(&p, chain_model("x", "y", 0), chain_model("x", "y", 13)));
+    CHECK_OK(epctx_merge(p.parts, 2, NULL, NULL, &p.error), p.error);
+    CHECK_INT(epctx_model_opset(&p.first, epctx_str_of("")), 13);
+    pair_close(&p);
 }
 
 TEST(merge_metadata)
@@ -230,7 +243,9 @@ TEST(merge_metadata)
     epctx_str value = {NULL, 0};
     pair p;
     add_metadata(&a, "same", "1");
+    add_metadata(&a, "same", "1");
     add_metadata(&a, "key", "1");
+    add_metadata(&a, "m2_key", "0");
     add_metadata(&b, "same", "1");
     add_metadata(&b, "key", "2");
     add_metadata(&b, "new", "3");
@@ -1639,6 +1654,7 @@ static bytes rich_model(const char *x, const char *t, const char *y, const char 
     add_opset(&model, "", 17);
     add_opset(&model, "mine", 1);
     add_opset(&model, "com.microsoft", 1);
+    add_opset(&model, source, 1);
     put_child(&model, 7, &graph);
     add_function(&model, "Called", "Inner");
     add_function(&model, "Inner", "Leaf");
@@ -1704,10 +1720,14 @@ static bytes broken_model(void)
 /* What the broken model was compiled from. */
 static bytes source_model(void)
 {
-    bytes graph = {0}, model = {0};
+    bytes graph = {0}, model = {0}, tensor = {0};
     add_node(&graph, "Relu", "n", "x", "r2");
     add_floats(&graph, "lost", weights, 4);
-    add_floats(&graph, "far", weights, 4);
+    put_int(&tensor, 1, 4);
+    put_int(&tensor, 2, EPCTX_ONNX_FLOAT);
+    put_data(&tensor, 4, weights, sizeof weights); /* float_data: takes memory to read */
+    put_str(&tensor, 8, "far");
+    put_child(&graph, 5, &tensor);
     add_value(&graph, GRAPH_INPUT, "x", EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_OUTPUT, "y2", EPCTX_ONNX_FLOAT, vector);
     add_value(&graph, GRAPH_VALUE, "r2", EPCTX_ONNX_FLOAT, vector);

@@ -1858,6 +1858,8 @@ TEST(binary_of_the_stamp)
 {
     static const part plain[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 0, 0, "X", NULL}};
     static const part several[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 0, "X", "n_x.bin"}};
+    static const part mixed[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 1, "X", "other"}};
+    static const part shared[] = {{"a", 1, 0, "X", "m_x.bin"}, {"b", 1, 0, "X", "m_x.bin"}};
     static const part twice[] = {{"b", 1, 0, "Y", "n_x.bin"}, {"a", 1, 0, "X", "m_x.bin"}};
     static const struct {
         const part *parts;
@@ -1876,6 +1878,9 @@ TEST(binary_of_the_stamp)
          "the embedded context has 4 bytes, the model was compiled with one of 3: "},
         {plain, "binary 4 44bc2cf5ad770999", "abc", EPCTX_ERR_VERSION, "has 3 bytes", "3 bytes"},
         {several, ABC_STAMP, "abd", EPCTX_OK, "", ""}, /* of which is it? */
+        {mixed, ABC_STAMP, "abd", EPCTX_OK, "", ""},
+        {shared, ABC_STAMP, "abc", EPCTX_OK, "", ""},
+        {shared, ABC_STAMP, "abd", EPCTX_ERR_VERSION, "'m_x.bin' has hash", "has hash"},
         {twice, ABC_STAMP, "abc", EPCTX_OK, "", ""},
         {twice, ABC_STAMP, "abd", EPCTX_ERR_VERSION, "'m_x.bin' has hash", "has hash"},
     };
@@ -1916,6 +1921,65 @@ TEST(binary_of_the_stamp)
             epctx_model_close(&model);
         }
     }
+}
+
+/* Of a model with very many stamps, 16 are compared: one each for as many EPs. */
+TEST(binaries_of_many_stamps)
+{
+    static const struct {
+        size_t other;
+        epctx_status want;
+    } cases[] = {{0, EPCTX_ERR_VERSION}, {15, EPCTX_ERR_VERSION}, {16, EPCTX_OK}};
+    char names[18][8], files[18][8];
+    part parts[18];
+    for (size_t i = 0; i < 18; i++) {
+        snprintf(names[i], sizeof names[i], "S%zu", i);
+        snprintf(files[i], sizeof files[i], "%zu.bin", i);
+        parts[i] = (part){names[i], 1, 0, names[i], files[i]};
+    }
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        epctx_changes changes;
+        epctx_error error;
+        epctx_model model;
+        clear_root();
+        make_parts(parts, 18);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+        for (size_t i = 0; i < 18; i++) {
+            char key[sizeof EPCTX_BUILD_PREFIX + 8];
+            make_text(files[i], i == cases[c].other ? "abd" : "abc");
+            snprintf(key, sizeof key, EPCTX_BUILD_PREFIX "%s", names[i]);
+            CHECK_INT(epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP),
+                                         &error),
+                      EPCTX_OK);
+        }
+        CHECK_INT(epctx_check_binary(&model, NULL, &error), cases[c].want);
+        CHECK(epctx_embed(&model, NULL, &changes, &error) == cases[c].want, "%s", error.message);
+        epctx_model_close(&model);
+    }
+}
+
+/* A node with main_context 0 may have a context of its own: the stamp is about the others'. */
+TEST(binary_beside_the_one_of_the_stamp)
+{
+    static const part parts[] = {{"a", 1, 0, "NvTensorRTRTXExecutionProvider", "a.engine"},
+                                 {"b", 0, 0, "NvTensorRTRTXExecutionProvider", "b.engine"}};
+    epctx_changes changes;
+    epctx_error error;
+    epctx_model model;
+    clear_root();
+    make_parts(parts, 2);
+    make_text("a.engine", "abc");
+    make_text("b.engine", "another");
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+    CHECK_INT(epctx_put_metadata(&model,
+                                 epctx_str_of(EPCTX_BUILD_PREFIX "NvTensorRTRTXExecutionProvider"),
+                                 epctx_str_of(ABC_STAMP), &error),
+              EPCTX_OK);
+    CHECK_OK(epctx_embed(&model, NULL, &changes, &error), error);
+    CHECK_UINT(changes.done, 2);
+    CHECK_OK(epctx_extract(&model, NULL, &changes, &error), error);
+    CHECK_UINT(changes.done, 2);
+    epctx_model_close(&model);
 }
 
 /* What cannot be read is not another binary; an empty one is, and what is not there is not
@@ -2205,6 +2269,8 @@ int main(int argc, char **argv)
     RUN(external_data_in_field_order);
     RUN(parts_beyond_a_file);
     RUN(binary_of_the_stamp);
+    RUN(binaries_of_many_stamps);
+    RUN(binary_beside_the_one_of_the_stamp);
     RUN(binary_that_cannot_be_read);
     RUN(gigabyte_in_constant_memory);
     clear_root();

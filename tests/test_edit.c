@@ -2112,7 +2112,7 @@ static void add_open(bytes *graph, uint32_t number, const char *name, const char
     add_shaped(graph, number, name, EPCTX_ONNX_FLOAT, dims != NULL ? &shape : NULL);
 }
 
-/* x[N,4,,-1], y without a shape -> z[N,M], with v[M,N] and in a body w[N]. */
+/* x[N,4,,-1], y without a shape -> z[N,M], with v[M,N] and in two bodies w[N]. */
 static bytes open_dims(void)
 {
     static const char *const x[] = {"N", "4", "", "-1", NULL}, *const z[] = {"N", "M", NULL},
@@ -2123,6 +2123,11 @@ static bytes open_dims(void)
     put_str(&attr, 1, "then_branch");
     put_child(&attr, 6, &body);
     put_int(&attr, 20, EPCTX_ATTR_GRAPH);
+    put_child(&node, 5, &attr);
+    add_open(&body, GRAPH_VALUE, "w", w);
+    put_str(&attr, 1, "branches");
+    put_child(&attr, 11, &body);
+    put_int(&attr, 20, EPCTX_ATTR_GRAPHS);
     put_child(&node, 5, &attr);
     put_child(&graph, 1, &node);
     add_open(&graph, GRAPH_INPUT, "x", x);
@@ -2167,9 +2172,9 @@ TEST(dimensions_get_numbers)
         size_t count;
         const char *x, *z, *v; /* dimensions; or what the message says */
     } cases[] = {
-        {"N", -1, 3, EPCTX_OK, 4, "3,4,?,-1", "3,M", "M,3"},
+        {"N", -1, 3, EPCTX_OK, 5, "3,4,?,-1", "3,M", "M,3"},
         {"M", -1, 3, EPCTX_OK, 2, "N,4,?,-1", "N,3", "3,N"},
-        {"x", 0, 5, EPCTX_OK, 4, "5,4,?,-1", "5,M", "M,5"},
+        {"x", 0, 5, EPCTX_OK, 5, "5,4,?,-1", "5,M", "M,5"},
         {"x", 1, 4, EPCTX_OK, 0, "N,4,?,-1", "N,M", "M,N"},
         {"x", 2, 7, EPCTX_OK, 1, "N,4,7,-1", "N,M", "M,N"},
         {"x", 3, 7, EPCTX_OK, 1, "N,4,?,7", "N,M", "M,N"},
@@ -2218,6 +2223,48 @@ TEST(dimensions_get_numbers)
     bytes_free(&b);
 }
 
+/* Without memory, and in a model that cannot be edited, all stay as they are. */
+TEST(dimensions_stay_open)
+{
+    const epctx_str n = {"N", 1}, x = {"x", 1};
+    bytes b = open_dims();
+    epctx_error error;
+    epctx_model model;
+    for (int once = 0; once < 2; once++) {
+        bool done = false;
+        for (size_t at = 1; !done && at < 1000; at++) {
+            counting c = {0};
+            epctx_allocator allocator = counting_allocator(&c);
+            epctx_open_opts opts = {0};
+            epctx_status status;
+            size_t count;
+            opts.allocator = &allocator;
+            CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &opts, NULL), EPCTX_OK);
+            while (model.arena.left >= 32)
+                CHECK_TRUE(epctx_arena_alloc(&model.arena, 32) != NULL);
+            c.fail_at = c.calls + at;
+            c.once = once != 0;
+            status = epctx_fix_dim(&model, n, 3, &count, &error);
+            done = c.calls < c.fail_at;
+            c.fail_at = 0;
+            CHECK(status == EPCTX_OK || status == EPCTX_ERR_NOMEM, "%s", error.message);
+            CHECK_UINT(count, status == EPCTX_OK ? 5 : 0);
+            CHECK(status == EPCTX_OK || writes(&model, &b), "allocation %zu leaves traces", at);
+            epctx_model_close(&model);
+            CHECK_UINT(c.alive, 0);
+        }
+        CHECK_TRUE(done);
+    }
+    put_data(&b, 7, "", 0);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_fix_dim(&model, n, 3, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "stands twice");
+    CHECK_INT(epctx_fix_input_dim(&model, x, 2, 3, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "stands twice");
+    epctx_model_close(&model);
+    bytes_free(&b);
+}
+
 int main(int argc, char **argv)
 {
     RUN(untouched);
@@ -2262,5 +2309,6 @@ int main(int argc, char **argv)
     RUN(places_of_outputs);
     RUN(write_over_pipe);
     RUN(dimensions_get_numbers);
+    RUN(dimensions_stay_open);
     return test_end();
 }

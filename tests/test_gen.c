@@ -2385,7 +2385,7 @@ TEST(untyped_output)
 
 typedef struct refusals {
     fake fake; /* first: what the backend knows itself by */
-    int asked, told, in_its_words;
+    int asked, told, others, in_its_words;
 } refusals;
 
 static epctx_status explains_node(void *self, const epctx_graph *graph, size_t index,
@@ -2400,12 +2400,15 @@ static void hears_refusal(void *user, const epctx_node *node, const epctx_error 
 {
     refusals *r = user;
     r->told += epctx_str_is(node->op_type, "Keep");
+    r->others += !epctx_str_is(node->op_type, "Keep");
     r->in_its_words += strstr(why->message, "no unit for 'k") != NULL;
 }
 
 /* Every node that stays is told; the backend is not asked without end. */
 TEST(tells_why_nodes_stay)
 {
+    static const uint32_t zero = 0;
+    static const epctx_node_set set = {&zero, 1};
     refusals r = {0};
     epctx_backend backend = full_backend(&r.fake);
     epctx_gen_opts opts = {0};
@@ -2427,13 +2430,23 @@ TEST(tells_why_nodes_stay)
         snprintf(text[2], sizeof text[2], i < 299 ? "v%d" : "y", i + 1);
         add_node(&graph, "Keep", text[0], text[1], text[2]);
     }
+    add_epnode(&graph, "done", "x", "z", 1, 1, "QNNExecutionProvider", "p", "context", 7);
     add_x_and_y(&graph);
     save_model("m.onnx", &graph);
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
     CHECK_INT(r.told, 300);
+    CHECK_INT(r.others, 0);
     CHECK_INT(r.asked, 200);
     CHECK_INT(r.in_its_words, 200);
+    epctx_model_close(&model);
+    /* The caller chose: there is nothing to tell. */
+    opts.sets = &set;
+    opts.set_count = 1;
+    opts.overwrite = true;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_OK(epctx_generate(&model, &backend, &opts, NULL, &error), error);
+    CHECK_INT(r.told, 300);
     epctx_model_close(&model);
 }
 
