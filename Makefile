@@ -69,6 +69,8 @@ PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
 PLATFORMS      := i386 s390x
 MORE_PLATFORMS := arm64 armhf powerpc musl
 CC_i386    := i686-linux-gnu-gcc
+# Sizes of 32 bits overflow where those of 64 do not: the library traps there.
+TRAPS_i386 := -fsanitize=undefined -fsanitize-undefined-trap-on-error
 CC_s390x   := s390x-linux-gnu-gcc
 CC_arm64   := aarch64-linux-gnu-gcc
 CC_armhf   := arm-linux-gnueabihf-gcc
@@ -283,7 +285,8 @@ build/$(1)/obj/%.o: %.c Makefile | deps-test
 	$$(CROSS) -c $$< -o $$@
 build/$(1)/obj/header/%.o: %.h Makefile | deps-test
 	@mkdir -p $$(@D)
-	$$(CROSS) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< -o $$@
+	$$(CROSS) $$(TRAPS_$(1)) -D$$(if $$(filter epctx,$$*),EPCTX,EPCTX_NPU)_IMPLEMENTATION -x c -c $$< \
+	    -o $$@
 build/$(1)/obj/nanopb/%.o: Makefile | deps-test
 	@mkdir -p $$(@D)
 	$$(CC_$(1)) -O2 -c "$$(NANOPB_FOLDER)/$$*.c" -o $$@

@@ -3854,20 +3854,24 @@ static epctx_status epctx_npu__run_recurrent(const void *params, const epctx_npu
 {
     const epctx_npu__recurrent *p = (const epctx_npu__recurrent *)params;
     const size_t n = p->hidden, state = p->batch * n, gates = epctx_npu__gates(p->cell);
-    const float *const *in = (const float *const *)args->in;
+    const float *in[4];
     float *y = (float *)args->out[0], *last = y + p->time * state, *cells = last + state;
     float *work = (float *)args->out[1];
     size_t b, s;
-    memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
-    if (in[4] != NULL) {
-        memcpy(last, in[4], state * sizeof *last);
+    for (s = 0; s < 4; s++) {
+        in[s] = (const float *)args->in[s];
     }
-    if (in[5] != NULL) {
-        memcpy(cells, in[5], state * sizeof *cells);
+    memset(y, 0, (p->time + (size_t)2) * state * sizeof *y);
+    if (args->in[4] != NULL) {
+        memcpy(last, args->in[4], state * sizeof *last);
+    }
+    if (args->in[5] != NULL) {
+        memcpy(cells, args->in[5], state * sizeof *cells);
     }
     for (b = 0; b < p->batch; b++) {
         const int64_t length =
-            in[6] != NULL ? epctx_npu__index((const uint8_t *)args->in[6], b, 4) : (int64_t)p->time;
+            args->in[6] != NULL ? epctx_npu__index((const uint8_t *)args->in[6], b, 4)
+                                : (int64_t)p->time;
         float *h = last + b * n;
         if (length < 0 || length > (int64_t)p->time) {
             return epctx_fail(error, EPCTX_ERR_ARG, "length %d: expected 0..%u", length,
