@@ -1930,7 +1930,7 @@ TEST(binaries_of_many_stamps)
         size_t other;
         epctx_status want;
     } cases[] = {{0, EPCTX_ERR_VERSION}, {15, EPCTX_ERR_VERSION}, {16, EPCTX_OK}};
-    char names[18][8], files[18][8];
+    char names[18][24], files[18][32];
     part parts[18];
     for (size_t i = 0; i < 18; i++) {
         snprintf(names[i], sizeof names[i], "S%zu", i);
@@ -1945,7 +1945,7 @@ TEST(binaries_of_many_stamps)
         make_parts(parts, 18);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
         for (size_t i = 0; i < 18; i++) {
-            char key[sizeof EPCTX_BUILD_PREFIX + 8];
+            char key[500];
             make_text(files[i], i == cases[c].other ? "abd" : "abc");
             snprintf(key, sizeof key, EPCTX_BUILD_PREFIX "%s", names[i]);
             CHECK_INT(epctx_put_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP),
