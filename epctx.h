@@ -25836,8 +25836,8 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
             path[0] = '\0';
         }
         if (status == EPCTX_OK) {
-            status = epctx__load_missed(
-                loaded, loaded->sharing->take_fn(loaded, &wanted, load, bound, error), error);
+            status = loaded->sharing->take_fn(loaded, &wanted, load, bound, error);
+            status = epctx__load_missed(loaded, status, error);
         }
     }
     return status;
