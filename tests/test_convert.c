@@ -1961,8 +1961,8 @@ TEST(binaries_of_many_stamps)
 /* A node with main_context 0 may have a context of its own: the stamp is about the others'. */
 TEST(binary_beside_the_one_of_the_stamp)
 {
-    static const part parts[] = {{"a", 1, 0, "NvTensorRTRTXExecutionProvider", "a.engine"},
-                                 {"b", 0, 0, "NvTensorRTRTXExecutionProvider", "b.engine"}};
+    static const part parts[] = {{"b", 0, 0, "NvTensorRTRTXExecutionProvider", "b.engine"},
+                                 {"a", 1, 0, "NvTensorRTRTXExecutionProvider", "a.engine"}};
     epctx_changes changes;
     epctx_error error;
     epctx_model model;

@@ -382,10 +382,11 @@ TEST(data_of_the_source)
 {
     static const struct {
         int32_t elem;
-        int64_t d0, d1;
+        int64_t d0, d1; /* d0 0: in a file that is gone */
         bool repaired;
     } cases[] = {
         {EPCTX_ONNX_FLOAT, 4, 0, true},  {EPCTX_ONNX_INT8, 4, 0, false},
+        {EPCTX_ONNX_FLOAT, 0, 0, false},
         {EPCTX_ONNX_FLOAT, 4, 1, false}, {EPCTX_ONNX_FLOAT, 5, 0, false},
         {EPCTX_ONNX_STRING, 4, 0, false},
     };
@@ -398,7 +399,10 @@ TEST(data_of_the_source)
         add_node(&graph, "Use", "use", "far,file", "y");
         add_external(&graph, "far", 4, "*/_ORT_MEM_ADDR_/*", "0", "16");
         add_external(&graph, "file", 4, "w.bin", "0", "16");
-        add_tensor(&source, "far", cases[i].elem, cases[i].d0, cases[i].d1);
+        if (cases[i].d0 > 0)
+            add_tensor(&source, "far", cases[i].elem, cases[i].d0, cases[i].d1);
+        else
+            add_external(&source, "far", 4, "gone.bin", "0", "16");
         node = new_node("If", "", "", "x", "y"); /* a later tensor of that name is another one */
         add_floats(&body, "far", weights, 4);
         put_child(&attr, 6, &body);
