@@ -301,13 +301,10 @@ TEST(generating_session_fails)
     }
 }
 
-/* Before 1.27 ORT does not tell when a session is made, or that it failed: skips the case. */
-static bool no_word_of_the_end(const char *name)
+static bool reregister(void)
 {
-    if (ort_version >= 27) return false;
-    printf("skip %s %s: ORT %s does not tell when a session is made\n", ep->label, name,
-           ort_base->GetVersionString());
-    return true;
+    return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)) &&
+           register_library(ep->label, ep->library);
 }
 
 /* ORT fails after the EP has compiled: the session leaves the group, which is empty again. */
@@ -321,23 +318,20 @@ TEST(model_not_written)
                                           "cpu.bin",
                                           NULL};
     ort_spec spec = spec_of(in_folder("b_ctx.onnx"));
-    if (no_word_of_the_end("model_not_written")) return;
     CHECK_TRUE(make_sources());
     mkdir(in_folder("cpu.bin"), 0777); /* no file can be made there */
     CHECK(!generate_session("b.onnx", nowhere), "expected ORT to fail");
     CHECK_HAS(ort_text, "cpu.bin");
     remove(in_folder("b_ctx.onnx"));
+    if (ort_version < 27) { /* does not tell that the session failed: it is in the group */
+        CHECK(!generate_session("b.onnx", finish), "expected the path to be taken");
+        CHECK_ORT(reregister());
+    }
     CHECK_ORT(generate_session("c.onnx", join));
     CHECK_ORT(generate_session("b.onnx", finish));
     CHECK(exists(binary_name("c")) && !exists(binary_name("b")), "expected a group of its own");
     spec.allow_cpu = true;
     CHECK(check_run(&spec, in_folder("b.onnx")) == 3, "%s", ort_text);
-}
-
-static bool reregister(void)
-{
-    return ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label)) &&
-           register_library(ep->label, ep->library);
 }
 
 /* The last session never comes: nothing of the binary is written, the models say what is missing,
@@ -430,7 +424,11 @@ TEST(last_session_without_nodes)
     onnx_model m;
     float w[6];
     size_t i;
-    if (no_word_of_the_end("last_session_without_nodes")) return;
+    if (ort_version < 27) {
+        printf("skip %s last_session_without_nodes: ORT %s does not tell when a session is made\n",
+               ep->label, ort_base->GetVersionString());
+        return;
+    }
     CHECK_TRUE(make_sources());
     weights(w, 1);
     onnx_begin(&m);
