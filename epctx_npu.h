@@ -9873,20 +9873,20 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
     if (epctx_str_is(p->transform, "pytorch_half_pixel")) {
         return p->out > 1 ? half : 0.0f;
     }
-    if (epctx_str_is(p->transform, "half_pixel_symmetric")) {
+    if (epctx_str_is(p->transform, "half_pixel_symmetric")) { /* ORT's widths: they decide ties */
         const float ratio = epctx_npu__f_div(out, epctx_npu__f_mul(p->scale, in));
-        const float middle = epctx_npu__f_mul(in, 0.5f);
-        return epctx_npu__f_add(epctx_npu__f_mul(middle, epctx_npu__f_add(1.0f, -ratio)), half);
+        volatile double x = ((double)at + 0.5) / (double)p->scale;
+        x = (double)epctx_npu__f_mul(in * 0.5f, epctx_npu__f_add(1.0f, -ratio)) + x;
+        return (float)(x - 0.5);
     }
     if (epctx_str_is(p->transform, "tf_crop_and_resize")) {
-        const float first = epctx_npu__f_mul(p->start, in - 1.0f);
-        const float last = epctx_npu__f_mul(p->end, in - 1.0f);
+        const float size = epctx_npu__f_add(p->end, -p->start);
         return p->out > 1
-                   ? epctx_npu__f_add(
-                         first,
-                         epctx_npu__f_div(epctx_npu__f_mul(at, epctx_npu__f_add(last, -first)),
-                                          out - 1.0f))
-                   : epctx_npu__f_mul(0.5f, epctx_npu__f_add(first, last));
+                   ? epctx_npu__f_add(epctx_npu__f_mul(p->start, in - 1.0f),
+                                      epctx_npu__f_div(epctx_npu__f_mul(epctx_npu__f_mul(at, size),
+                                                                        in - 1.0f),
+                                                       out - 1.0f))
+                   : epctx_npu__f_mul(0.5f * epctx_npu__f_add(p->start, p->end), in - 1.0f);
     }
     return half;
 }
@@ -9900,10 +9900,10 @@ static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
     if (epctx_str_is(p->nearest, "ceil")) {
         return rest > 0.0f ? down + 1.0f : down;
     }
-    if (epctx_str_is(p->nearest, "round_prefer_ceil")) {
-        return rest >= 0.5f ? down + 1.0f : down;
-    }
-    return rest > 0.5f ? down + 1.0f : down;
+    /* as in ONNX Runtime, what rounding moves off a tie stays one */
+    return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
+               ? down + 1.0f
+               : down;
 }
 
 /* Weight of a tap at distance d >= 0. */
@@ -9950,7 +9950,7 @@ static void epctx_npu__taps(const epctx_npu__axis_plan *p, int64_t i, int64_t ta
         weights[t] = p->filter == EPCTX_NPU__NEAREST
                          ? 1.0f
                          : epctx_npu__tap(p, wide ? epctx_npu__f_mul(d, p->scale) : d);
-        if (outside && (p->exclude || p->antialias)) {
+        if (outside && p->exclude && p->filter != EPCTX_NPU__NEAREST) {
             weights[t] = 0.0f;
         }
         sum = epctx_npu__f_add(sum, weights[t]);
@@ -10136,7 +10136,7 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
 {
     int64_t axes[2 * EPCTX_NPU_MAX_RANK], sizes[2 * EPCTX_NPU_MAX_RANK];
     float scales[2 * EPCTX_NPU_MAX_RANK], roi[2 * EPCTX_NPU_MAX_RANK];
-    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size;
+    bool marked[EPCTX_NPU_MAX_RANK] = {false}, by_size, moved;
     size_t count = 0, size_count = 0, roi_count = 0, axes_count, i;
     epctx_npu__axis_plan p;
     epctx_npu__shape shape;
@@ -10181,9 +10181,14 @@ static epctx_status epctx_npu__lower_resize(epctx_npu__compiler *c)
         p.out =
             by_size
                 ? sizes[i]
-                : (int64_t)epctx_npu__floor(epctx_npu__f_mul(
-                      epctx_npu__f_mul((float)p.in, epctx_npu__f_add(p.end, -p.start)), p.scale));
-        if (p.out == p.in && (p.scale == 1.0f && p.start == 0.0f && p.end == 1.0f)) {
+                : (int64_t)epctx_npu__floor(epctx_npu__f_mul((float)p.in, p.scale));
+        moved = p.scale != 1.0f || p.start != 0.0f || p.end != 1.0f;
+        if (p.out == p.in && moved && (crop || p.in != 1)) {
+            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                              "axis %d keeps its %d elements, yet ONNX moves them: runtimes differ",
+                              axes[i], p.in);
+        }
+        if (p.out == p.in) {
             continue;
         }
         EPCTX_NPU__TRY(epctx_npu__resize_axis(c, x, (uint32_t)axes[i], &p, &x));

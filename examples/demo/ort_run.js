@@ -157,4 +157,6 @@ function main() {
     }
 }
 
-main();
+// Also a module: tests/judge/ort_cases.js runs many models in one process.
+module.exports = { TYPES, Tensor, parseIo, readTensor };
+if (require.main === module) main();

@@ -1,0 +1,657 @@
+#!/usr/bin/python3
+"""Single operators at random, held against ONNX Runtime.
+
+    tests/judge/operators.py EPCTX [--cases N] [--seed S] [--keep] [OPERATOR...]
+
+Makes models of one node with random shapes, attributes, types and values, runs each by
+`epctx run` and by ONNX Runtime (tests/judge/ort_cases.js; ORT_BINDING names the runtime) and
+compares: shapes and integers are equal, floats to |d| <= absolute + relative * |reference|.
+A case that either side refuses counts as such. The same arguments give the same cases.
+
+Prints the lines that tests/run reads.
+"""
+import array
+import concurrent.futures
+import math
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import onnx_schema  # noqa: E402
+
+FLOAT, UINT8, INT8, INT32, INT64, BOOL = 1, 2, 3, 6, 7, 9
+CODES = {FLOAT: "f", UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "B"}
+EXTREMES = [0.0, -0.0, 1e-45, -1e-45, 1e-40, 1.1754944e-38, 1e-30, -1e-20, 1e-8, 0.1, 0.5, -0.5,
+            0.9999999, 1.0, -1.0, 1.5, 2.5, -2.5, 3.0, 10.0, -10.0, 17.0, 40.0, 88.0, 88.8, -88.8, 103.9, -104.0,
+            1e4, 65536.0, -8388607.5, 1e10, -1e10, 1e20, -1e30, 3e38, -3e38, math.inf, -math.inf, math.nan]
+
+
+def product(dims):
+    return math.prod(dims)
+
+
+class Case:
+    """One node. inputs: (elem_type, dims, values, constant) or None for one left out."""
+
+    def __init__(self, op, version, inputs, outputs, relative=1e-5, absolute=1e-6, domain="", **attrs):
+        self.op, self.version, self.inputs, self.outputs = op, version, inputs, outputs
+        self.relative, self.absolute, self.domain, self.attrs = relative, absolute, domain, attrs
+
+    def __str__(self):
+        shapes = [i and f"{CODES[i[0]]}{list(i[1])}" + (str(i[2]) if i[3] and len(i[2]) < 20 else "")
+                  for i in self.inputs]
+        return f"{self.op}-{self.version} {shapes} {self.attrs}"
+
+    def model(self):
+        model = onnx_schema.ModelProto(ir_version=8)
+        model.opset_import.add(domain=self.domain, version=self.version)
+        graph = model.graph
+        graph.name = "one"
+        node = graph.node.add(op_type=self.op, domain=self.domain)
+        for i, given in enumerate(self.inputs):
+            node.input.append(f"x{i}" if given else "")
+            if not given:
+                continue
+            elem_type, dims, values, constant = given
+            if constant:
+                graph.initializer.add(name=f"x{i}", data_type=elem_type, dims=dims,
+                                      raw_data=array.array(CODES[elem_type], values).tobytes())
+            else:
+                tensor = graph.input.add(name=f"x{i}").type.tensor_type
+                tensor.elem_type = elem_type
+                for dim in dims:
+                    tensor.shape.dim.add(dim_value=dim)
+                tensor.shape.SetInParent()
+        for i, elem_type in enumerate(self.outputs):
+            node.output.append(f"y{i}")
+            graph.output.add(name=f"y{i}").type.tensor_type.elem_type = elem_type
+        for name, value in self.attrs.items():
+            if value is None:
+                continue
+            attr = node.attribute.add(name=name)
+            if isinstance(value, float):
+                attr.type, attr.f = 1, value
+            elif isinstance(value, int):
+                attr.type, attr.i = 2, value
+            elif isinstance(value, str):
+                attr.type, attr.s = 3, value.encode()
+            elif value and isinstance(value[0], float):
+                attr.type = 6
+                attr.floats.extend(value)
+            elif value and isinstance(value[0], str):
+                attr.type = 8
+                attr.strings.extend(v.encode() for v in value)
+            else:
+                attr.type = 7
+                attr.ints.extend(value)
+        return model.SerializeToString()
+
+    def write(self, folder):
+        os.mkdir(folder)
+        with open(os.path.join(folder, "model.onnx"), "wb") as out:
+            out.write(self.model())
+        given = [(i, x) for i, x in enumerate(self.inputs) if x and not x[3]]
+        with open(os.path.join(folder, "io.txt"), "w", encoding="utf-8") as out:
+            for at, (i, (elem_type, dims, _, _)) in enumerate(given):
+                out.write(f"input {at} {elem_type} {','.join(map(str, dims)) or '-'} x{i}\n")
+            for i, elem_type in enumerate(self.outputs):
+                out.write(f"output {i} {elem_type} - y{i}\n")
+        for at, (_, (elem_type, _, values, _)) in enumerate(given):
+            with open(os.path.join(folder, f"input_{at}.bin"), "wb") as out:
+                array.array(CODES[elem_type], values).tofile(out)
+
+    def close(self, got, want):
+        """Position of the first difference, or None."""
+        if len(got) != len(want):
+            return 0
+        for at, (g, w) in enumerate(zip(got, want)):
+            if g == w or (g != g and w != w):
+                continue
+            if isinstance(g, int) or not abs(g - w) <= self.absolute + self.relative * abs(w):
+                return at
+        return None
+
+
+# -- random parts --
+
+def floats(r, dims, constant=False, extreme=0.0, low=-4.0, high=4.0):
+    values = [r.choice(EXTREMES) if r.random() < extreme else r.uniform(low, high)
+              for _ in range(product(dims))]
+    return FLOAT, dims, array.array("f", values).tolist(), constant
+
+
+def ints(r, elem_type, dims, low, high, constant=False):
+    return elem_type, dims, [r.randint(low, high) for _ in range(product(dims))], constant
+
+
+def whole(values, elem_type=INT64):
+    return elem_type, [len(values)], list(values), True
+
+
+def shape_of(r, low=1, high=4, most=7):
+    return [r.randint(1, most) for _ in range(r.randint(low, high))]
+
+
+def resize(r):
+    version = r.choice([10, 11, 13, 18, 18, 19, 19])
+    if version == 10:
+        dims = [1, 2, r.randint(1, 9), r.randint(1, 9)]
+        scales = [1.0, 1.0, r.choice([0.5, 0.75, 1.5, 2.0, 3.0]), r.uniform(0.4, 3.0)]
+        return Case("Resize", 10, [floats(r, dims), (FLOAT, [4], array.array("f", scales).tolist(), True)], [FLOAT], 1e-4, 2e-5,
+                    mode=r.choice(["nearest", "linear"]))
+    mode = r.choice(["nearest", "linear", "linear", "cubic", "cubic"])
+    rank = r.choice({"nearest": [1, 2, 3, 4], "linear": [2, 3, 4, 4], "cubic": [2, 4, 4]}[mode])
+    dims = [r.randint(1, 9) for _ in range(rank)]
+    transforms = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"]
+    transforms += ["tf_half_pixel_for_nn"] if version < 13 else []
+    transforms += ["half_pixel_symmetric"] if version >= 19 else []
+    transform = r.choice(transforms)
+    attrs = {"mode": mode, "coordinate_transformation_mode": transform}
+    axes = list(range(rank))
+    if r.random() < 0.6 and version >= 18:
+        axes = sorted(r.sample(axes, min(rank, 2)))
+        r.random() < 0.2 and axes.reverse()
+        attrs["axes"] = [a - rank if r.random() < 0.2 else a for a in axes]
+    moved = set(r.sample(axes, min(len(axes), 2))) if mode != "nearest" else set(axes)
+    if rank == 4 and mode != "nearest":  # ORT has no others
+        moved = {2, 3} & set(axes)
+    if mode == "nearest":
+        attrs["nearest_mode"] = r.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    if mode == "cubic":
+        attrs["cubic_coeff_a"] = r.choice([None, -0.5, -0.75, -1.0, 0.25])
+    if mode != "nearest" and version >= 18 and r.random() < 0.5:
+        attrs["antialias"] = 1
+    if (mode == "cubic" or attrs.get("antialias")) and r.random() < 0.4:
+        attrs["exclude_outside"] = 1
+    roi = None
+    if transform == "tf_crop_and_resize":
+        edge = lambda a, b, still: still if r.random() < 0.2 else r.uniform(a, b)
+        first = [edge(-0.2, 0.4, 0.0) if a in moved else 0.0 for a in axes]
+        last = [edge(0.6, 1.3, 1.0) if a in moved else 1.0 for a in axes]
+        roi = (FLOAT, [2 * len(axes)], array.array("f", first + last).tolist(), True)
+    scales = sizes = None
+    if r.random() < 0.5:
+        nice = [0.25, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 1 / 3, 0.2, 4.0]
+        chosen = [(r.choice(nice) if r.random() < 0.7 else r.uniform(0.2, 4.0)) if a in moved else 1.0
+                  for a in axes]
+        scales = (FLOAT, [len(axes)], array.array("f", chosen).tolist(), True)
+    else:
+        sizes = whole([r.randint(1, 20) if a in moved else dims[a] for a in axes])
+        if version >= 18 and r.random() < 0.3 and transform != "tf_crop_and_resize" and min(attrs.get("axes", [0])) >= 0:
+            attrs["keep_aspect_ratio_policy"] = r.choice(["not_larger", "not_smaller", "stretch"])
+    empty = (FLOAT, [0], [], True)
+    none = empty if version == 11 else None
+    inputs = [floats(r, dims), roi or none, scales or (empty if sizes else none)]
+    return Case("Resize", version, inputs + ([sizes] if sizes else []), [FLOAT], 1e-4, 2e-5, **attrs)
+
+
+# -- element by element --
+
+UNARY = {  # version, attributes by chance, relative, absolute
+    "Abs": 13, "Acos": 7, "Acosh": 9, "Asin": 7, "Asinh": 9, "Atan": 7, "Atanh": 9, "Ceil": 13, "Celu": 12, "Cos": 7,
+    "Cosh": 9, "Elu": 6, "Erf": 13, "Exp": 13, "Floor": 13, "Gelu": 20, "HardSigmoid": 6, "HardSwish": 14, "LeakyRelu": 16,
+    "Log": 13, "Mish": 18, "Neg": 13, "Reciprocal": 13, "Relu": 14, "Round": 11, "Selu": 6, "Sigmoid": 13,
+    "Sign": 13, "Sin": 7, "Sinh": 9, "Softplus": 1, "Softsign": 1, "Sqrt": 13, "Tan": 7, "Tanh": 13, "ThresholdedRelu": 10, "Shrink": 9, "IsNaN": 13, "IsInf": 10}
+
+
+def unary(op):
+    def make(r):
+        dims = shape_of(r)
+        attrs = {}
+        if op in ("Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "HardSigmoid") and r.random() < 0.5:
+            attrs["alpha"] = array.array("f", [r.uniform(0.1, 2)])[0]
+        if op == "Gelu":
+            attrs["approximate"] = r.choice(["none", "tanh"])
+        wide = 10.0 ** r.choice([-3, 0, 0, 0.7, 2, 5])
+        return Case(op, UNARY[op], [floats(r, dims, extreme=0.4, low=-wide, high=wide)],
+                    [BOOL if op[:2] == "Is" else FLOAT], 2e-5, 1e-6, **attrs)
+    return make
+
+
+def other_shape(r, dims):
+    """One that broadcasts with `dims`."""
+    return [1 if r.random() < 0.3 else d for d in dims[r.choice([0, 0, r.randint(0, len(dims))]):]]
+
+
+BINARY = {"Add": 14, "Sub": 14, "Mul": 14, "Div": 14, "Pow": 15, "Mod": 13, "Min": 13, "Max": 13, "PRelu": 16, "Equal": 13,
+          "Less": 13, "Greater": 13, "LessOrEqual": 16, "GreaterOrEqual": 16, "And": 7, "Or": 7, "Xor": 7, "BitShift": 11,
+          "BitwiseAnd": 18}
+
+
+def binary(op):
+    logic = op in ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor")
+
+    def make(r):
+        dims = shape_of(r)
+        second = other_shape(r, dims)
+        attrs = {}
+        if op in ("And", "Or", "Xor"):
+            inputs = [ints(r, BOOL, d, 0, 1) for d in (dims, second)]
+        elif op == "BitShift":
+            inputs = [ints(r, UINT8, dims, 0, 255), ints(r, UINT8, second, 0, 7)]
+            attrs["direction"] = r.choice(["LEFT", "RIGHT"])
+        elif op == "BitwiseAnd" or (op != "PRelu" and r.random() < 0.4):
+            elem_type = r.choice([INT32, INT64] + ([] if op in ("Less", "Greater", "Equal", "LessOrEqual", "GreaterOrEqual", "Pow") else [INT8, UINT8]))
+            top = {INT32: 2 ** 31 - 1, INT64: 2 ** 63 - 1, INT8: 127, UINT8: 255}[elem_type]
+            top = r.choice([top, min(top, 30), 3])
+            low = 0 if elem_type == UINT8 else -top
+            if op == "Pow":
+                inputs = [ints(r, elem_type, dims, -9, 9), ints(r, elem_type, second, 0, 5)]
+            else:
+                inputs = [ints(r, elem_type, dims, low, top), ints(r, elem_type, second, 1 if op in ("Div", "Mod") else low, top)]
+            if op == "Mod":
+                attrs["fmod"] = r.choice([0, 1])
+        else:
+            wide = 10.0 ** r.choice([0, 0, 0, 1, 3])
+            inputs = [floats(r, d, extreme=0.3, low=-wide, high=wide) for d in (dims, second)]
+            if op == "Mod":
+                attrs["fmod"] = 1
+        if op not in ("PRelu", "Pow", "Mod", "BitShift") and r.random() < 0.3:
+            inputs.reverse()
+        return Case(op, BINARY[op], inputs, [BOOL if logic else inputs[0][0]], 1e-5, 1e-6, **attrs)
+    return make
+
+
+# -- along axes --
+
+def reduction(op):
+    def make(r):
+        dims = shape_of(r, 0 if op == "ReduceSum" else 1)
+        axes = r.sample(range(len(dims)), r.randint(0, len(dims)))
+        version = 13 if op == "ReduceSum" else r.choice([13, 18])
+        axes_given = whole([a - len(dims) if r.random() < 0.3 else a for a in axes]) if axes else None
+        attrs = {"keepdims": r.choice([0, 1])}
+        wide = 10.0 ** r.choice([-2, 0, 0, 2]) if op != "ReduceProd" else 2.0
+        extreme = r.choice([0, 0, 0.1]) if op in ("ReduceMax", "ReduceMin", "ReduceLogSumExp", "ReduceL1", "ReduceL2", "ReduceSum", "ReduceMean") else 0
+        low = 0.01 if op == "ReduceLogSum" else -wide
+        x = floats(r, dims, extreme=extreme, low=low, high=wide)
+        if r.random() < 0.2 and op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"):
+            x = ints(r, r.choice([INT32, INT64]), dims, -9, 9)
+        if extreme:  # overflow within a sum depends on the order
+            x = (x[0], x[1], [v if abs(v) < 1e15 or math.isinf(v) or v != v else 3.0 for v in x[2]], x[3])
+        inputs = [x]
+        if axes and (op == "ReduceSum" or version == 18):
+            inputs.append(axes_given)
+        elif axes:
+            attrs["axes"] = axes
+        if (op == "ReduceSum" or version == 18) and not axes and r.random() < 0.3:
+            attrs["noop_with_empty_axes"] = 1
+        return Case(op, version, inputs, [x[0]], 1e-5, 1e-5 * wide, **attrs)
+    return make
+
+
+def softmax(op):
+    def make(r):
+        dims = shape_of(r)
+        attrs = {"axis": r.randint(-len(dims), len(dims) - 1)}
+        wide = r.choice([1.0, 5.0, 50.0, 1000.0])
+        x = floats(r, dims, extreme=r.choice([0, 0, 0.1]), low=-wide, high=wide)
+        if op == "Hardmax":
+            x = (x[0], x[1], [v if v == v else 1.0 for v in x[2]], x[3])
+        return Case(op, r.choice([11, 13]), [x], [FLOAT], 2e-5, 1e-6, **attrs)
+    return make
+
+
+def norm(op):
+    def make(r):
+        dims = shape_of(r, 3, 4)
+        c = dims[1]
+        epsilon = r.choice([1e-5, 1e-3])
+        epsilon = array.array("f", [epsilon])[0]
+        fixed = r.random() < 0.7
+        if op == "BatchNormalization":
+            return Case(op, 15, [floats(r, dims)] + [floats(r, [c], fixed) for _ in range(3)] +
+                        [floats(r, [c], fixed, low=0.1)], [FLOAT], 1e-4, 1e-4, epsilon=epsilon)
+        if op == "InstanceNormalization":
+            return Case(op, 6, [floats(r, dims), floats(r, [c], fixed), floats(r, [c], fixed)], [FLOAT], 1e-3, 1e-3, epsilon=epsilon)
+        if op == "LRN":
+            return Case(op, 13, [floats(r, dims)], [FLOAT], 1e-4, 1e-5, size=r.choice([1, 3, 5, 7]), alpha=epsilon, beta=0.75, bias=1.0)
+        if op == "LpNormalization":
+            return Case(op, 1, [floats(r, dims)], [FLOAT], 1e-4, 1e-5, axis=r.randint(0, len(dims) - 1), p=r.choice([1, 2]))
+        axis = r.randint(-len(dims), len(dims) - 1)
+        tail = dims[axis:] if axis < 0 else dims[axis:]
+        scale = [floats(r, tail, fixed)] + ([floats(r, tail, fixed)] if r.random() < 0.5 and op == "LayerNormalization" else [])
+        return Case(op, 23 if op == "RMSNormalization" else 17, [floats(r, dims)] + scale, [FLOAT], 1e-3, 1e-3, axis=axis, epsilon=epsilon)
+    return make
+
+
+# -- products --
+
+def product_shapes(r, deep):
+    m, n, k = r.randint(1, 6), r.randint(1, 20), r.choice(deep)
+    batch = r.choice([[], [], [2], [2, 3]])
+    second = r.choice([[], batch])
+    return batch + [m, k], second + [k, n]
+
+
+DEPTHS = [1, 3, 16, 64, 200, 258, 259, 300, 516, 517, 1000, 2100]
+
+
+def bytes_of(r, dims, elem_type, constant=False, edge=False):
+    low, high = (-128, 127) if elem_type == INT8 else (0, 255)
+    if edge:
+        return ints(r, elem_type, dims, r.choice([low, high - 1]), high, constant)
+    return ints(r, elem_type, dims, low, high, constant)
+
+
+def zero_of(r, elem_type, constant=True, dims=()):
+    low, high = (-128, 127) if elem_type == INT8 else (0, 255)
+    return ints(r, elem_type, list(dims), r.choice([low, r.randint(low, high), 0]), high, constant) if r.random() < 0.7 else \
+        (elem_type, list(dims), [0] * product(dims), constant)
+
+
+def matmul(op):
+    def make(r):
+        a, b = product_shapes(r, DEPTHS)
+        fixed = r.random() < 0.6
+        if op == "MatMul":
+            return Case(op, 13, [floats(r, a), floats(r, b, fixed)], [FLOAT], 1e-4, 1e-3)
+        ta, tb = r.choice([UINT8, UINT8, INT8]), r.choice([UINT8, INT8])
+        edge = r.random() < 0.4
+        xa, xb = bytes_of(r, a, ta, False, edge), bytes_of(r, b, tb, fixed, edge)
+        if op == "MatMulInteger":
+            inputs = [xa, xb]
+            if r.random() < 0.7:
+                column = len(b) == 2 and r.random() < 0.3
+                inputs += [zero_of(r, ta), zero_of(r, tb, True, [b[-1]] if column else [])]
+            return Case(op, 10, inputs, [INT32])
+        scale = lambda low, high: floats(r, [], True, low=low, high=high)
+        return Case(op, 10, [xa, scale(0.01, 0.05), zero_of(r, ta), xb, scale(0.01, 0.05), zero_of(r, tb),
+                             scale(0.1, 3), zero_of(r, ta)], [ta], 0, 0)
+    return make
+
+
+def conv(op):
+    def make(r):
+        two = r.random() < 0.7
+        group = r.choice([1, 1, 1, 2, 3])
+        channels = group * r.choice([1, 2, 4, 30 if op != "Conv" else 3, 65 if op != "Conv" else 5])
+        outs = group * r.choice([1, 2, 3, 8])
+        if r.random() < 0.2:
+            group = channels = r.choice([2, 5, 8])
+            outs = channels * r.choice([1, 2])
+        spatial = [r.randint(3, 8) for _ in range(2 if two else 1)]
+        kernel = [r.randint(1, 3) for _ in spatial]
+        attrs = {"kernel_shape": kernel, "group": group}
+        if r.random() < 0.5:
+            attrs["strides"] = [r.randint(1, 2) for _ in spatial]
+        if r.random() < 0.5:
+            attrs["pads"] = [r.randint(0, k - 1) for k in kernel * 2]
+        elif r.random() < 0.5:
+            attrs["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        if r.random() < 0.2 and all(s > 2 * k for s, k in zip(spatial, kernel)):
+            attrs["dilations"] = [2 for _ in spatial]
+        x, w = [r.randint(1, 2), channels] + spatial, [outs, channels // group] + kernel
+        if op == "Conv":
+            bias = [floats(r, [outs], True)] if r.random() < 0.5 else []
+            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)] + bias, [FLOAT], 1e-4, 1e-3, **attrs)
+        if op == "ConvTranspose":
+            attrs.pop("auto_pad", None)
+            w = [channels, outs // group] + kernel
+            return Case(op, 11, [floats(r, x), floats(r, w, r.random() < 0.8)], [FLOAT], 1e-4, 1e-3, **attrs)
+        tx, edge = UINT8 if op == "ConvInteger" else r.choice([UINT8, INT8]), r.random() < 0.4
+        tw = UINT8 if op == "ConvInteger" else r.choice([UINT8, INT8]) if tx == UINT8 else INT8
+        xx, xw = bytes_of(r, x, tx, False, edge), bytes_of(r, w, tw, r.random() < 0.7, edge)
+        if op == "ConvInteger":
+            return Case(op, 10, [xx, xw] + ([zero_of(r, tx)] + ([zero_of(r, tw)] if r.random() < 0.7 else []) if r.random() < 0.7 else []), [INT32], **attrs)
+        scale = lambda low, high, dims=(): floats(r, list(dims), True, low=low, high=high)
+        channel = [outs] if r.random() < 0.4 else []
+        zero = (tw, channel, [0 if tw == INT8 else 128] * product(channel), True)
+        bias = [ints(r, INT32, [outs], -3000, 3000, True)] if r.random() < 0.5 else []
+        return Case(op, 10, [xx, scale(0.01, 0.05), zero_of(r, tx), xw, scale(0.01, 0.05, channel), zero,
+                             scale(0.1, 3), zero_of(r, tx)] + bias, [tx], 0, 0, **attrs)
+    return make
+
+
+def gemm(r):
+    m, n, k = r.randint(1, 7), r.randint(1, 20), r.randint(1, 40)
+    ta, tb = r.choice([0, 1]), r.choice([0, 1])
+    c = [floats(r, r.choice([[], [n], [1, n], [m, 1], [m, n], [1]]), r.random() < 0.5)] if r.random() < 0.7 else []
+    return Case("Gemm", 13, [floats(r, [k, m] if ta else [m, k]), floats(r, [n, k] if tb else [k, n], r.random() < 0.5)] + c,
+                [FLOAT], 1e-4, 1e-4, transA=ta, transB=tb, alpha=r.choice([1.0, 0.5]), beta=r.choice([1.0, 0.25, 0.0]))
+
+
+def pool(op):
+    def make(r):
+        two = r.random() < 0.7
+        x = [1, r.randint(1, 4)] + [r.randint(3, 9) for _ in range(2 if two else 1)]
+        if op.startswith("Global"):
+            return Case(op, 1, [floats(r, x)], [FLOAT])
+        kernel = [r.randint(1, 3) for _ in x[2:]]
+        attrs = {"kernel_shape": kernel, "strides": [r.randint(1, 3) for _ in kernel]}
+        if r.random() < 0.4:
+            attrs["pads"] = [r.randint(0, k - 1) for k in kernel * 2]
+        elif r.random() < 0.3:
+            attrs["auto_pad"] = r.choice(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        if r.random() < 0.4:
+            attrs["ceil_mode"] = 1
+        if op == "AveragePool" and r.random() < 0.5:
+            attrs["count_include_pad"] = 1
+        if r.random() < 0.2 and min(x[2:]) > 5:
+            attrs["dilations"] = [2] * len(kernel)
+        return Case(op, 19 if op == "AveragePool" else 12, [floats(r, x)], [FLOAT], 1e-5, 1e-5, **attrs)
+    return make
+
+
+# -- quantisation --
+
+def quantize(r):
+    dims = shape_of(r, 1, 3)
+    elem_type = r.choice([UINT8, INT8])
+    wide = r.choice([1.0, 10.0, 300.0])
+    x = floats(r, dims, extreme=0.2, low=-wide, high=wide)
+    x = (x[0], x[1], [v if v == v else 0.5 for v in x[2]], False)
+    axis = r.randint(0, len(dims) - 1)
+    per = [dims[axis]] if r.random() < 0.4 else []
+    return Case("QuantizeLinear", 13, [x, (FLOAT, per, [r.choice([0.5, 0.25, 0.1, 0.013]) for _ in range(product(per))], True),
+                                       zero_of(r, elem_type, True, per)], [elem_type], 0, 0, axis=axis if per else None)
+
+
+def dequantize(r):
+    dims = shape_of(r, 1, 3)
+    elem_type = r.choice([UINT8, INT8, INT32])
+    axis = r.randint(0, len(dims) - 1)
+    per = [dims[axis]] if r.random() < 0.4 else []
+    x = ints(r, INT32, dims, -2 ** 31, 2 ** 31 - 1) if elem_type == INT32 else bytes_of(r, dims, elem_type)
+    zero = [] if elem_type == INT32 else [zero_of(r, elem_type, True, per)]
+    return Case("DequantizeLinear", 13, [x, floats(r, per, True, low=0.01, high=2.0)] + zero, [FLOAT], 1e-7, 0, axis=axis if per else None)
+
+
+def dynamic_quantize(r):
+    wide = r.choice([0.1, 1.0, 100.0])
+    return Case("DynamicQuantizeLinear", 11, [floats(r, shape_of(r), low=-wide * r.random(), high=wide)], [UINT8, FLOAT, UINT8], 1e-6, 0)
+
+
+# -- moves --
+
+def moves(op):
+    def make(r):
+        dims = shape_of(r, 1, 4)
+        rank = len(dims)
+        elem_type = r.choice([FLOAT, INT64, INT32, UINT8, INT8])
+        x = floats(r, dims, extreme=0.05) if elem_type == FLOAT else ints(r, elem_type, dims, 0, 100)
+        if op == "Transpose":
+            return Case(op, 13, [x], [elem_type], perm=r.sample(range(rank), rank))
+        if op == "Slice":
+            axes = r.sample(range(rank), r.randint(1, rank))
+            return Case(op, 13, [x, whole([r.randint(-9, 8) for _ in axes]), whole([r.choice([r.randint(-9, 9), 2 ** 63 - 1, -2 ** 63]) for _ in axes]),
+                                 whole(axes), whole([r.choice([1, 1, 2, -1, -2]) for _ in axes])], [elem_type])
+        if op == "Pad":
+            mode = r.choice(["constant", "reflect", "edge", "wrap"])
+            pads = [r.randint(-1 if mode == "constant" else 0, 2) if mode != "reflect" else r.randint(0, min(2, d - 1)) for d in dims * 2]
+            fill = [(elem_type, [], [3], True)] if r.random() < 0.5 and mode == "constant" else []
+            return Case(op, 19 if mode == "wrap" else 13, [x, whole(pads)] + fill, [elem_type], mode=mode)
+        if op in ("Gather", "GatherElements"):
+            axis = r.randint(0, rank - 1)
+            shape = shape_of(r, 0, 2, 4) if op == "Gather" else [r.randint(1, d) for d in dims]
+            index = ints(r, r.choice([INT64, INT32]), shape, -dims[axis], dims[axis] - 1, r.random() < 0.5)
+            return Case(op, 13, [x, index], [elem_type], axis=axis)
+        if op == "Concat":
+            axis = r.randint(-rank, rank - 1)
+            more = list(dims)
+            more[axis] = r.randint(1, 4)
+            y = floats(r, more) if elem_type == FLOAT else ints(r, elem_type, more, 0, 100)
+            return Case(op, 13, [x, y, x], [elem_type], axis=axis)
+        if op == "Expand":
+            return Case(op, 13, [x, whole(shape_of(r, 1, 2, 3)[:0] + [r.choice([1, d]) if d > 1 else r.randint(1, 4) for d in dims])], [elem_type])
+        if op == "Tile":
+            return Case(op, 13, [x, whole([r.randint(1, 3) for _ in dims])], [elem_type])
+        if op in ("ArgMax", "ArgMin"):
+            return Case(op, 13, [floats(r, dims) if elem_type in (INT64, UINT8, INT8) else ints(r, INT32, dims, 0, 3) if elem_type == INT32 else x], [INT64],
+                        axis=r.randint(-rank, rank - 1), keepdims=r.choice([0, 1]), select_last_index=r.choice([0, 1]))
+        if op == "Cast":
+            to = r.choice([FLOAT, INT64, INT32, UINT8, INT8, BOOL])
+            if elem_type == FLOAT:
+                x = floats(r, dims, low=0 if to == UINT8 else -100, high=100)
+            return Case(op, 13, [x], [to], to=to)
+        if op == "Trilu":
+            x = floats(r, dims + [3]) if elem_type != INT64 else ints(r, INT64, dims + [3], 0, 9)
+            return Case(op, 14, [x, (INT64, [], [r.randint(-3, 3)], True)], [x[0]], upper=r.choice([0, 1]))
+        if op == "CumSum":
+            return Case(op, 14, [floats(r, dims), (INT64, [], [r.randint(-rank, rank - 1)], True)], [FLOAT], 1e-5, 1e-5,
+                        exclusive=r.choice([0, 1]), reverse=r.choice([0, 1]))
+        if op == "Where":
+            second = other_shape(r, dims)
+            return Case(op, 16, [ints(r, BOOL, other_shape(r, dims), 0, 1), floats(r, dims, extreme=0.1), floats(r, second)], [FLOAT])
+        if op == "Clip":
+            low = r.uniform(-2, 2)
+            bound = lambda v: (FLOAT, [], array.array("f", [v]).tolist(), True) if r.random() < 0.8 else None
+            return Case(op, 13, [floats(r, dims, extreme=0.2), bound(low), bound(low + r.uniform(-0.5, 3))], [FLOAT])
+        if op == "DepthToSpace":
+            return Case(op, 13, [floats(r, [1, 4 * r.randint(1, 3), 3, 2])], [FLOAT], blocksize=2, mode=r.choice(["DCR", "CRD"]))
+        return Case(op, 13, [floats(r, [2, 3, 4, 6])], [FLOAT], blocksize=2)
+    return make
+
+
+def cells(op):
+    def make(r):
+        length, batch, size, hidden = r.randint(1, 5), r.randint(1, 3), r.randint(1, 5), r.randint(1, 5)
+        direction = r.choice(["forward", "reverse", "bidirectional"])
+        d, gates = 2 if direction == "bidirectional" else 1, {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+        inputs = [floats(r, [length, batch, size]), floats(r, [d, gates * hidden, size], True, low=-1, high=1),
+                  floats(r, [d, gates * hidden, hidden], True, low=-1, high=1),
+                  floats(r, [d, 2 * gates * hidden], True, low=-1, high=1) if r.random() < 0.7 else None,
+                  None, floats(r, [d, batch, hidden]) if r.random() < 0.5 else None]
+        attrs = {"hidden_size": hidden, "direction": direction}
+        if op == "GRU":
+            attrs["linear_before_reset"] = r.choice([0, 1])
+        if op == "LSTM":
+            inputs.append(floats(r, [d, batch, hidden]) if r.random() < 0.5 else None)
+            if r.random() < 0.3:
+                inputs.append(floats(r, [d, 3 * hidden], True, low=-1, high=1))
+        return Case(op, 14, inputs, [FLOAT] * (3 if op == "LSTM" else 2), 1e-4, 1e-5, **attrs)
+    return make
+
+
+MAKERS = {"Resize": resize, "Gemm": gemm, "QuantizeLinear": quantize, "DequantizeLinear": dequantize,
+          "DynamicQuantizeLinear": dynamic_quantize}
+for names, maker in (
+        (UNARY, unary), (BINARY, binary),
+        (["Reduce" + n for n in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare")], reduction),
+        (["Softmax", "LogSoftmax", "Hardmax"], softmax),
+        (["BatchNormalization", "InstanceNormalization", "LayerNormalization", "RMSNormalization", "LRN", "LpNormalization"], norm),
+        (["MatMul", "MatMulInteger", "QLinearMatMul"], matmul),
+        (["Conv", "ConvTranspose", "ConvInteger", "QLinearConv"], conv),
+        (["MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"], pool),
+        (["Transpose", "Slice", "Pad", "Gather", "GatherElements", "Concat", "Expand", "Tile", "ArgMax", "ArgMin", "Cast", "Trilu",
+          "CumSum", "Where", "Clip", "DepthToSpace", "SpaceToDepth"], moves),
+        (["RNN", "GRU", "LSTM"], cells)):
+    MAKERS.update((name, maker(name)) for name in names)
+
+
+# -- both sides --
+
+def read(path):
+    with open(path, "rb") as source:
+        return source.read()
+
+
+def ours(epctx, folder):
+    done = subprocess.run([epctx, "run", os.path.join(folder, "model.onnx"), "--input-dir", folder,
+                           "--output-dir", os.path.join(folder, "out")], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    return done.returncode, done.stderr.decode("utf-8", "replace").strip()
+
+
+def verdict(case, folder, result):
+    code, message = result
+    refused = os.path.exists(os.path.join(folder, "ort_error.txt"))
+    if code < 0:
+        return "wrong", f"killed by signal {-code}"
+    if code > 0:
+        return ("both refuse" if refused else "refused"), message
+    if refused:
+        return "only ours", read(os.path.join(folder, "ort_error.txt")).decode()
+    rows = [line.split(" ")[3] for line in read(os.path.join(folder, "out", "io.txt")).decode().splitlines()
+            if line.startswith("output")]
+    for i, elem_type in enumerate(case.outputs):
+        dims = read(os.path.join(folder, f"ort_{i}.dims")).decode()
+        if rows[i] != dims:
+            return "wrong", f"output {i} has shape {rows[i]}, expected {dims}"
+        got, want = array.array(CODES[elem_type]), array.array(CODES[elem_type])
+        got.frombytes(read(os.path.join(folder, "out", f"output_{i}.bin")))
+        want.frombytes(read(os.path.join(folder, f"ort_{i}.bin")))
+        at = case.close(got, want)
+        if at is not None:
+            x = case.inputs[0][2]
+            return "wrong", f"output {i}, element {at} of {len(want)} is {got[at]!r}, expected {want[at]!r}" + (
+                f" of {x[at]!r}" if len(x) == len(want) else "")
+    return "ok", ""
+
+
+def batch(epctx, cases, root, threads):
+    folders = [os.path.join(root, str(i)) for i in range(len(cases))]
+    for case, folder in zip(cases, folders):
+        case.write(folder)
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ort_cases.js")
+    with subprocess.Popen(["node", script] + folders) as runtime, concurrent.futures.ThreadPoolExecutor(threads) as workers:
+        results = list(workers.map(lambda folder: ours(epctx, folder), folders))
+    if runtime.returncode != 0:
+        sys.exit(f"ort_cases.js ended with exit code {runtime.returncode}")
+    return [verdict(*one) for one in zip(cases, folders, results)]
+
+
+def main():
+    words, options = sys.argv[1:], {"--cases": "300", "--seed": "1", "--keep": ""}
+    for name in list(options):
+        if name in words:
+            at = words.index(name)
+            options[name] = words[at + 1]
+            del words[at:at + 2]
+    if not words:
+        sys.exit(__doc__)
+    operators = words[1:] or sorted(MAKERS)
+    r = random.Random(int(options["--seed"]))
+    cases = [MAKERS[operators[i % len(operators)]](r) for i in range(int(options["--cases"]))]
+    counts, failed = {}, {}
+    for first in range(0, len(cases), 500):
+        part = cases[first:first + 500]
+        root = tempfile.mkdtemp()
+        try:
+            for i, (case, (word, text)) in enumerate(zip(part, batch(words[0], part, root, os.cpu_count() or 1))):
+                counts[word] = counts.get(word, 0) + 1
+                if word == "wrong":
+                    failed.setdefault(case.op, []).append(f"case {first + i}, {case}: {text}")
+                    if options["--keep"]:
+                        shutil.copytree(os.path.join(root, str(i)), os.path.join(options["--keep"], f"{case.op}_{first + i}"))
+                elif options["--keep"] and word == "refused":
+                    print(f"note {word}: {case}: {text}")
+        finally:
+            shutil.rmtree(root)
+    for op in operators:
+        if op in failed:
+            for text in failed[op][:40 if options["--keep"] else 4]:
+                print(f"FAIL operator {op}: expected ONNX Runtime's result, found {text}")
+            print(f"note {op}: {len(failed[op])} wrong")
+        else:
+            print(f"ok operator {op}")
+    print("note " + ", ".join(f"{count} {word}" for word, count in sorted(counts.items())))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
