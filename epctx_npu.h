@@ -642,7 +642,17 @@ static float epctx_npu__tanh(float x)
 
 static float epctx_npu__sigmoid(float x)
 {
-    return 1.0f / (1.0f + epctx_npu__exp(-x));
+    const float e = epctx_npu__exp(x < 0.0f ? x : -x), y = 1.0f / (1.0f + e);
+    return x < 0.0f ? e * y : y;
+}
+
+/* e^x - 1 for x <= 0, in full where x is small. */
+static float epctx_npu__expm1(float x)
+{
+    float r, scale;
+    scale = epctx_npu__pow2(epctx_npu__exp_split(x > -20.0f ? x : -20.0f, &r));
+    r = scale * epctx_npu__expm1_core(r) + (scale - 1.0f);
+    return x != x || x == 0.0f ? x : r;
 }
 
 /* log(m 2^n) = n ln(2) + 2 artanh((m-1)/(m+1)), m in sqrt(1/2)..sqrt(2) */
@@ -732,7 +742,7 @@ static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
     p = 2.6866171e-2f - z * p;
     p = 1.1283792e-1f - z * p;
     p = 3.7612639e-1f - z * p;
-    p = 1.1283792f * x - x * z * p;
+    p = x * (1.1283792f - z * p);
     t = 1.0f / (1.0f + 0.3275911f * a);
     y = 1.061405429f * t - 1.453152027f;
     y = y * t + 1.421413741f;
@@ -743,10 +753,22 @@ static EPCTX_NPU__INLINE float epctx_npu__erf(float x)
     return a < 1.0f ? p : y;
 }
 
+static float epctx_npu__abs(float x)
+{
+    return epctx_npu__float_of(epctx_npu__bits_of(x) & 0x7fffffffu);
+}
+
+/* `y` with the sign of x. */
+static float epctx_npu__signed(float y, float x)
+{
+    return epctx_npu__float_of((epctx_npu__bits_of(y) & 0x7fffffffu) |
+                               (epctx_npu__bits_of(x) & 0x80000000u));
+}
+
 /* The integer part towards zero; floats from 2^23 on are integers. */
 static float epctx_npu__trunc(float x)
 {
-    return x > -8388608.0f && x < 8388608.0f ? (float)(int32_t)x : x;
+    return epctx_npu__abs(x) < 8388608.0f ? epctx_npu__signed((float)(int32_t)x, x) : x;
 }
 
 static float epctx_npu__floor(float x)
@@ -764,42 +786,72 @@ static float epctx_npu__round(float x)
     return size > 0.5f || (size == 0.5f && odd) ? t + away : t;
 }
 
-/* sin(x + quarter * pi/2). Exact reduction up to some millions of turns. */
+/* sin(x + quarter * pi/2). x is m 2^e; in integers, m times the bits of 2^(e-2) 2/pi behind the
+ * point gives the last two bits of its quarter turns and 62 bits of the fraction. */
 static float epctx_npu__sine(float x, uint32_t quarter)
 {
-    const double turns = (double)x * 0.63661977236758134308;
-    double r, z;
-    int64_t n;
-    if (!(turns > -1e9 && turns < 1e9)) {
-        return x - x; /* NaN for infinities, 0 where a float has no angle left */
+    static const uint32_t two_over_pi[8] = {/* 32 zeros, then what follows the point */
+                                            0u,          0xA2F9836Eu, 0x4E441529u, 0xFC2757D1u,
+                                            0xF534DDC0u, 0xDB629599u, 0x3C439041u, 0xFE5163ABu};
+    const uint32_t bits = epctx_npu__bits_of(x) & 0x7fffffffu;
+    double r = (double)x, z;
+    if (bits >= 0x7f800000u) {
+        return x - x; /* NaN */
     }
-    n = (int64_t)(turns + (turns < 0.0 ? -0.5 : 0.5));
-    r = (double)x - (double)n * 1.57079632679489661923;
+    if (bits >= 120u << 23) { /* 2^-7 */
+        const uint32_t skip = (bits >> 23) - 120, s = skip % 32, *w = two_over_pi + skip / 32;
+        const uint64_t m = (bits & 0x7fffffu) | 0x800000u, middle = (uint64_t)w[2] << 32 | w[3];
+        uint64_t rest = ((uint64_t)w[0] << 32 | w[1]) << s | ((uint64_t)w[2] << s >> 32), n;
+        rest = m * rest + (m * (middle << s >> 32) >> 32);
+        n = (rest + ((uint64_t)1 << 61)) >> 62;
+        rest -= n << 62;
+        r = (rest >> 63 != 0 ? -(double)(0 - rest) : (double)rest) *
+            (1.57079632679489661923 / 4611686018427387904.0);
+        r = x < 0.0f ? -r : r;
+        quarter += (uint32_t)(x < 0.0f ? 4 - n : n);
+    }
     z = r * r;
-    if ((((uint64_t)n + quarter) & 1) != 0) {
-        r = 1.0 - z * (1.0 / 2 - z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320))));
+    if ((quarter & 1) != 0) {
+        r = 1.0 - z * (0.5 - z * (1.0 / 24 - z * (1.0 / 720 - z * (1.0 / 40320 - z / 3628800))));
     } else {
-        r -= r * z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * (1.0 / 362880))));
+        r *= 1.0 - z * (1.0 / 6 - z * (1.0 / 120 - z * (1.0 / 5040 - z * (1.0 / 362880))));
     }
-    return (float)((((uint64_t)n + quarter) & 2) != 0 ? -r : r);
+    return (float)((quarter & 2) != 0 ? -r : r);
 }
 
-/* log(x) for finite x > 0, to about twelve digits: for powers. */
-static double epctx_npu__log_wide(float x)
+/* -- in double, to ten digits or more: powers, and what would cancel in float -- */
+
+/* 2^n for n in -1022..1023 */
+static double epctx_npu__pow2_wide(int32_t n)
 {
-    double m = (double)x, s, z, p = 0.0;
-    int32_t n = 0, k;
-    if (x < FLT_MIN) {
-        m *= 8388608.0;
-        n = -23;
-    }
-    n += (int32_t)(epctx_npu__bits_of((float)m) >> 23) - 127;
-    m = (double)epctx_npu__float_of((epctx_npu__bits_of((float)m) & 0x7fffffu) | 0x3f800000u);
-    if (m > 1.4142135) {
-        m *= 0.5;
+    const uint64_t bits = (uint64_t)(n + 1023) << 52;
+    double d;
+    memcpy(&d, &bits, 8);
+    return d;
+}
+
+/* The root of x in 0..FLT_MAX. */
+static double epctx_npu__sqrt_wide(double x)
+{
+    const double root = (double)epctx_npu__sqrt((float)x);
+    return root > 0.0 ? 0.5 * (root + x / root) : root;
+}
+
+/* log(x) of a positive number. */
+static double epctx_npu__log_wide(double x)
+{
+    double s, z, p = 0.0;
+    uint64_t bits;
+    int32_t n, k;
+    memcpy(&bits, &x, 8);
+    n = (int32_t)(bits >> 52) - 1023;
+    bits = (bits & 0xfffffffffffffu) | (uint64_t)1023 << 52;
+    memcpy(&s, &bits, 8);
+    if (s > 1.4142135) {
+        s *= 0.5;
         n++;
     }
-    s = (m - 1.0) / (m + 1.0);
+    s = (s - 1.0) / (s + 1.0);
     z = s * s;
     for (k = 15; k >= 1; k -= 2) {
         p = p * z + 1.0 / (double)k;
@@ -807,95 +859,140 @@ static double epctx_npu__log_wide(float x)
     return (double)n * 0.69314718055994530942 + 2.0 * s * p;
 }
 
-/* e^x as a float, of a double: the relative error does not grow with x. */
-static float epctx_npu__exp_wide(double x)
+/* e^x; what is 0 or infinite as a float is made so by its conversion. */
+static double epctx_npu__exp_wide(double x)
 {
     double r, p = 1.0;
-    int32_t n, half, k;
-    x = x < -110.0 ? -110.0 : (x > 90.0 ? 90.0 : x);
+    int32_t n, k;
+    x = x < -110.0 ? -110.0 : (x > 110.0 ? 110.0 : x);
     n = (int32_t)(x * 1.4426950408889634 + (x < 0.0 ? -0.5 : 0.5));
     r = x - (double)n * 0.69314718055994530942;
     for (k = 11; k >= 1; k--) {
         p = 1.0 + p * r / (double)k;
     }
-    half = n / 2;
-    return (float)(p * (double)epctx_npu__pow2(half)) * epctx_npu__pow2(n - half);
+    return p * epctx_npu__pow2_wide(n);
 }
 
 static float epctx_npu__pow(float x, float y)
 {
-    const float nan = epctx_npu__float_of(0x7fc00000u), a = x < 0.0f ? -x : x;
+    const float nan = epctx_npu__float_of(0x7fc00000u), a = epctx_npu__abs(x);
     const bool whole = y == epctx_npu__trunc(y);
     const bool odd = whole && y * 0.5f != epctx_npu__trunc(y * 0.5f);
     float r;
     if (y == 0.0f || x == 1.0f) {
         return 1.0f;
     }
-    if (x != x || y != y || (x < 0.0f && !whole)) {
-        return x < -FLT_MAX && y == y ? (y < 0.0f ? 0.0f : a) : nan;
+    if (x != x || y != y || (x < 0.0f && a <= FLT_MAX && !whole)) {
+        return nan;
     }
     if (a == 0.0f || a > FLT_MAX) {
         r = (a == 0.0f) == (y < 0.0f) ? epctx_npu__float_of(0x7f800000u) : 0.0f;
     } else if (y > FLT_MAX || y < -FLT_MAX) {
-        r = a == 1.0f ? 1.0f : ((a > 1.0f) == (y > 0.0f) ? (y > 0.0f ? y : -y) : 0.0f);
+        r = a == 1.0f ? 1.0f : ((a > 1.0f) == (y > 0.0f) ? epctx_npu__abs(y) : 0.0f);
     } else {
-        r = epctx_npu__exp_wide((double)y * epctx_npu__log_wide(a));
+        r = (float)epctx_npu__exp_wide((double)y * epctx_npu__log_wide((double)a));
     }
-    return odd && x < 0.0f ? -r : r;
+    return odd ? epctx_npu__signed(r, x) : r;
 }
 
-/* The rest of a division, with the sign of the dividend; exact for quotients below 2^29. */
+/* The rest of a division, with the sign of the dividend: exact, by long division. */
 static float epctx_npu__fmod(float x, float y)
 {
-    const double q = (double)x / (double)y;
-    if (!(q > -1e9 && q < 1e9)) {
-        return q != q || y == 0.0f ? epctx_npu__float_of(0x7fc00000u) : 0.0f;
+    const uint32_t a = epctx_npu__bits_of(x) & 0x7fffffffu, b = epctx_npu__bits_of(y) & 0x7fffffffu;
+    const uint64_t m = (b & 0x7fffffu) | (b >> 23 != 0 ? 0x800000u : 0);
+    uint64_t rest = (a & 0x7fffffu) | (a >> 23 != 0 ? 0x800000u : 0);
+    const int32_t low = b >> 23 != 0 ? (int32_t)(b >> 23) : 1;
+    int32_t left = (a >> 23 != 0 ? (int32_t)(a >> 23) : 1) - low, step;
+    if (b == 0 || a >= 0x7f800000u || b > 0x7f800000u) {
+        return epctx_npu__float_of(0x7fc00000u);
     }
-    return (float)((double)x - (double)(int64_t)q * (double)y);
+    if (a < b) {
+        return x;
+    }
+    for (rest %= m; left > 0; left -= step) {
+        step = left < 40 ? left : 40;
+        rest = (rest << step) % m;
+    }
+    return epctx_npu__signed((float)((double)rest * epctx_npu__pow2_wide(low - 150)), x);
 }
 
-/* atan: halved twice by the half-angle formula, then the power series. */
+/* atan(x) for x >= 0: halved twice by the half-angle formula, then the power series. */
+static double epctx_npu__atan_wide(double x)
+{
+    double t = x > 1.0 ? 1.0 / x : x, z;
+    t = t / (1.0 + epctx_npu__sqrt_wide(1.0 + t * t));
+    t = t / (1.0 + epctx_npu__sqrt_wide(1.0 + t * t));
+    z = t * t;
+    t = 4.0 * t * (1.0 - z * (1.0 / 3 - z * (1.0 / 5 - z * (1.0 / 7 - z * (1.0 / 9 - z / 11)))));
+    return x > 1.0 ? 1.57079632679489661923 - t : t;
+}
+
 static float epctx_npu__atan(float x)
 {
-    const double a = x < 0.0f ? -(double)x : (double)x;
-    double t = a > 1.0 ? 1.0 / a : a, z, y;
-    t = t / (1.0 + (double)epctx_npu__sqrt((float)(1.0 + t * t)));
-    t = t / (1.0 + (double)epctx_npu__sqrt((float)(1.0 + t * t)));
-    z = t * t;
-    y = 4.0 * t * (1.0 - z * (1.0 / 3 - z * (1.0 / 5 - z * (1.0 / 7 - z / 9))));
-    y = a > 1.0 ? 1.57079632679489661923 - y : y;
-    return x != x ? x : (float)(x < 0.0f ? -y : y);
+    return x != x ? x : epctx_npu__signed((float)epctx_npu__atan_wide((double)epctx_npu__abs(x)), x);
 }
 
-static float epctx_npu__asin(float x)
+/* asin(x), or acos(x) by the half angle: neither cancels near 1. NaN beyond. */
+static float epctx_npu__arc(float x, bool cosine)
 {
-    const float rest = (1.0f - x) * (1.0f + x);
-    if (rest == 0.0f) {
-        return x * 1.57079633f;
+    const double a = (double)epctx_npu__abs(x), below = 1.0 - a, above = 1.0 + a;
+    double y;
+    if (!(below >= 0.0)) {
+        return epctx_npu__float_of(0x7fc00000u);
     }
-    return epctx_npu__atan(x / epctx_npu__sqrt(rest));
+    if (!cosine) {
+        y = below > 0.0 ? a / epctx_npu__sqrt_wide(below * above) : FLT_MAX;
+        return epctx_npu__signed((float)epctx_npu__atan_wide(y), x);
+    }
+    y = 2.0 * epctx_npu__atan_wide(epctx_npu__sqrt_wide(below / above));
+    return (float)(x < 0.0f ? 3.14159265358979323846 - y : y);
 }
 
-static float epctx_npu__sinh(float x)
+/* sinh(x) or cosh(x) */
+static float epctx_npu__hyperbolic(float x, bool cosine)
 {
-    const float e = epctx_npu__exp(x);
-    return x > -0.3f && x < 0.3f ? x + x * x * x * (1.0f / 6.0f + x * x * (1.0f / 120.0f))
-                                 : 0.5f * (e - 1.0f / e);
+    const double a = (double)x, z = a * a, e = epctx_npu__exp_wide((double)epctx_npu__abs(x));
+    if (x != x || (cosine && epctx_npu__abs(x) > FLT_MAX)) {
+        return x * x;
+    }
+    if (cosine) {
+        return (float)(0.5 * (e + 1.0 / e));
+    }
+    return z < 0.1 ? (float)(a + a * z * (1.0 / 6 + z * (1.0 / 120 + z / 5040)))
+                   : epctx_npu__signed((float)(0.5 * (e - 1.0 / e)), x);
 }
 
 static float epctx_npu__asinh(float x)
 {
-    const float a = x < 0.0f ? -x : x, z = a * a;
-    const float y = a < 0.1f ? a - a * z * (1.0f / 6.0f - z * (3.0f / 40.0f))
-                             : epctx_npu__log(a + epctx_npu__sqrt(z + 1.0f));
-    return x < 0.0f ? -y : y;
+    const double a = (double)epctx_npu__abs(x), z = a * a;
+    if (!(a <= FLT_MAX)) {
+        return x;
+    }
+    return epctx_npu__signed(
+        (float)(a < 0.03 ? a - a * z * (1.0 / 6 - z * (3.0 / 40))
+                         : epctx_npu__log_wide(a > 1e9 ? 2.0 * a : a + epctx_npu__sqrt_wide(z + 1.0))),
+        x);
+}
+
+static float epctx_npu__acosh(float x)
+{
+    const double a = (double)x;
+    if (!(x >= 1.0f && x <= FLT_MAX)) {
+        return x > 1.0f ? x : epctx_npu__float_of(0x7fc00000u);
+    }
+    return (float)epctx_npu__log_wide(
+        a > 1e9 ? 2.0 * a : a + epctx_npu__sqrt_wide((a - 1.0) * (a + 1.0)));
 }
 
 static float epctx_npu__atanh(float x)
 {
-    const float z = x * x;
-    return z < 0.01f ? x + x * z * (1.0f / 3.0f + z * (1.0f / 5.0f))
-                     : 0.5f * epctx_npu__log((1.0f + x) / (1.0f - x));
+    const double a = (double)epctx_npu__abs(x), z = a * a;
+    if (!(a < 1.0)) {
+        return epctx_npu__signed(epctx_npu__float_of(a == 1.0 ? 0x7f800000u : 0x7fc00000u), x);
+    }
+    return epctx_npu__signed((float)(a < 0.03 ? a + a * z * (1.0 / 3 + z * (1.0 / 5))
+                                              : 0.5 * epctx_npu__log_wide((1.0 + a) / (1.0 - a))),
+                             x);
 }
 
 static float epctx_npu__softplus(float x)
@@ -955,13 +1052,13 @@ static float epctx_npu__gelu_tanh(float x)
     X(EXP, epctx_npu__exp(v))                                                                      \
     X(LOG, epctx_npu__log(v))                                                                      \
     X(SQRT, epctx_npu__sqrt(v))                                                                    \
-    X(ABS, v < 0.0f ? -v : v)                                                                      \
+    X(ABS, epctx_npu__abs(v))                                                                      \
     X(NEG, -v)                                                                                     \
     X(HARD_SIGMOID, epctx_npu__unit(a *v + b))                                                     \
     X(HARD_SWISH, v *epctx_npu__unit(a *v + b))                                                    \
-    X(ELU, v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v)                                          \
-    X(CELU, v < 0.0f ? a * (epctx_npu__exp(v / a) - 1.0f) : v)                                     \
-    X(SELU, b *(v < 0.0f ? a * (epctx_npu__exp(v) - 1.0f) : v))                                    \
+    X(ELU, v < 0.0f ? a * epctx_npu__expm1(v) : v)                                                 \
+    X(CELU, v < 0.0f ? a * epctx_npu__expm1(v / a) : v)                                            \
+    X(SELU, b *(v < 0.0f ? a * epctx_npu__expm1(v) : v))                                           \
     X(RECIPROCAL, 1.0f / v)                                                                        \
     X(ERF, epctx_npu__erf(v))                                                                      \
     X(GELU, epctx_npu__gelu(v))                                                                    \
@@ -979,13 +1076,13 @@ static float epctx_npu__gelu_tanh(float x)
     X(SIN, epctx_npu__sine(v, 0))                                                                  \
     X(COS, epctx_npu__sine(v, 1))                                                                  \
     X(TAN, epctx_npu__sine(v, 0) / epctx_npu__sine(v, 1))                                          \
-    X(ASIN, epctx_npu__asin(v))                                                                    \
-    X(ACOS, 1.57079633f - epctx_npu__asin(v))                                                      \
+    X(ASIN, epctx_npu__arc(v, false))                                                              \
+    X(ACOS, epctx_npu__arc(v, true))                                                               \
     X(ATAN, epctx_npu__atan(v))                                                                    \
-    X(SINH, epctx_npu__sinh(v))                                                                    \
-    X(COSH, 0.5f * (epctx_npu__exp(v) + epctx_npu__exp(-v)))                                       \
+    X(SINH, epctx_npu__hyperbolic(v, false))                                                       \
+    X(COSH, epctx_npu__hyperbolic(v, true))                                                        \
     X(ASINH, epctx_npu__asinh(v))                                                                  \
-    X(ACOSH, epctx_npu__log(v + epctx_npu__sqrt((v - 1.0f) * (v + 1.0f))))                         \
+    X(ACOSH, epctx_npu__acosh(v))                                                                  \
     X(ATANH, epctx_npu__atanh(v))
 
 typedef enum epctx_npu__act_kind {
@@ -9894,11 +9991,11 @@ static float epctx_npu__source_of(const epctx_npu__axis_plan *p, int64_t i)
 static float epctx_npu__nearest(const epctx_npu__axis_plan *p, float x)
 {
     const float down = epctx_npu__floor(x), rest = epctx_npu__f_add(x, -down);
-    if (epctx_str_is(p->nearest, "floor")) {
-        return down;
-    }
-    if (epctx_str_is(p->nearest, "ceil")) {
+    if (epctx_str_is(p->nearest, "ceil") || (p->nearest.size == 0 && p->scale < 1.0f)) {
         return rest > 0.0f ? down + 1.0f : down;
+    }
+    if (p->nearest.size == 0 || epctx_str_is(p->nearest, "floor")) {
+        return down;
     }
     /* as in ONNX Runtime, what rounding moves off a tie stays one */
     return rest > (epctx_str_is(p->nearest, "round_prefer_ceil") ? 0.499999f : 0.500001f)
@@ -10037,13 +10134,14 @@ static epctx_status epctx_npu__text_attr(epctx_npu__compiler *c, const char *nam
     return epctx_npu__bad_attr(c, name, "one of the values that ONNX names");
 }
 
-/* Upsample, and Resize before opset 11: scales only, positions divided by them and cut off. */
+/* Upsample, and Resize before opset 11: scales only; positions divided by them and cut off, or
+ * rounded up where there are less. */
 static epctx_status epctx_npu__resize_old(epctx_npu__compiler *c, epctx_npu__axis_plan *p,
                                           float *scales, size_t *count)
 {
     const epctx_attr *attr = epctx_node_attr(c->node, "scales");
     p->transform = epctx_str_of("asymmetric");
-    p->nearest = epctx_str_of("floor");
+    p->nearest = epctx_str_of("");
     if (c->node->version >= 9) {
         return epctx_npu__const_floats(c, 1, "scales", EPCTX_NPU_MAX_RANK, scales, count);
     }
