@@ -9382,7 +9382,7 @@ static epctx_status epctx_npu__lower_dynamic_quantize(epctx_npu__compiler *c)
     return epctx_npu__output(c, 2, point);
 }
 
-/* -- integer arithmetic by way of floats, exact below 2^24 -- */
+/* -- integer products by way of floats, exact below 2^24 -- */
 
 /* A tensor of int8 or uint8 minus its zero point, as floats. */
 static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint32_t zero,
@@ -9409,104 +9409,174 @@ static epctx_status epctx_npu__unbiased(epctx_npu__compiler *c, uint32_t x, uint
     return status;
 }
 
-/* Sums of products of bytes: beyond this many they could leave what floats hold exactly. */
-static epctx_status epctx_npu__exact_depth(epctx_npu__compiler *c, uint64_t depth)
+/* Elements `first` to `first` + `count` of an axis. */
+static epctx_status epctx_npu__range(epctx_npu__compiler *c, uint32_t x, uint32_t axis,
+                                     int64_t first, int64_t count, uint32_t *y)
+{
+    int64_t firsts[EPCTX_NPU_MAX_RANK] = {0}, steps[EPCTX_NPU_MAX_RANK];
+    epctx_npu__shape box = c->tensors[x].shape;
+    uint32_t i;
+    for (i = 0; i < EPCTX_NPU_MAX_RANK; i++) {
+        steps[i] = 1;
+    }
+    firsts[axis] = first;
+    box.dims[axis] = count;
+    c->folding = c->tensors[x].constant;
+    return epctx_npu__take_box(c, x, &box, firsts, steps, y);
+}
+
+/* The weights `first` to `first` + `count` of every output channel; 0 for the others. */
+static epctx_status epctx_npu__mask(epctx_npu__compiler *c, uint32_t w, uint64_t first,
+                                    uint64_t count, uint32_t *y)
+{
+    epctx_npu__shape shape = c->tensors[w].shape;
+    uint64_t i;
+    uint32_t ones;
+    void *data;
+    shape.dims[0] = 1;
+    EPCTX_NPU__TRY(epctx_npu__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
+    for (i = 0; i < epctx_npu__count(&shape); i++) {
+        ((float *)data)[i] = i - first < count ? 1.0f : 0.0f;
+    }
+    c->folding = c->tensors[w].constant;
+    return epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w, ones, y);
+}
+
+/* Sums of products of bytes less their zero points, as int32. Floats hold the sums of so many of
+ * them exactly; integers add those up. */
+static epctx_status epctx_npu__integer_sums(epctx_npu__compiler *c, bool conv, uint32_t a,
+                                            uint32_t b, uint32_t *y)
 {
     const uint64_t most = (1u << 24) / (255u * 255u);
-    return depth <= most ? EPCTX_OK
-                         : epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                                      "sums of %u products, expected at most %u", depth, most);
+    const epctx_npu__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
+    const uint32_t along = bs.rank > 1 && !conv ? bs.rank - 2 : (conv ? 1 : 0);
+    const uint64_t taps = conv && bs.rank > 2 ? epctx_npu__product(&bs, 2, bs.rank) : 1;
+    const uint64_t depth = bs.rank > along ? (uint64_t)bs.dims[along] : 0;
+    const bool slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
+    const uint64_t whole = slice ? depth : epctx_npu__mul(depth, taps);
+    const uint64_t block = slice ? most / taps : most;
+    const bool folding = c->folding;
+    uint64_t at = 0;
+    uint32_t sum;
+    if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
+        (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth)) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "the inputs do not fit each other");
+    }
+    do {
+        const uint64_t count = whole - at < block ? whole - at : block;
+        uint32_t part_a = a, part_b = b;
+        if (whole > block && slice) {
+            EPCTX_NPU__TRY(epctx_npu__range(c, a, conv ? 1 : as.rank - 1, (int64_t)at,
+                                            (int64_t)count, &part_a));
+            EPCTX_NPU__TRY(
+                epctx_npu__range(c, b, along, (int64_t)at, (int64_t)count, &part_b));
+        } else if (whole > block) {
+            EPCTX_NPU__TRY(epctx_npu__mask(c, b, at, count, &part_b));
+        }
+        c->folding = folding;
+        EPCTX_NPU__TRY(conv ? epctx_npu__conv_of(c, part_a, part_b, EPCTX_NPU__NONE, &sum)
+                            : epctx_npu__matmul_of(c, part_a, part_b, &sum));
+        EPCTX_NPU__TRY(epctx_npu__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
+        if (at > 0) {
+            EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, *y, sum, &sum));
+        }
+        *y = sum;
+        at += block;
+    } while (at < whole);
+    return EPCTX_OK;
+}
+
+/* Inputs `i` and `zero`, when it is there: numbers less their zero point, as floats. */
+static epctx_status epctx_npu__bytes(epctx_npu__compiler *c, size_t i, size_t zero, int64_t axis,
+                                     uint32_t *y)
+{
+    uint32_t x, z;
+    EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
+    EPCTX_NPU__TRY(epctx_npu__optional(c, zero, &z));
+    return epctx_npu__unbiased(c, x, z, axis, y);
 }
 
 static epctx_status epctx_npu__lower_conv_integer(epctx_npu__compiler *c)
 {
-    uint32_t x, w, xz, wz, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &w));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &xz));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &wz));
-    EPCTX_NPU__TRY(epctx_npu__exact_depth(
-        c, epctx_npu__product(&c->tensors[w].shape, 1, c->tensors[w].shape.rank)));
-    EPCTX_NPU__TRY(epctx_npu__unbiased(c, x, xz, 0, &x));
-    EPCTX_NPU__TRY(epctx_npu__unbiased(c, w, wz, 0, &w));
-    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, EPCTX_NPU__NONE, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_INT32, &y));
+    uint32_t x, w, y;
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, 0, &x));
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 1, 3, 0, &w));
+    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, true, x, w, &y));
     return epctx_npu__output(c, 0, y);
 }
 
 static epctx_status epctx_npu__lower_matmul_integer(epctx_npu__compiler *c)
 {
-    const epctx_npu__shape *as;
-    uint32_t a, b, az, bz, y;
-    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &a));
-    EPCTX_NPU__TRY(epctx_npu__input(c, 1, &b));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 2, &az));
-    EPCTX_NPU__TRY(epctx_npu__optional(c, 3, &bz));
-    as = &c->tensors[a].shape;
-    EPCTX_NPU__TRY(epctx_npu__exact_depth(c, as->rank > 0 ? (uint64_t)as->dims[as->rank - 1] : 1));
-    EPCTX_NPU__TRY(epctx_npu__unbiased(c, a, az, -2, &a));
-    EPCTX_NPU__TRY(epctx_npu__unbiased(c, b, bz, -1, &b));
-    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
-    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, y, EPCTX_ONNX_INT32, &y));
+    uint32_t a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, -2, &a));
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 1, 3, -1, &b));
+    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, false, a, b, &y));
     return epctx_npu__output(c, 0, y);
 }
 
-/* Inputs `i`, `i`+1 and `i`+2: numbers, scale, zero point; as floats. */
-static epctx_status epctx_npu__dequantized(epctx_npu__compiler *c, size_t i, int64_t axis,
-                                           uint32_t *scale, uint32_t *y)
+/* One number, or one for each element of an axis, to be combined with a tensor of some rank. */
+static epctx_status epctx_npu__along(epctx_npu__compiler *c, uint32_t x, uint32_t rank,
+                                     uint32_t axis, uint32_t *y)
 {
-    const bool folding = c->folding;
-    epctx_status status;
-    uint32_t x, zero;
-    EPCTX_NPU__TRY(epctx_npu__input(c, i, &x));
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, i + 1, scale));
-    EPCTX_NPU__TRY(epctx_npu__input(c, i + 2, &zero));
-    c->folding = c->tensors[x].constant && c->tensors[*scale].constant && c->tensors[zero].constant;
-    status = epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, x, *scale, zero, axis,
-                                      c->tensors[x].elem, y);
-    c->folding = folding;
-    return status;
+    epctx_npu__shape shape = {0, {0}};
+    for (shape.rank = 0; shape.rank < rank && c->tensors[x].count != 1; shape.rank++) {
+        shape.dims[shape.rank] = shape.rank == axis ? (int64_t)c->tensors[x].count : 1;
+    }
+    if (epctx_npu__count(&shape) != c->tensors[x].count) {
+        return epctx_fail(c->error, EPCTX_ERR_GRAPH, "%u scales, expected one",
+                          c->tensors[x].count);
+    }
+    return epctx_npu__alias(c, x, &shape, 0, y);
 }
 
-static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t x, size_t i)
+/* The sums times both scales over the result's, as one factor: as ONNX Runtime rounds. Inputs 1
+ * and 4 are the scales, 6 and 7 scale and zero point of the result. */
+static epctx_status epctx_npu__requantized(epctx_npu__compiler *c, uint32_t sums, bool conv)
 {
-    uint32_t scale, zero, y;
-    EPCTX_NPU__TRY(epctx_npu__float_input(c, i, &scale));
-    EPCTX_NPU__TRY(epctx_npu__input(c, i + 1, &zero));
-    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, x, scale, zero, 1,
+    const uint32_t rank = c->tensors[sums].shape.rank;
+    const bool folding = c->folding;
+    uint32_t a, b, scale, zero, one, y;
+    float *data;
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 1, &a));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 4, &b));
+    EPCTX_NPU__TRY(epctx_npu__float_input(c, 6, &scale));
+    EPCTX_NPU__TRY(epctx_npu__input(c, 7, &zero));
+    EPCTX_NPU__TRY(epctx_npu__along(c, a, rank, rank - (conv ? 0 : 2), &a));
+    EPCTX_NPU__TRY(epctx_npu__along(c, b, rank, conv ? 1 : rank - 1, &b));
+    c->folding = c->tensors[a].constant && c->tensors[b].constant && c->tensors[scale].constant;
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, a, b, &a));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_DIV, a, scale, &a));
+    c->folding = folding;
+    EPCTX_NPU__TRY(epctx_npu__emit_cast(c, sums, EPCTX_ONNX_FLOAT, &sums));
+    EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, sums, a, &y));
+    EPCTX_NPU__TRY(epctx_npu__add_floats(c, 1, &data, &one));
+    *data = 1.0f;
+    EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_QUANTIZE, y, one, zero, 1,
                                             c->tensors[zero].elem, &y));
     return epctx_npu__output(c, 0, y);
 }
 
 static epctx_status epctx_npu__lower_qlinear_matmul(epctx_npu__compiler *c)
 {
-    uint32_t a, b, scale, y;
-    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 0, -2, &scale, &a));
-    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 3, -1, &scale, &b));
-    EPCTX_NPU__TRY(epctx_npu__matmul_of(c, a, b, &y));
-    return epctx_npu__requantized(c, y, 6);
+    uint32_t a, b, y;
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, -2, &a));
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 3, 5, -1, &b));
+    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, false, a, b, &y));
+    return epctx_npu__requantized(c, y, false);
 }
 
 static epctx_status epctx_npu__lower_qlinear_conv(epctx_npu__compiler *c)
 {
-    const bool folding = c->folding;
-    uint32_t x, w, bias, x_scale, w_scale, y;
-    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 0, 1, &x_scale, &x));
-    EPCTX_NPU__TRY(epctx_npu__dequantized(c, 3, 0, &w_scale, &w));
+    uint32_t x, w, bias, y;
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 0, 2, 1, &x));
+    EPCTX_NPU__TRY(epctx_npu__bytes(c, 3, 5, 0, &w));
     EPCTX_NPU__TRY(epctx_npu__optional(c, 8, &bias));
-    if (bias != EPCTX_NPU__NONE) { /* its scale is the product of the two */
-        epctx_npu__shape flat = {1, {1}};
-        c->folding = c->tensors[x_scale].constant && c->tensors[w_scale].constant;
-        flat.dims[0] = (int64_t)c->tensors[w_scale].count;
-        EPCTX_NPU__TRY(epctx_npu__alias(c, w_scale, &flat, 0, &w_scale));
-        EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_MUL, w_scale, x_scale, &y));
-        c->folding = c->tensors[y].constant && c->tensors[bias].constant;
-        EPCTX_NPU__TRY(epctx_npu__emit_quantize(c, EPCTX_NPU__OP_DEQUANTIZE, bias, y,
-                                                EPCTX_NPU__NONE, 0, c->tensors[bias].elem, &bias));
-        c->folding = folding;
+    EPCTX_NPU__TRY(epctx_npu__integer_sums(c, true, x, w, &y));
+    if (bias != EPCTX_NPU__NONE) {
+        EPCTX_NPU__TRY(epctx_npu__along(c, bias, c->tensors[y].shape.rank, 1, &bias));
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_ADD, y, bias, &y));
     }
-    EPCTX_NPU__TRY(epctx_npu__conv_of(c, x, w, bias, &y));
-    return epctx_npu__requantized(c, y, 6);
+    return epctx_npu__requantized(c, y, true);
 }
 
 /* -- losses: minus the chosen element, weighted; for models exported with them -- */
