@@ -2291,7 +2291,8 @@ typedef struct epctx_partition {
 
 /* Groups the nodes with take[i] != 0 into partitions such that no group depends on itself through
  * the rest of the graph, also with the other groups contracted. Nodes whose inputs are all constant
- * do not form partitions of their own. Results live in `arena`.
+ * belong to the first partition when the graph gives their values out, and form one of their own
+ * only where there is no other. Results live in `arena`.
  * Errors: GRAPH when a value is produced twice or read before it is produced, LIMIT when copies of
  * constant nodes would be many times the graph, NOMEM. */
 EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
@@ -22076,6 +22077,8 @@ typedef struct epctx__grouping {
     epctx_map types;        /* value -> index: inputs, then outputs, then values */
     epctx_map wanted;       /* value -> 1: a graph output, or read outside its partition */
     uint32_t *group;        /* node -> partition, EPCTX__NOBODY or EPCTX__CONSTANT */
+    uint8_t *constant;      /* node -> are all inputs constant? */
+    uint8_t *stays;         /* node -> is it constant and stays for a reader that is not taken? */
     uint32_t count;         /* partitions */
     uint32_t *stamp;        /* node -> 1 + the last partition that took it as a constant */
     epctx__visit *stack;    /* for walking back through constants */
@@ -22107,6 +22110,19 @@ static bool epctx__is_defined(const epctx__grouping *g, epctx_str name)
     return epctx_map_get(&g->producers, name) != EPCTX_MAP_NONE ||
            epctx_map_get(&g->initializers, name) != EPCTX_MAP_NONE ||
            epctx_map_get(&g->types, name) < g->graph->input_count;
+}
+
+/* A Constant node may make again what one before it made, of the same type: the last one holds, as
+ * in ONNX Runtime, which has them as initializers. */
+static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx_node *again)
+{
+    const epctx_node *node = first != EPCTX_MAP_NONE ? &graph->nodes[first] : again;
+    const epctx_tensor *a = node->attr_count == 1 ? node->attrs[0].t : NULL;
+    const epctx_tensor *b = again->attr_count == 1 ? again->attrs[0].t : NULL;
+    return node != again && epctx_str_is(node->op_type, "Constant") && node->domain.size == 0 &&
+           epctx_str_is(again->op_type, "Constant") && again->domain.size == 0 && a != NULL &&
+           b != NULL && a->elem_type == b->elem_type && a->rank == b->rank && a->rank >= 0 &&
+           memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0;
 }
 
 /* Names of the graph -> where they come from. Also finds values that a node produces although they
@@ -22147,7 +22163,8 @@ static bool epctx__group_names(epctx__grouping *g)
             if (node->outputs[k].size == 0) {
                 continue;
             }
-            if (epctx__is_defined(g, node->outputs[k])) {
+            if (epctx__is_defined(g, node->outputs[k]) &&
+                !epctx__remakes(graph, epctx_map_get(&g->producers, node->outputs[k]), node)) {
                 epctx_fail(g->error, EPCTX_ERR_GRAPH, "value '%S' is produced twice",
                            &node->outputs[k]);
                 epctx_blame(g->error, NULL, &node->name, NULL);
@@ -22169,8 +22186,7 @@ static bool epctx__is_constant(const epctx__grouping *g, size_t index)
     for (k = 0; k < node->input_count; k++) {
         uint32_t producer = epctx_map_get(&g->producers, node->inputs[k]);
         if (node->inputs[k].size > 0 &&
-            (producer == EPCTX_MAP_NONE ||
-             g->group[producer] != EPCTX__CONSTANT) &&
+            (producer == EPCTX_MAP_NONE || g->constant[producer] == 0) &&
             epctx_map_get(&g->initializers, node->inputs[k]) == EPCTX_MAP_NONE) {
             return false;
         }
@@ -22191,6 +22207,7 @@ static bool epctx__group_levels(epctx__grouping *g)
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
         if (epctx__is_constant(g, i)) {
+            g->constant[i] = 1;
             g->group[i] = EPCTX__CONSTANT;
             continue;
         }
@@ -22199,7 +22216,7 @@ static bool epctx__group_levels(epctx__grouping *g)
             epctx_str name = epctx__reads(node, k);
             uint32_t producer = epctx_map_get(&g->producers, name);
             uint32_t least;
-            if (producer == EPCTX_MAP_NONE || g->group[producer] == EPCTX__CONSTANT) {
+            if (producer == EPCTX_MAP_NONE || g->constant[producer] != 0) {
                 continue;
             }
             if (producer >= i) {
@@ -22225,6 +22242,32 @@ static bool epctx__group_levels(epctx__grouping *g)
         }
     }
     return true;
+}
+
+/* Constants that the graph gives out are made by the first partition; those that a node reads that
+ * is not taken stay beside it, where they hold nothing up. */
+static void epctx__group_constants(epctx__grouping *g)
+{
+    const epctx_graph *graph = g->graph;
+    size_t i, k;
+    for (i = graph->node_count; i-- > 0;) {
+        const epctx_node *node = &graph->nodes[i];
+        bool given = false;
+        for (k = 0; (g->take[i] == 0 || g->stays[i] != 0) && k < epctx__read_count(node); k++) {
+            uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
+            if (producer != EPCTX_MAP_NONE) {
+                g->stays[producer] = g->constant[producer];
+            }
+        }
+        for (k = 0; g->constant[i] != 0 && g->stays[i] == 0 && k < node->output_count; k++) {
+            given = given || (epctx_map_get(&g->wanted, node->outputs[k]) != EPCTX_MAP_NONE &&
+                              epctx_map_get(&g->producers, node->outputs[k]) == i);
+        }
+        if (given) {
+            g->group[i] = 0;
+            g->count += g->count == 0;
+        }
+    }
 }
 
 /* Values that leave their partition: read by another node's group or kept by the graph. */
@@ -22302,10 +22345,11 @@ static bool epctx__collect_nodes(epctx__grouping *g, epctx_partition *part, uint
         const epctx_node *node = &g->graph->nodes[part->nodes[i]];
         for (k = 0; k < epctx__read_count(node); k++) {
             uint32_t producer = epctx_map_get(&g->producers, epctx__reads(node, k));
-            if (producer != EPCTX_MAP_NONE && g->group[producer] == EPCTX__CONSTANT) {
+            if (producer != EPCTX_MAP_NONE && g->constant[producer] != 0) {
                 count = epctx__list_constants(g, producer, id + 1, count);
             }
         }
+        g->stamp[part->nodes[i]] = id + 1;
         g->list[count++] = part->nodes[i];
     }
     g->copies += count - part->node_count;
@@ -22352,7 +22396,7 @@ static bool epctx__collect_reads(epctx__grouping *g, epctx_partition *part, uint
             uint32_t initializer = epctx_map_get(&g->initializers, name);
             if (name.size == 0 || epctx_map_get(&seen, name) != EPCTX_MAP_NONE ||
                 (producer != EPCTX_MAP_NONE &&
-                 (g->group[producer] == id || g->group[producer] == EPCTX__CONSTANT))) {
+                 (g->group[producer] == id || g->constant[producer] != 0))) {
                 continue;
             }
             if (producer == EPCTX_MAP_NONE && initializer != EPCTX_MAP_NONE) {
@@ -22434,10 +22478,12 @@ static bool epctx__grouping_begin(epctx__grouping *g, const epctx_graph *graph, 
         return false;
     }
     g->group = (uint32_t *)epctx__group_array(g, n, sizeof *g->group);
+    g->constant = (uint8_t *)epctx__group_array(g, n, 1);
+    g->stays = (uint8_t *)epctx__group_array(g, n, 1);
     g->stamp = (uint32_t *)epctx__group_array(g, n, sizeof *g->stamp);
     g->stack = (epctx__visit *)epctx__group_array(g, n, sizeof *g->stack);
     g->list = (uint32_t *)epctx__group_array(g, n, sizeof *g->list);
-    return g->group != NULL && g->stamp != NULL && g->stack != NULL && g->list != NULL &&
+    return g->group != NULL && g->constant != NULL && g->stays != NULL && g->stamp != NULL && g->stack != NULL && g->list != NULL &&
            epctx__group_names(g);
 }
 
@@ -22468,9 +22514,10 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition **p
     return g->error->status;
 }
 
-EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
-                                             epctx_arena *arena, epctx_partition **partitions,
-                                             size_t *count, epctx_error *error)
+/* `stays` (may be NULL) gets the constant nodes that stay beside their readers. */
+static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *take,
+                                     epctx_arena *arena, epctx_partition **partitions,
+                                     size_t *count, const uint8_t **stays, epctx_error *error)
 {
     epctx__grouping g;
     epctx_error local;
@@ -22482,7 +22529,18 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
         !epctx__group_levels(&g)) {
         return g.error->status;
     }
+    epctx__group_constants(&g);
+    if (stays != NULL) {
+        *stays = g.stays;
+    }
     return epctx__group_collect(&g, partitions, count);
+}
+
+EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uint8_t *take,
+                                             epctx_arena *arena, epctx_partition **partitions,
+                                             size_t *count, epctx_error *error)
+{
+    return epctx__partition(graph, take, arena, partitions, count, NULL, error);
 }
 
 /* ================================================================================================
@@ -23715,6 +23773,9 @@ typedef struct epctx__foreign {
     const char *path; /* canonical */
 } epctx__foreign;
 
+/* In epctx__generation.take: a constant that stays beside the nodes that read it. */
+#define EPCTX__BESIDE 2
+
 typedef struct epctx__generation {
     epctx_model *model;
     const epctx_backend *backend;
@@ -23723,7 +23784,7 @@ typedef struct epctx__generation {
     epctx_error *error;
     epctx_arena *arena;
     epctx_graph graph;
-    uint8_t *take;
+    uint8_t *take; /* not 0: the backend takes the node, or EPCTX__BESIDE */
     epctx_partition *parts;
     size_t part_count;
     epctx_ep ep;
@@ -23956,7 +24017,12 @@ static epctx_status epctx__gen_refusal(const epctx__generation *g, size_t index,
 {
     const epctx_backend *b = g->backend;
     const epctx_node *node = &g->graph.nodes[index];
-    if (ask && b->explain_fn != NULL) {
+    if (g->take[index] == EPCTX__BESIDE) {
+        epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
+                   "operator %S has constant inputs only and stays beside a node that is not taken "
+                   "and reads it",
+                   &node->op_type);
+    } else if (ask && b->explain_fn != NULL) {
         b->explain_fn(b->self, &g->graph, index, error);
     }
     epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s does not take operator %S (domain '%S', opset %d)",
@@ -23980,7 +24046,8 @@ static void epctx__gen_tell(const epctx__generation *g)
         return;
     }
     for (i = 0; i < g->graph.node_count; i++) {
-        if (g->take[i] == 0 && !epctx__is_ep_record(&g->graph.nodes[i])) {
+        if ((g->take[i] == 0 || g->take[i] == EPCTX__BESIDE) &&
+            !epctx__is_ep_record(&g->graph.nodes[i])) {
             epctx_error_clear(&why);
             epctx__gen_refusal(g, i, asked++ < EPCTX__ASKED, &why);
             hooks->refused_fn(hooks->user, &g->graph.nodes[i], &why);
@@ -24168,6 +24235,7 @@ static epctx_status epctx__gen_sets(epctx__generation *g)
 
 static epctx_status epctx__gen_capability(epctx__generation *g)
 {
+    const uint8_t *stays = NULL;
     size_t i;
     epctx_status status =
         g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
@@ -24176,9 +24244,14 @@ static epctx_status epctx__gen_capability(epctx__generation *g)
             g->take[i] = 0;
         }
     }
-    return status == EPCTX_OK ? epctx_partition_graph(&g->graph, g->take, g->arena, &g->parts,
-                                                      &g->part_count, g->error)
-                              : status;
+    if (status == EPCTX_OK) {
+        status = epctx__partition(&g->graph, g->take, g->arena, &g->parts, &g->part_count, &stays,
+                                  g->error);
+    }
+    for (i = 0; status == EPCTX_OK && i < g->graph.node_count; i++) {
+        g->take[i] = stays[i] != 0 ? EPCTX__BESIDE : g->take[i];
+    }
+    return status;
 }
 
 static epctx_status epctx__gen_partition(epctx__generation *g)

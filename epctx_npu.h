@@ -5783,7 +5783,8 @@ static epctx_status epctx_npu__output(epctx_npu__compiler *c, size_t i, uint32_t
     if (i >= node->output_count || node->outputs[i].size == 0) {
         return EPCTX_OK;
     }
-    if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE) {
+    if (epctx_map_get(&c->names, node->outputs[i]) != EPCTX_MAP_NONE &&
+        !epctx_str_is(node->op_type, "Constant")) { /* of those the last one holds */
         return epctx_fail(c->error, EPCTX_ERR_GRAPH, "output '%S' is made twice",
                           &node->outputs[i]);
     }
