@@ -2536,6 +2536,11 @@ typedef struct epctx_backend {
      * fail. A failure leaves the graph without weights. */
     epctx_status (*weights_fn)(void *self, void *graph, const epctx_tensor *weights, size_t count,
                                epctx_error *error);
+    /* May be NULL. Before capability_fn: types of fixed shape that `graph` does not tell and that
+     * follow from what it tells, behind nodes of others too; they are the graph's from then on. In
+     * `arena`, but for the names. */
+    epctx_status (*infer_fn)(void *self, const epctx_graph *graph, epctx_arena *arena,
+                             epctx_value **values, size_t *count, epctx_error *error);
 } epctx_backend;
 
 /* What ORT keeps in model metadata as ep_compatibility_info.<source> and hands back before a
@@ -24233,12 +24238,42 @@ static epctx_status epctx__gen_sets(epctx__generation *g)
     return epctx__group_collect(&grouping, &g->parts, &g->part_count);
 }
 
+/* Adds the types that the backend infers to the graph's. */
+static epctx_status epctx__gen_infer(epctx__generation *g)
+{
+    const epctx_backend *b = g->backend;
+    epctx_value *inferred = NULL;
+    epctx_value *all;
+    size_t known = g->graph.value_count;
+    size_t count = 0;
+    epctx_status status = EPCTX_OK;
+    if (b->infer_fn != NULL) {
+        status = b->infer_fn(b->self, &g->graph, g->arena, &inferred, &count, g->error);
+    }
+    if (status != EPCTX_OK || count == 0) {
+        return status;
+    }
+    all = (epctx_value *)epctx__gen_array(g, known + count, sizeof *all);
+    if (all == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    if (known > 0) {
+        memcpy(all, g->graph.values, known * sizeof *all);
+    }
+    memcpy(all + known, inferred, count * sizeof *all);
+    g->graph.values = all;
+    g->graph.value_count = known + count;
+    return EPCTX_OK;
+}
+
 static epctx_status epctx__gen_capability(epctx__generation *g)
 {
     const uint8_t *stays = NULL;
     size_t i;
-    epctx_status status =
-        g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
+    epctx_status status = epctx__gen_infer(g);
+    if (status == EPCTX_OK) {
+        status = g->backend->capability_fn(g->backend->self, &g->graph, g->take, g->error);
+    }
     for (i = 0; i < g->graph.node_count; i++) {
         if (epctx_str_is(g->graph.nodes[i].op_type, EPCTX_OP_TYPE)) {
             g->take[i] = 0;

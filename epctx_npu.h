@@ -11814,9 +11814,13 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
                                           epctx_str name)
 {
     uint32_t i = epctx_map_get(values, name);
+    const epctx_value *output = epctx_npu__find_value(graph->outputs, graph->output_count, name);
     epctx_value value;
     if (i != EPCTX_MAP_NONE) {
         return graph->values[i];
+    }
+    if (output != NULL) {
+        return *output;
     }
     memset(&value, 0, sizeof value);
     value.name = name;
@@ -11838,11 +11842,108 @@ static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena 
     return EPCTX_OK;
 }
 
+/* The type of the first output of some operators that are not compiled. */
+static epctx_status epctx_npu__type_of(epctx_npu__compiler *c, const epctx_node *node,
+                                       int32_t *elem, epctx_npu__shape *shape)
+{
+    const bool ours = epctx_str_is(node->domain, "com.microsoft");
+    int64_t n[4] = {0, 0, 0, 0}, k[2];
+    uint32_t x, other, i;
+    size_t count;
+    epctx_npu__window w;
+    c->node = node;
+    EPCTX_NPU__TRY(epctx_npu__input(c, 0, &x));
+    *elem = c->tensors[x].elem;
+    *shape = c->tensors[x].shape;
+    if (ours && (epctx_str_is(node->op_type, "QLinearAdd") ||
+                 epctx_str_is(node->op_type, "QLinearMul"))) {
+        EPCTX_NPU__TRY(epctx_npu__input(c, 3, &other));
+        return epctx_npu__broadcast(c, &c->tensors[x].shape, &c->tensors[other].shape, shape);
+    }
+    if (ours && epctx_str_is(node->op_type, "QLinearAveragePool") &&
+        (shape->rank == 3 || shape->rank == 4) && epctx_node_int(node, "channels_last", 0) == 0) {
+        EPCTX_NPU__TRY(epctx_npu__ints(c, "kernel_shape", shape->rank - 2, 1, k));
+        EPCTX_NPU__TRY(epctx_npu__window_of(c, &c->tensors[x].shape, k, &w));
+        *shape = epctx_npu__image(&c->tensors[x].shape, shape->dims[1], &w);
+        return EPCTX_OK;
+    }
+    if (!ours && epctx_str_is(node->op_type, "STFT")) { /* [batch][frames][bins][2] */
+        for (i = 1; i < 4; i++) { /* step, window, length of a frame */
+            EPCTX_NPU__TRY(epctx_npu__optional(c, i, &other));
+            if (other != EPCTX_NPU__NONE && i == 2) {
+                n[2] = (int64_t)c->tensors[other].count;
+            } else if (other != EPCTX_NPU__NONE) {
+                EPCTX_NPU__TRY(epctx_npu__const_ints(c, other, "a length", 1, n + i, &count));
+            }
+        }
+        n[3] = n[3] != 0 ? n[3] : n[2];
+        if (shape->rank >= 2 && n[1] > 0 && n[3] > 0 && n[3] <= shape->dims[1]) {
+            shape->rank = 4;
+            shape->dims[1] = (shape->dims[1] - n[3]) / n[1] + 1;
+            shape->dims[2] = epctx_node_int(node, "onesided", 1) != 0 ? n[3] / 2 + 1 : n[3];
+            shape->dims[3] = 2;
+            return EPCTX_OK;
+        }
+    }
+    return ours && (epctx_str_is(node->op_type, "QLinearSoftmax") ||
+                    epctx_str_is(node->op_type, "QLinearSigmoid") ||
+                    epctx_str_is(node->op_type, "QLinearLeakyRelu"))
+               ? EPCTX_OK
+               : EPCTX_ERR_UNSUPPORTED;
+}
+
+/* Gives a value a type; false, and none, without memory for it. */
+static bool epctx_npu__tell(epctx_arena *arena, int32_t elem, const epctx_npu__shape *shape,
+                            epctx_value *value)
+{
+    int64_t *dims = (int64_t *)epctx_arena_alloc(arena, sizeof shape->dims);
+    if (dims != NULL) {
+        memcpy(dims, shape->dims, sizeof shape->dims);
+        value->elem_type = elem;
+        value->rank = (int32_t)shape->rank;
+        value->dims = dims;
+    }
+    return dims != NULL;
+}
+
+/* The type of output `j` of a node that is not taken, where the model does not tell it. */
+static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, size_t j,
+                             epctx_value *value)
+{
+    const epctx_attr *a = epctx_node_attr(node, "then_branch");
+    const epctx_attr *b = epctx_node_attr(node, "else_branch");
+    epctx_npu__shape shape, other;
+    epctx_error *error = c->error, ignored;
+    const epctx_str name = value->name;
+    int32_t elem;
+    if (epctx_npu__value_usable(value, &shape)) {
+        return;
+    }
+    if (epctx_str_is(node->op_type, "If")) { /* both branches give the same */
+        if (a != NULL && b != NULL && a->g != NULL && b->g != NULL && j < a->g->output_count &&
+            j < b->g->output_count && a->g->outputs[j].elem_type == b->g->outputs[j].elem_type &&
+            epctx_npu__value_usable(&a->g->outputs[j], &shape) &&
+            epctx_npu__value_usable(&b->g->outputs[j], &other) &&
+            epctx_npu__same_shape(&shape, &other)) {
+            *value = a->g->outputs[j];
+            value->name = name;
+        }
+        return;
+    }
+    c->error = &ignored;
+    if (j == 0 && epctx_npu__type_of(c, node, &elem, &shape) == EPCTX_OK) {
+        epctx_npu__tell(c->arena, elem, &shape, value);
+    }
+    c->error = error;
+}
+
 /* Sets taken[i] for each of the first `count` nodes that compiles when those before it that do not
- * are left to others. `reason` tells what was wrong with the last one. */
+ * are left to others. `reason` tells what was wrong with the last one; `end` (may be NULL) gets
+ * the compiler with all values. */
 static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
                                      const epctx_map *values, size_t count, epctx_arena *arena,
-                                     uint8_t *taken, epctx_error *reason, epctx_error *error)
+                                     uint8_t *taken, epctx_npu__compiler *end, epctx_error *reason,
+                                     epctx_error *error)
 {
     epctx_npu__compiler c = epctx_npu__compiler_of(graph, npu->arch, arena, error);
     size_t i, j;
@@ -11870,11 +11971,63 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
         for (j = 0; j < node->output_count; j++) {
             epctx_value value = epctx_npu__known_value(graph, values, node->outputs[j]);
             if (value.name.size > 0) {
+                epctx_npu__guess(&c, node, j, &value);
                 EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
             }
         }
     }
+    if (end != NULL) {
+        *end = c;
+    }
     return EPCTX_OK;
+}
+
+static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx_arena *arena,
+                                     epctx_value **inferred, size_t *inferred_count,
+                                     epctx_error *error)
+{
+    epctx_npu *npu = (epctx_npu *)self;
+    epctx_npu__compiler c;
+    epctx_npu__shape shape;
+    epctx_arena own;
+    epctx_error reason;
+    epctx_map values;
+    epctx_status status;
+    uint8_t *taken;
+    size_t i, j, most = 0, count = 0;
+    memset(&own, 0, sizeof own);
+    memset(&c, 0, sizeof c);
+    epctx_arena_init(&own, &npu->allocator);
+    for (i = 0; i < graph->node_count; i++) {
+        most += graph->nodes[i].output_count;
+    }
+    taken = (uint8_t *)epctx_arena_alloc(&own, graph->node_count + 1);
+    *inferred = (epctx_value *)epctx_arena_array(arena, most + 1, sizeof **inferred);
+    status = epctx_npu__map_values(graph, &own, &values, error);
+    if (status == EPCTX_OK && (taken == NULL || *inferred == NULL)) {
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+    }
+    if (status == EPCTX_OK) {
+        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &own, taken, &c, &reason,
+                                  error);
+    }
+    for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
+        for (j = 0; status == EPCTX_OK && j < graph->nodes[i].output_count; j++) {
+            epctx_value value = epctx_npu__known_value(graph, &values, graph->nodes[i].outputs[j]);
+            const uint32_t id = epctx_map_get(&c.names, value.name);
+            const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
+            if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) {
+                continue;
+            }
+            if (!epctx_npu__tell(arena, t->elem, &t->shape, &value)) {
+                status = epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
+            }
+            (*inferred)[count++] = value;
+        }
+    }
+    *inferred_count = count;
+    epctx_arena_free(&own);
+    return status;
 }
 
 /* Judges every piece by itself and gives back the nodes that do not compile in it. */
@@ -11896,7 +12049,7 @@ static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *gr
                            : epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         const epctx_graph *part = &parts[i].graph;
-        status = epctx_npu__judge(npu, part, values, part->node_count, &arena, taken, &reason,
+        status = epctx_npu__judge(npu, part, values, part->node_count, &arena, taken, NULL, &reason,
                                   error);
         for (j = 0; status == EPCTX_OK && j < part->node_count; j++) {
             given[part->nodes[j].id] = !taken[j];
@@ -11931,8 +12084,8 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     epctx_arena_init(&arena, &npu->allocator);
     status = epctx_npu__map_values(graph, &arena, &values, error);
     if (status == EPCTX_OK) {
-        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &arena, take, &reason,
-                                  error);
+        status = epctx_npu__judge(npu, graph, &values, graph->node_count, &arena, take, NULL,
+                                  &reason, error);
     }
     for (round = 0; status == EPCTX_OK && changed && round < EPCTX_NPU__ROUNDS; round++) {
         status = epctx_npu__judge_parts(npu, graph, &values, take, &changed, error);
@@ -11964,7 +12117,8 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     if (taken == NULL) {
         status = epctx_fail(error, EPCTX_ERR_NOMEM, "explaining needs more memory");
     } else if (status == EPCTX_OK) {
-        status = epctx_npu__judge(npu, graph, &values, index + 1, &arena, taken, &reason, error);
+        status = epctx_npu__judge(npu, graph, &values, index + 1, &arena, taken, NULL, &reason,
+                                  error);
     }
     if (status == EPCTX_OK && taken[index]) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED,
@@ -12206,6 +12360,18 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     (void)self;
     (void)graph;
     (void)take;
+    return epctx_npu__left_out(error);
+}
+
+static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx_arena *arena,
+                                     epctx_value **inferred, size_t *inferred_count,
+                                     epctx_error *error)
+{
+    (void)self;
+    (void)graph;
+    (void)arena;
+    *inferred = NULL;
+    *inferred_count = 0;
     return epctx_npu__left_out(error);
 }
 
@@ -12454,6 +12620,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     backend->sdk_version = EPCTX_NPU_SDK_VERSION;
     backend->hardware_architecture = npu->arch->name;
     backend->capability_fn = epctx_npu__capability;
+    backend->infer_fn = epctx_npu__infer;
     backend->begin_fn = epctx_npu__begin;
     backend->compile_fn = epctx_npu__compile;
     backend->types_fn = epctx_npu__types;
