@@ -2450,10 +2450,107 @@ TEST(tells_why_nodes_stay)
     epctx_model_close(&model);
 }
 
+/* Constants: one that the graph gives out is compiled, one that a node reads that stays, too, stays
+ * beside it. What is told is what stays. */
+TEST(constants_given_out)
+{
+    static const float two[2] = {1, 2};
+    refusals r = {0};
+    epctx_backend backend = fake_backend(&r.fake);
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_hooks hooks = {0};
+    epctx_error error;
+    epctx_model model;
+    for (int round = 0; round < 3; round++) {
+        bytes graph = {0};
+        memset(&r, 0, sizeof r);
+        r.fake.takes = "Take";
+        hooks.user = &r;
+        hooks.refused_fn = hears_refusal;
+        opts.hooks = &hooks;
+        clear_root();
+        add_node(&graph, "Take", "c0", "k", round < 2 ? "y" : "c");
+        if (round > 0) add_node(&graph, "Take", "n1", round == 1 ? "x,y" : "x,c", "a");
+        if (round == 2) add_node(&graph, "Take", "c2", "c", "c2");
+        if (round == 2) add_node(&graph, "Keep", "n3", "a,c2", "y");
+        add_x_and_y(&graph);
+        if (round == 1) add_value(&graph, GRAPH_OUTPUT, "a", EPCTX_ONNX_FLOAT, NULL);
+        if (round == 2) add_value(&graph, GRAPH_OUTPUT, "c", EPCTX_ONNX_FLOAT, NULL);
+        add_floats(&graph, "k", two, 2);
+        save_model("m.onnx", &graph);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+        CHECK_OK(epctx_generate(&model, &backend, &opts, &report, &error), error);
+        CHECK_STR(r.fake.log, round == 0 ? "->y;" : round == 1 ? "x->y,a;" : "x->a;");
+        CHECK_UINT(report.cpu_nodes, round < 2 ? 0 : 3);
+        CHECK_UINT((size_t)(r.told + r.others), report.cpu_nodes);
+        CHECK_UINT(report.compiled_nodes, round < 2 ? (size_t)round + 1 : 1);
+        epctx_model_close(&model);
+    }
+}
+
+static epctx_status infers_b(void *self, const epctx_graph *graph, epctx_arena *arena,
+                             epctx_value **values, size_t *count, epctx_error *error)
+{
+    static const int64_t dims[1] = {5};
+    fake *f = self;
+    (void)graph;
+    *count = 1;
+    *values = epctx_arena_array(arena, 1, sizeof **values);
+    if (*values == NULL || fake_fails(f, FAKE_CAPABILITY)) return fake_failure(error);
+    (*values)[0].name = epctx_str_of("b");
+    (*values)[0].elem_type = EPCTX_ONNX_FLOAT;
+    (*values)[0].rank = 1;
+    (*values)[0].dims = dims;
+    return EPCTX_OK;
+}
+
+static epctx_status takes_behind_b(void *self, const epctx_graph *graph, uint8_t *take,
+                                   epctx_error *error)
+{
+    bool known = false;
+    for (size_t i = 0; i < graph->value_count; i++)
+        known = known || (epctx_str_is(graph->values[i].name, "b") && graph->values[i].rank == 1);
+    (void)self;
+    (void)error;
+    take[1] = known;
+    return EPCTX_OK;
+}
+
+/* What the backend infers is the graph's when it is asked what it takes. */
+TEST(infers_types)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_gen_report report;
+    epctx_error error;
+    epctx_model model;
+    bytes graph = {0};
+    opts.overwrite = true;
+    backend.infer_fn = infers_b;
+    backend.capability_fn = takes_behind_b;
+    clear_root();
+    add_node(&graph, "Keep", "n0", "x", "b");
+    add_node(&graph, "Take", "n1", "b", "y");
+    add_x_and_y(&graph);
+    save_model("m.onnx", &graph);
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_OK(epctx_generate(&model, &backend, NULL, &report, &error), error);
+    CHECK_UINT(report.compiled_nodes, 1);
+    epctx_model_close(&model);
+    f.fail = FAKE_CAPABILITY;
+    CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+    CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_BACKEND);
+    epctx_model_close(&model);
+}
+
 int main(int argc, char **argv)
 {
     if (!make_root()) return 1;
     RUN(tells_why_nodes_stay);
+    RUN(constants_given_out);
+    RUN(infers_types);
     RUN(two_partitions);
     RUN(loads_again);
     RUN(embedded);

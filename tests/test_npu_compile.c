@@ -515,6 +515,79 @@ TEST(pieces_that_crumble)
     check_stages(EPCTX_NPU__ROUNDS, 0);
 }
 
+/* -- types behind nodes of others -- */
+
+/* x[1,1000] -> STFT -> a -> Abs -> b; q[2,4] -> QLinearAdd -> s; q4[1,3,7,7] ->
+ * QLinearAveragePool -> p -> QLinearSoftmax -> m; If -> f; Strange -> u (unknown) -> Abs -> v */
+TEST(types_behind_others)
+{
+    static const int64_t signal[2] = {1, 1000}, pair[2] = {2, 4}, row[1] = {4};
+    static const int64_t pixels[4] = {1, 3, 7, 7}, kernel[2] = {3, 3}, step[1] = {160};
+    static const int64_t frame[1] = {400}, two[2] = {2, 2}, one[1] = {1};
+    static const char *const want[] = {"a 1,4,201,2", "b 1,4,201,2", "s 2,4", "p 1,3,3,3",
+                                       "m 1,3,3,3",   "f 2,4",       "u",     "v"};
+    graph_builder b;
+    epctx_graph branch;
+    epctx_value inner;
+    epctx_value *values;
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_arena arena;
+    epctx_error error;
+    uint8_t take[16];
+    size_t count, i, k;
+    int32_t j;
+    memset(&branch, 0, sizeof branch);
+    memset(&inner, 0, sizeof inner);
+    gb_init(&b);
+    gb_input(&b, "x", 1, 2, signal);
+    gb_input(&b, "q", EPCTX_ONNX_UINT8, 2, pair);
+    gb_input(&b, "r", EPCTX_ONNX_UINT8, 1, row);
+    gb_input(&b, "q4", EPCTX_ONNX_UINT8, 4, pixels);
+    gb_input(&b, "yes", EPCTX_ONNX_BOOL, 1, one);
+    gb_ints(&b, "step", 1, step);
+    gb_ints(&b, "length", 1, frame);
+    gb_node(&b, "STFT", 17, "x,step,,length", "a");
+    gb_node(&b, "Abs", 13, "a", "b");
+    gb_node(&b, "QLinearAdd", 1, "q,,,r", "s")->domain = epctx_str_of("com.microsoft");
+    gb_node(&b, "QLinearAveragePool", 1, "q4", "p")->domain = epctx_str_of("com.microsoft");
+    gb_attr_ints(&b, "kernel_shape", 2, kernel);
+    gb_attr_ints(&b, "strides", 2, two);
+    gb_node(&b, "QLinearSoftmax", 1, "p", "m")->domain = epctx_str_of("com.microsoft");
+    gb_node(&b, "If", 13, "yes", "f");
+    inner.elem_type = EPCTX_ONNX_FLOAT;
+    inner.rank = 2;
+    inner.dims = pair;
+    branch.outputs = &inner;
+    branch.output_count = 1;
+    gb_attr(&b, "then_branch", EPCTX_ATTR_GRAPH)->g = &branch;
+    gb_attr(&b, "else_branch", EPCTX_ATTR_GRAPH)->g = &branch;
+    gb_node(&b, "Strange", 1, "x", "u");
+    gb_node(&b, "Abs", 13, "u", "v");
+    gb_output(&b, "b");
+    CHECK_OK(epctx_npu_init(&npu, NULL, &backend, &error), error);
+    epctx_arena_init(&arena, NULL);
+    CHECK_OK(backend.infer_fn(backend.self, &b.graph, &arena, &values, &count, &error), error);
+    for (i = 0; i < sizeof want / sizeof want[0]; i++) {
+        char text[60];
+        size_t at = (size_t)snprintf(text, sizeof text, "%.1s", want[i]);
+        for (k = 0; k < count && !epctx_str_is(values[k].name, text); k++) {
+        }
+        for (j = 0; k < count && j < values[k].rank; j++)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%c%d", j == 0 ? ' ' : ',',
+                                   (int)values[k].dims[j]);
+        CHECK_STR(text, want[i]);
+    }
+    b.graph.values = values;
+    b.graph.value_count = count;
+    CHECK_OK(backend.capability_fn(backend.self, &b.graph, take, &error), error);
+    CHECK_INT(take[0], 0);
+    CHECK_INT(take[1], 1);
+    CHECK_INT(take[7], 0);
+    epctx_arena_free(&arena);
+    gb_free(&b);
+}
+
 /* -- determinism -- */
 
 static void everything(graph_builder *b)
@@ -902,6 +975,7 @@ int main(int argc, char **argv)
     RUN(plan_of_a_long_chain);
     RUN(plan_of_a_crowd);
     RUN(pieces_that_crumble);
+    RUN(types_behind_others);
     RUN(same_bytes_everywhere);
     RUN(refuses);
     RUN(architectures);

@@ -1337,11 +1337,11 @@ TEST(elementary)
 
 TEST(power)
 {
-    const int64_t dims[1] = {9};
-    const float x[9] = {2, -2, 0, 0, 9, 1e-30f, -8, 1.5f, 10};
-    const float e[9] = {10, 3, 0, -1, 0.5f, -1, 0.5f, -7.25f, 38};
+    const int64_t dims[1] = {11};
+    const float x[11] = {2, -2, 0, 0, 9, 1e-30f, -8, 1.5f, 10, -0.0f, -INFINITY};
+    const float e[11] = {10, 3, 0, -1, 0.5f, -1, 0.5f, -7.25f, 38, -3, 0.5f};
     const void *in[2];
-    float y[9];
+    float y[11];
     void *out[1];
     graph_builder b;
     epctx_error error;
@@ -1355,13 +1355,189 @@ TEST(power)
     gb_node(&b, "Pow", 15, "x,e", "y");
     gb_output(&b, "y");
     CHECK_OK(gb_run(&b, in, out, &error), error);
-    for (i = 0; i < 9; i++) {
+    for (i = 0; i < 11; i++) {
         const double want = pow((double)x[i], (double)e[i]);
         CHECK(y[i] == want || (isnan(y[i]) && isnan(want)) ||
                   fabs(y[i] - want) <= 3e-7 * fabs(want),
               "%g ^ %g is %g, expected %g", (double)x[i], (double)e[i], (double)y[i], want);
     }
     gb_free(&b);
+}
+
+TEST(remainders)
+{
+    const int64_t dims[1] = {7};
+    const float x[7] = {1e30f, -1e30f, 5.5f, -5.5f, 3.4e38f, 7, -0.0f};
+    const float e[7] = {3, 7, 2, -2, 1e-44f, INFINITY, 2};
+    const void *in[2];
+    float y[7];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    int i;
+    in[0] = x;
+    in[1] = e;
+    out[0] = y;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, dims);
+    gb_input(&b, "e", 1, 1, dims);
+    gb_node(&b, "Mod", 13, "x,e", "y");
+    gb_attr_int(&b, "fmod", 1);
+    gb_output(&b, "y");
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    for (i = 0; i < 7; i++) {
+        const float want = fmodf(x[i], e[i]);
+        CHECK(y[i] == want && !signbit(y[i]) == !signbit(want), "the rest of %g / %g is %g, not %g",
+              (double)x[i], (double)e[i], (double)y[i], (double)want);
+    }
+    gb_free(&b);
+}
+
+/* Far from 0, where arguments are large beside their period or results near the largest float. */
+TEST(extremes)
+{
+    static const struct {
+        const char *op;
+        int64_t version;
+        float x;
+        double want;
+    } list[] = {
+        {"Sin", 7, 1e+10f, -0.487506025},
+        {"Sin", 7, -1.00000002e+30f, 0.791163439},
+        {"Sin", 7, 3.40282347e+38f, -0.521876523},
+        {"Sin", 7, 25735.9297f, 0.00266928924},
+        {"Sin", 7, 9.9999461e-41f, 9.9999461e-41},
+        {"Cos", 7, 1e+10f, 0.873119623},
+        {"Cos", 7, 1.00000002e+30f, -0.611604785},
+        {"Cos", 7, -3.40282347e+38f, 0.85302104},
+        {"Cos", 7, 1.57079637f, -4.371139e-08},
+        {"Tan", 7, -1e+10f, 0.558349638},
+        {"Tan", 7, 1.00000002e+20f, 0.870492008},
+        {"Tan", 7, 2.74640008e+20f, -0.62537002},
+        {"Sinh", 9, -88.8000031f, -1.83789765e+38},
+        {"Sinh", 9, 0.300000012f, 0.304520306},
+        {"Sinh", 9, 1e-30f, 1e-30},
+        {"Cosh", 9, 88.8000031f, 1.83789765e+38},
+        {"Cosh", 9, -89.4000015f, 3.34886275e+38},
+        {"Asinh", 9, -1.00000002e+30f, -69.7707},
+        {"Asinh", 9, 3.39999995e+38f, 89.4151561},
+        {"Asinh", 9, 0.0500000007f, 0.0499791908},
+        {"Acosh", 9, 3.39999995e+38f, 89.4151561},
+        {"Acosh", 9, 1.00000012f, 0.000488281245},
+        {"Atanh", 9, 0.99999994f, 8.66433974},
+        {"Atanh", 9, -0.100000001f, -0.100335349},
+        {"Acos", 7, 0.999899983f, 0.0141434268},
+        {"Acos", 7, -1.0f, 3.14159265},
+        {"Asin", 7, 0.999989986f, 1.56632115},
+        {"Atan", 7, 1e-30f, 1e-30},
+        {"Elu", 6, -9.99999994e-09f, -9.99999989e-09},
+        {"Exp", 13, 88.6999969f, 3.32597683e+38},
+        {"Exp", 13, -103.0f, 1.85211677e-45},
+        {"Log", 13, 1.40129846e-45f, -103.27893},
+        {"Sigmoid", 13, -100.0f, 3.72007598e-44}, /* the result is as exact as such numbers are */
+        {"Atan", 7, -0.0f, -0.0},
+        {"Asinh", 9, -0.0f, -0.0},
+        {"Sin", 7, -0.0f, -0.0},
+        {"Erf", 13, -0.0f, -0.0},
+        {"Round", 11, -0.4f, -0.0},
+        {"Ceil", 13, -0.4f, -0.0},
+        {"Abs", 13, -0.0f, 0.0},
+        {"Acosh", 9, -1e20f, NAN},
+        {"Atanh", 9, -1.0f, -INFINITY},
+        {"Sin", 7, INFINITY, NAN},
+        {"Cosh", 9, -INFINITY, INFINITY},
+    };
+    const int64_t dims[1] = {1};
+    size_t i;
+    for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+        const double want = list[i].want;
+        graph_builder b;
+        epctx_error error;
+        float y;
+        gb_init(&b);
+        gb_input(&b, "x", 1, 1, dims);
+        gb_node(&b, list[i].op, list[i].version, "x", "y");
+        CHECK(run_one(&b, &list[i].x, &y, &error) == EPCTX_OK, "%s: %s", list[i].op, error.message);
+        CHECK((isnan(want) && isnan(y)) ||
+                  ((double)y == want && !signbit(y) == !signbit(want)) ||
+                  (want != 0 && fabs((double)y - want) <= 3e-7 * fabs(want) + 1.5e-45),
+              "%s(%.9g) is %.9g, expected %.9g", list[i].op, (double)list[i].x, (double)y, want);
+        gb_free(&b);
+    }
+}
+
+/* Floats hold the sums of 258 products of bytes; these are longer, and one leaves 32 bits. */
+TEST(products_of_any_depth)
+{
+    static const int64_t depths[5] = {258, 259, 600, 2000, 70000};
+    static uint8_t a[70000], b[70000];
+    size_t i, k;
+    for (k = 0; k < 70000; k++) {
+        a[k] = (uint8_t)(255 - k % 3);
+        b[k] = (uint8_t)(255 - k % 5);
+    }
+    for (i = 0; i < 5; i++) {
+        const int64_t as[2] = {1, depths[i]}, bs[2] = {depths[i], 1};
+        const void *in[1];
+        void *out[1];
+        graph_builder g;
+        epctx_error error;
+        uint32_t sum = 0;
+        int32_t y = 0;
+        for (k = 0; k < (size_t)depths[i]; k++)
+            sum += (uint32_t)a[k] * b[k];
+        gb_init(&g);
+        gb_input(&g, "a", EPCTX_ONNX_UINT8, 2, as);
+        gb_constant(&g, "b", EPCTX_ONNX_UINT8, 2, bs, b);
+        gb_node(&g, "MatMulInteger", 10, "a,b", "y");
+        gb_output(&g, "y");
+        in[0] = a;
+        out[0] = &y;
+        CHECK(gb_run(&g, in, out, &error) == EPCTX_OK, "%s", error.message);
+        CHECK((uint32_t)y == sum, "%d products: %d, expected %d", (int)depths[i], (int)y, (int)sum);
+        gb_free(&g);
+    }
+}
+
+/* By channels, and in groups or under kernels of more than 258 elements. */
+TEST(integer_convolutions_of_any_depth)
+{
+    static const int64_t cases[3][4] = {{1, 100, 100, 3}, {2, 80, 40, 3}, {1, 2, 2, 17}};
+    static uint8_t x[100 * 17 * 17], w[4 * 100 * 9];
+    size_t i, k;
+    for (k = 0; k < sizeof x; k++)
+        x[k] = (uint8_t)(255 - k % 7);
+    for (k = 0; k < sizeof w; k++)
+        w[k] = (uint8_t)(255 - k % 11);
+    for (i = 0; i < 3; i++) {
+        const int64_t groups = cases[i][0], side = cases[i][3], each = cases[i][2];
+        const int64_t xs[4] = {1, cases[i][1], side, side}, ws[4] = {2, each, side, side};
+        const size_t count = (size_t)(each * side * side);
+        int32_t y[2] = {0, 0};
+        const void *in[2];
+        void *out[1];
+        graph_builder g;
+        epctx_error error;
+        gb_init(&g);
+        gb_input(&g, "x", EPCTX_ONNX_UINT8, 4, xs);
+        gb_input(&g, "w", EPCTX_ONNX_UINT8, 4, ws);
+        gb_node(&g, "ConvInteger", 10, "x,w", "y");
+        gb_attr_int(&g, "group", groups);
+        gb_output(&g, "y");
+        in[0] = x;
+        in[1] = w;
+        out[0] = y;
+        CHECK(gb_run(&g, in, out, &error) == EPCTX_OK, "%s", error.message);
+        for (int channel = 0; channel < 2; channel++) {
+            int32_t want = 0;
+            for (k = 0; k < count; k++)
+                want += x[(groups == 2 ? (size_t)channel * count : 0) + k] *
+                        w[(size_t)channel * count + k];
+            CHECK(y[channel] == want, "case %zu, channel %d: %d, expected %d", i, channel,
+                  (int)y[channel], (int)want);
+        }
+        gb_free(&g);
+    }
 }
 
 /* -- normalisation -- */
@@ -1734,6 +1910,10 @@ int main(int argc, char **argv)
     RUN(cast);
     RUN(elementary);
     RUN(power);
+    RUN(extremes);
+    RUN(remainders);
+    RUN(products_of_any_depth);
+    RUN(integer_convolutions_of_any_depth);
     RUN(norm);
     RUN(integers);
     RUN(indices);

@@ -205,6 +205,10 @@ static const struct {
     {"x:f[2]", "Add/14 x", G, "expected input 1, found 1 inputs"},
     {"x:l[2]", "Sigmoid/13 x", U, "input 'x': expected float32, found int64"},
     {"x:f[2,4]", "Split/13 x ->y,y", G, "output 'y' is made twice"},
+    /* where ONNX and ONNX Runtime give different results */
+    {"x:f[1,4] s:f[2]=1,1.2", "Resize/13 x,,s mode:s=linear", U, "keeps its 4 elements"},
+    {"x:f[1,4] r:f[4]=0,0.5,1,1 s:l[2]=2,4",
+     "Resize/13 x,r,,s coordinate_transformation_mode:s=tf_crop_and_resize", U, "keeps its 4"},
     {IMAGE " w:f[3,2,3,3]=*", "Conv/11 x,w strides:l=1", G, "expected 2 integers, found 1"},
     {IMAGE " w:f[3,2,3,3]=*", "Conv/11 x,w strides:i=1", G, "strides: expected 2 integers"},
     {"x:f[2,3] s:f[2]=3,2", "Reshape/14 x,s", G, "expected at most 16 integers, found 2 of type"},
@@ -507,6 +511,26 @@ static const struct {
     {"x:f[1,1,1,5] s:f[4]=1,1,1,0.5",
      "Resize/19 x,,s mode:s=linear coordinate_transformation_mode:s=half_pixel_symmetric", 'f',
      "2,4"},
+    /* downsampled, the edge stands for what lies outside, but with exclude_outside */
+    {"x:f[1,4] s:f[2]=1,0.5", "Resize/18 x,,s mode:s=linear antialias:i=1", 'f', "1.625,3.375"},
+    {"x:f[1,4] s:f[2]=1,0.5", "Resize/18 x,,s mode:s=linear antialias:i=1 exclude_outside:i=1", 'f',
+     "1.7142857,3.2857143"},
+    {"x:f[1,4] s:f[2]=1,0.5", "Resize/18 x,,s mode:s=cubic antialias:i=1", 'f',
+     "1.4902344,3.5097656"},
+    /* what rounding moves off a tie is one: 2.4999998 of 2.5, as in ONNX Runtime */
+    {"x:f[6,1] s:f[2]=2.8439786,1",
+     "Resize/19 x,,s nearest_mode:s=round_prefer_ceil "
+     "coordinate_transformation_mode:s=half_pixel_symmetric",
+     'f', "1,1,1,2,2,2,3,3,4,4,4,5,5,5,6,6,6"},
+    {"x:f[7,1] s:l[2]=8,1",
+     "Resize/13 x,,,s nearest_mode:s=round_prefer_ceil coordinate_transformation_mode:s=asymmetric",
+     'f', "1,2,3,4,5,5,6,7"},
+    {"x:f[1,1,3,1] s:f[4]=1,1,0.75,1", "Resize/10 x,s", 'f', "1,3"},
+    /* the region does not change the size */
+    {"x:f[1,5] r:f[4]=0,0.25,1,0.75 s:f[2]=1,0.6",
+     "Resize/13 x,r,s mode:s=linear coordinate_transformation_mode:s=tf_crop_and_resize", 'f',
+     "2,3,4"},
+    {"x:f[1] a:f[2]=1,-2", "Neg/13 a", 'f', "-1,2"},
 };
 
 TEST(rare_forms)

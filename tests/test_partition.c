@@ -491,6 +491,68 @@ TEST(defined_twice)
     free(p);
 }
 
+/* Two Constant nodes that make the same value, of one type: the last one holds. */
+TEST(constant_made_again)
+{
+    static const int64_t dims[2][1] = {{2}, {3}};
+    for (int round = 0; round < 3; round++) {
+        epctx_node nodes[3];
+        epctx_tensor tensors[2];
+        epctx_attr attrs[2];
+        epctx_str values[3] = {epctx_str_of("c"), epctx_str_of("x"), epctx_str_of("y")};
+        epctx_value x, y;
+        uint8_t take[3] = {1, 1, 1};
+        epctx_graph graph;
+        epctx_partition *parts;
+        epctx_arena arena;
+        epctx_error error;
+        epctx_status status;
+        size_t count;
+        memset(nodes, 0, sizeof nodes);
+        memset(tensors, 0, sizeof tensors);
+        memset(attrs, 0, sizeof attrs);
+        memset(&x, 0, sizeof x);
+        memset(&y, 0, sizeof y);
+        memset(&graph, 0, sizeof graph);
+        for (size_t i = 0; i < 3; i++) {
+            nodes[i].op_type = epctx_str_of(i == 2 ? "Add" : "Constant");
+            nodes[i].outputs = &values[i == 2 ? 2 : 0];
+            nodes[i].output_count = 1;
+            nodes[i].id = (uint32_t)i;
+        }
+        nodes[2].inputs = values;
+        nodes[2].input_count = 2;
+        for (size_t i = 0; i < 2; i++) {
+            tensors[i].elem_type = i == 1 && round == 2 ? EPCTX_ONNX_INT64 : EPCTX_ONNX_FLOAT;
+            tensors[i].rank = 1;
+            tensors[i].dims = dims[i == 1 && round == 1];
+            attrs[i].type = EPCTX_ATTR_TENSOR;
+            attrs[i].t = &tensors[i];
+            nodes[i].attrs = &attrs[i];
+            nodes[i].attr_count = 1;
+        }
+        x.name = values[1];
+        y.name = values[2];
+        graph.nodes = nodes;
+        graph.node_count = 3;
+        graph.inputs = &x;
+        graph.outputs = &y;
+        graph.input_count = graph.output_count = 1;
+        epctx_arena_init(&arena, NULL);
+        status = epctx_partition_graph(&graph, take, &arena, &parts, &count, &error);
+        if (round == 0) {
+            CHECK_OK(status, error);
+            CHECK_UINT(count, 1);
+            CHECK_UINT(parts[0].graph.node_count, 2);
+            CHECK_UINT(parts[0].graph.nodes[0].id, 1);
+        } else {
+            CHECK_INT(status, EPCTX_ERR_GRAPH);
+            CHECK_HAS(error.message, "value 'c' is produced twice");
+        }
+        epctx_arena_free(&arena);
+    }
+}
+
 /* A body that captures what a later node makes: no order of the nodes is right. */
 TEST(capture_of_later)
 {
@@ -615,6 +677,7 @@ int main(int argc, char **argv)
     RUN(classic_cycle);
     RUN(not_sorted);
     RUN(defined_twice);
+    RUN(constant_made_again);
     RUN(capture_of_later);
     RUN(many_constants);
     RUN(constants_times_partitions);
