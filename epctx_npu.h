@@ -8346,6 +8346,7 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c, bool average)
     int64_t kernel[2] = {1, 1};
     epctx_npu__step s;
     epctx_npu__pool *p = &s.params.pool;
+    const epctx_attr *same = epctx_node_attr(c->node, "auto_pad");
     uint32_t x, y;
     int32_t type;
     EPCTX_NPU__TRY(epctx_npu__unused_outputs(c, 1));
@@ -8363,6 +8364,10 @@ static epctx_status epctx_npu__lower_pool(epctx_npu__compiler *c, bool average)
     EPCTX_NPU__TRY(epctx_npu__ints(c, "kernel_shape", xs.rank - 2, 1, kernel));
     epctx_npu__step_init(&s, EPCTX_NPU__OP_POOL, x, EPCTX_NPU__NONE, 0);
     EPCTX_NPU__TRY(epctx_npu__window_of(c, &xs, kernel, &p->window));
+    if (same != NULL && same->s.size > 4 && memcmp(same->s.data, "SAME", 4) == 0 &&
+        (p->window.dilation_h != 1 || p->window.dilation_w != 1)) {
+        return epctx_npu__bad_attr(c, "auto_pad", "none with dilations: runtimes differ");
+    }
     p->planes = (uint32_t)(xs.dims[0] * xs.dims[1]);
     p->average = average;
     p->count_padding = average && epctx_node_int(c->node, "count_include_pad", 0) != 0;
@@ -8408,7 +8413,21 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
                                            uint32_t x, const bool *marked, bool keep, uint32_t *y)
 {
     epctx_npu__shape shape = c->tensors[x].shape, last = {0, {0}};
-    uint32_t i, end;
+    const int32_t type = c->tensors[x].elem;
+    uint64_t total = 1;
+    uint32_t i, end, divisor, runs = 0;
+    bool divide;
+    for (i = 0; i < shape.rank; i++) {
+        total = epctx_npu__mul(total, marked[i] ? (uint64_t)shape.dims[i] : 1);
+        runs += marked[i] && (i == 0 || !marked[i - 1]);
+    }
+    /* a mean of means of integers would round twice */
+    divide = kind == EPCTX_NPU__REDUCE_MEAN && type != EPCTX_ONNX_FLOAT && runs > 1;
+    if (divide && (epctx_npu__elem_size(type) == 1 || total > INT32_MAX)) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED, "a mean of %u %s", total,
+                          epctx_elem_name(type));
+    }
+    kind = divide ? EPCTX_NPU__REDUCE_SUM : kind;
     for (end = shape.rank; end > 0;) {
         uint32_t first;
         uint64_t outer, n, inner;
@@ -8426,6 +8445,10 @@ static epctx_status epctx_npu__reduce_over(epctx_npu__compiler *c, epctx_npu__re
         }
         EPCTX_NPU__TRY(epctx_npu__emit_reduce(c, kind, x, outer, n, inner, &shape, &x));
         end = first;
+    }
+    if (divide) {
+        EPCTX_NPU__TRY(epctx_npu__scalar(c, type, (int32_t)total, &divisor));
+        EPCTX_NPU__TRY(epctx_npu__emit_exact(c, EPCTX_NPU__EXACT_DIV, x, divisor, &x));
     }
     for (i = 0; i < shape.rank; i++) {
         if (keep || !marked[i]) {
@@ -8513,6 +8536,8 @@ static epctx_status epctx_npu__lower_reduce_form(epctx_npu__compiler *c,
     default: /* minus the largest: no exponential overflows */
         EPCTX_NPU__TRY(epctx_npu__want_float(c, x));
         EPCTX_NPU__TRY(epctx_npu__reduce_over(c, EPCTX_NPU__REDUCE_MAX, x, marked, true, &top));
+        EPCTX_NPU__TRY( /* an infinity less itself is no number */
+            epctx_npu__emit_act(c, top, EPCTX_NPU__ACT_CLIP, -FLT_MAX, FLT_MAX, &top));
         EPCTX_NPU__TRY(epctx_npu__emit_binary(c, EPCTX_NPU__BINARY_SUB, x, top, &x));
         EPCTX_NPU__TRY(epctx_npu__emit_act(c, x, EPCTX_NPU__ACT_EXP, 0.0f, 0.0f, &x));
         break;

@@ -1446,6 +1446,8 @@ TEST(extremes)
         {"Atanh", 9, -1.0f, -INFINITY},
         {"Sin", 7, INFINITY, NAN},
         {"Cosh", 9, -INFINITY, INFINITY},
+        {"ReduceLogSumExp", 13, INFINITY, INFINITY},
+        {"ReduceLogSumExp", 13, -INFINITY, -INFINITY},
     };
     const int64_t dims[1] = {1};
     size_t i;

@@ -206,6 +206,9 @@ static const struct {
     {"x:l[2]", "Sigmoid/13 x", U, "input 'x': expected float32, found int64"},
     {"x:f[2,4]", "Split/13 x ->y,y", G, "output 'y' is made twice"},
     /* where ONNX and ONNX Runtime give different results */
+    {"x:f[1,4,8]",
+     "MaxPool/12 x kernel_shape:l=2 strides:l=2 dilations:l=2 auto_pad:s=SAME_LOWER", G,
+     "none with dilations"},
     {"x:f[1,4] s:f[2]=1,1.2", "Resize/13 x,,s mode:s=linear", U, "keeps its 4 elements"},
     {"x:f[1,4] r:f[4]=0,0.5,1,1 s:l[2]=2,4",
      "Resize/13 x,r,,s coordinate_transformation_mode:s=tf_crop_and_resize", U, "keeps its 4"},
@@ -531,6 +534,9 @@ static const struct {
      "Resize/13 x,r,s mode:s=linear coordinate_transformation_mode:s=tf_crop_and_resize", 'f',
      "2,3,4"},
     {"x:f[1] a:f[2]=1,-2", "Neg/13 a", 'f', "-1,2"},
+    /* 28 / 24: no mean of the means 0, 0, 0 and 2 */
+    {"x:f[1] a:l[4,1,6]=1,1,1,1,1,0,1,1,1,1,1,0,1,1,1,1,1,0,3,2,2,2,2,2",
+     "ReduceMean/13 a axes:l=2,0 keepdims:i=0", 'l', "1"},
 };
 
 TEST(rare_forms)

@@ -270,7 +270,7 @@ def reduction(op):
         low = 0.01 if op == "ReduceLogSum" else -wide
         x = floats(r, dims, extreme=extreme, low=low, high=wide)
         if r.random() < 0.2 and op in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"):
-            x = ints(r, r.choice([INT32, INT64]), dims, -9, 9)
+            x = ints(r, r.choice([INT32, INT64]), dims, -1, 1) if op == "ReduceProd" else ints(r, r.choice([INT32, INT64]), dims, -3, 9)
         if extreme:  # overflow within a sum depends on the order
             x = (x[0], x[1], [v if abs(v) < 1e15 or math.isinf(v) else 3.0 for v in x[2]], x[3])
         inputs = [x]
