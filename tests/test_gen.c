@@ -2497,7 +2497,8 @@ static epctx_status infers_b(void *self, const epctx_graph *graph, epctx_arena *
     (void)graph;
     *count = 1;
     *values = epctx_arena_array(arena, 1, sizeof **values);
-    if (*values == NULL || fake_fails(f, FAKE_CAPABILITY)) return fake_failure(error);
+    if (*values == NULL) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for a type");
+    if (fake_fails(f, FAKE_CAPABILITY)) return fake_failure(error);
     (*values)[0].name = epctx_str_of("b");
     (*values)[0].elem_type = EPCTX_ONNX_FLOAT;
     (*values)[0].rank = 1;
@@ -2539,6 +2540,20 @@ TEST(infers_types)
     CHECK_OK(epctx_generate(&model, &backend, NULL, &report, &error), error);
     CHECK_UINT(report.compiled_nodes, 1);
     epctx_model_close(&model);
+    for (size_t n = 1; n < 100; n++) {
+        counting c = {0};
+        epctx_allocator allocator = counting_allocator(&c);
+        epctx_status status;
+        opts.allocator = &allocator;
+        c.fail_at = n;
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
+        status = epctx_generate(&model, &backend, &opts, NULL, &error);
+        epctx_model_close(&model);
+        CHECK_UINT(c.alive, 0);
+        if (status == EPCTX_OK) break;
+        CHECK_INT(status, EPCTX_ERR_NOMEM);
+    }
+    opts.allocator = NULL;
     f.fail = FAKE_CAPABILITY;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_generate(&model, &backend, &opts, NULL, &error), EPCTX_ERR_BACKEND);

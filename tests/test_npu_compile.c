@@ -883,6 +883,9 @@ TEST(every_allocation_may_fail)
         epctx_backend backend;
         epctx_npu_opts opts = {0};
         epctx_buffer out;
+        epctx_arena arena;
+        epctx_value *values;
+        size_t value_count;
         epctx_error error;
         epctx_status status;
         uint8_t take[GB_MAX];
@@ -896,7 +899,11 @@ TEST(every_allocation_may_fail)
         opts.allocator = &allocator;
         CHECK_INT(epctx_npu_init(&npu, &opts, &backend, &error), EPCTX_OK);
         epctx_buffer_init(&out, &allocator);
-        status = backend.capability_fn(backend.self, &b.graph, take, &error);
+        epctx_arena_init(&arena, &allocator);
+        status = backend.infer_fn(backend.self, &b.graph, &arena, &values, &value_count, &error);
+        epctx_arena_free(&arena);
+        if (status == EPCTX_OK)
+            status = backend.capability_fn(backend.self, &b.graph, take, &error);
         if (status == EPCTX_OK) status = backend.begin_fn(backend.self, &build, &error);
         if (status == EPCTX_OK) {
             status =
