@@ -39,7 +39,7 @@ check() {
     mkdir "$1" &&
         "$epctx" compile --require-all ${2:+--dim "$2"} "$models/$1.onnx" -o "$1/m_ctx.onnx" &&
         "$epctx" run "$1/m_ctx.onnx" --seed 1 --dump "$1/npu" &&
-        node "$demo/ort_run.js" "$models/$1.onnx" "$1/npu" "$1/ort" --threads 1 &&
+        node "$demo/ort_run.js" "$models/$1.onnx" "$1/npu" "$1/ort" --threads 1 --exact 1 &&
         node "$demo/compare.js" "$1/ort" "$1/npu"
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Runs a model in the real ONNX Runtime, through its Node.js binding.
 //
-//     ort_run.js MODEL IN_DIR OUT_DIR [--repeat N] [--threads N]
+//     ort_run.js MODEL IN_DIR OUT_DIR [--repeat N] [--threads N] [--exact 1]
 //
 // IN_DIR holds what `epctx run --dump` writes: io.txt, with one line for each
 // input and output of the model,
@@ -15,7 +15,8 @@
 //
 //     open-to-first-output: <ms> ms
 //
-// leaves out loading the runtime itself and reading the inputs.
+// leaves out loading the runtime itself and reading the inputs. --exact 1: QDQ models sum exactly
+// on processors without VNNI, too, where products of bytes saturate.
 //
 // The runtime comes from ORT_BINDING (onnxruntime_binding.node), which demo.sh
 // asks tests/deps.sh for. The package's own JavaScript, and with it the further
@@ -84,14 +85,14 @@ function parseIo(file) {
 }
 
 function parseArguments(argv) {
-    const options = { repeat: 0, threads: 1 };
+    const options = { repeat: 0, threads: 1, exact: 0 };
     const rest = [];
     for (let i = 0; i < argv.length; i++) {
-        const option = /^--(repeat|threads)$/.exec(argv[i]);
+        const option = /^--(repeat|threads|exact)$/.exec(argv[i]);
         if (option) options[option[1]] = Number(argv[++i]);
         else rest.push(argv[i]);
     }
-    if (rest.length !== 3) fail('usage: ort_run.js MODEL IN_DIR OUT_DIR [--repeat N] [--threads N]');
+    if (rest.length !== 3) fail('usage: ort_run.js MODEL IN_DIR OUT_DIR [--repeat N] [--threads N] [--exact 1]');
     [options.model, options.inputs, options.outputs] = rest;
     return options;
 }
@@ -113,6 +114,7 @@ function main() {
     const sessionOptions = {
         intraOpNumThreads: options.threads,
         interOpNumThreads: 1,
+        extra: { session: { x64quantprecision: String(options.exact) } },
     };
 
     const start = performance.now();
