@@ -190,7 +190,7 @@ TEST(copy_of_nothing)
     bytes_free(&copy);
 }
 
-/* A constant node is taken, and no partition reads it: nothing was refused, nothing is compiled. */
+/* A constant node is taken, and nobody reads it: nothing was refused, nothing is compiled. */
 TEST(constant_alone)
 {
     fake f = {0};
@@ -200,7 +200,7 @@ TEST(constant_alone)
     add_node(&graph, "Take", "n0", "w", "y");
     put_str(&graph, 2, "g");
     add_floats(&graph, "w", numbers, 2);
-    add_value(&graph, GRAPH_OUTPUT, "y", EPCTX_ONNX_FLOAT, two);
+    add_value(&graph, GRAPH_OUTPUT, "w", EPCTX_ONNX_FLOAT, two);
     save_model("m.onnx", &graph);
     CHECK_INT(generate_file(&f, "m.onnx", NULL, NULL, NULL, &error), EPCTX_ERR_NO_NODES);
     CHECK_HAS(error.message, "FakeEP compiles none of the 1 nodes");
