@@ -50,7 +50,7 @@ refused() {
 # as_ort MODEL CONTEXT FOLDER: outputs of the context model are those of ORT on the source
 as_ort() {
     "$epctx" run "$2" --seed 3 --dump "$3" && mkdir -p "$3/ort" &&
-        node "$demo/ort_run.js" "$1" "$3" "$3/ort" --threads 1 &&
+        node "$demo/ort_run.js" "$1" "$3" "$3/ort" --threads 1 --exact 1 &&
         node "$demo/compare.js" "$3/ort" "$3"
 }
 
