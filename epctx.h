@@ -2165,7 +2165,8 @@ typedef struct epctx_connection {
 typedef enum epctx_metadata_policy {
     EPCTX_METADATA_REFUSE = 0,
     EPCTX_METADATA_FIRST, /* the value of the earlier model stays */
-    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key */
+    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key, once
+                             more when that key has another value, too */
 } epctx_metadata_policy;
 
 typedef struct epctx_merge_opts {
@@ -13560,21 +13561,42 @@ static unsigned epctx__length_width(const epctx_slot *slot)
     return had;
 }
 
-/* Text of which it may be asked whether it is the same; what is longer is not read. */
-#define EPCTX__COMPARE_MAX 65536u
-
+/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
+ * to the last byte. */
 static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    return a.size == b.size &&
-           (a.data == b.data || a.size == 0 ||
-            (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
+    const epctx_slot *slot_a = epctx__seen_slot(a);
+    const epctx_slot *slot_b = epctx__seen_slot(b);
+    epctx_cursor it_a, it_b;
+    epctx_field x, y;
+    bool more;
+    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
+        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+        return a.size == b.size &&
+               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    }
+    it_a = epctx_fields(a, 0);
+    it_b = epctx_fields(b, 0);
+    for (;;) {
+        more = epctx_next_field(&it_a, &x);
+        if (epctx_next_field(&it_b, &y) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+            x.wire == EPCTX_WIRE_GROUP ||
+            (x.wire == EPCTX_WIRE_LEN && !epctx__same_bytes(x.body, y.body))) {
+            return false;
+        }
+    }
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 {
     epctx_field x, y;
-    if (a->wire != b->wire || a->number != b->number || epctx__is_changed(a) ||
-        epctx__is_changed(b)) {
+    if (a->wire != b->wire || a->number != b->number) {
         return false;
     }
     if (a->wire == EPCTX_WIRE_LEN) {
@@ -19462,7 +19484,7 @@ static bool epctx__pairs_know(epctx__combine *m, epctx__known_pairs *known, epct
     return epctx__names_add(&m->c, &known->values, value);
 }
 
-/* Adds a pair under this key; one that is there gets its value. */
+/* Adds a pair under a key that is free. */
 static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx_view pair,
                              epctx_str key)
 {
@@ -19470,9 +19492,6 @@ static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx
     uint32_t number = (uint32_t)known->kind;
     epctx_str own, value;
     epctx__pair(pair, &own, &value);
-    if (epctx__has(&known->keys, key)) {
-        return epctx_set_pair(m->c.model, known->owner, number, key, value, error) == EPCTX_OK;
-    }
     return epctx_put_copy(m->c.model, known->owner, number, pair, known->last, &known->last,
                           error) == EPCTX_OK &&
            (epctx_str_eq(own, key) ||
@@ -19508,8 +19527,21 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
                    &key, &value, &old, is_compat ? "" : ", use a prefix");
         return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
     }
-    return epctx__combine_join(&g->w->m, g->prefix, key, &other) &&
-           epctx__pairs_add(&g->w->m, known, view, other) &&
+    if (g->prefix.size == 0) {
+        epctx_fail(g->c.error, EPCTX_ERR_EXISTS,
+                   "metadata '%S' is '%S', in an earlier model '%S', and the prefix is empty", &key,
+                   &value, &old);
+        return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
+    }
+    /* Where the key with the prefix has another value as well, with the prefix once more. */
+    for (other = key; at != EPCTX_MAP_NONE &&
+                      !epctx_str_eq(epctx__name_at(&known->values, at), value);
+         at = epctx_map_get(&known->keys, other)) {
+        if (!epctx__combine_join(&g->w->m, g->prefix, other, &other)) {
+            return false;
+        }
+    }
+    return (at != EPCTX_MAP_NONE || epctx__pairs_add(&g->w->m, known, view, other)) &&
            epctx__combine_say(&g->w->m, g->number, key, "metadata '%S' is now '%S'", &key, &other);
 }
 
