@@ -769,17 +769,20 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
-/* metadata_props of a model, graph, node, tensor, value or function, by what the view is. */
+/* What has metadata_props. */
 typedef enum epctx_owner {
-    EPCTX_OF_MODEL = 14,
-    EPCTX_OF_GRAPH = 16,
-    EPCTX_OF_NODE = 9,
-    EPCTX_OF_TENSOR = 16,
-    EPCTX_OF_VALUE = 4,
-    EPCTX_OF_FUNCTION = 14
+    EPCTX_OF_MODEL,
+    EPCTX_OF_GRAPH,
+    EPCTX_OF_NODE,
+    EPCTX_OF_TENSOR,
+    EPCTX_OF_VALUE,
+    EPCTX_OF_FUNCTION
 } epctx_owner;
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner); /* epctx_next_pair */
+/* The pairs, for epctx_next_pair; `owner` says what the view is. */
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner);
+/* The number of that field, e.g. for epctx_set_pair. */
+EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -1864,7 +1867,7 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
                                        epctx_error *error);
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error);
 /* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_owner), external_data of a tensor (13). An entry with that key keeps its place. */
+ * epctx_metadata_field), external_data of a tensor (13). An entry with that key keeps its place. */
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_str key, epctx_str value, epctx_error *error);
 EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
@@ -6602,9 +6605,15 @@ EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
     return epctx_fields(type->shape, 1);
 }
 
+EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner)
+{
+    static const uint8_t numbers[] = {14, 16, 9, 16, 4, 14}; /* in the order of epctx_owner */
+    return numbers[owner];
+}
+
 EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
 {
-    return epctx_fields(view, (uint32_t)owner);
+    return epctx_fields(view, epctx_metadata_field(owner));
 }
 
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
@@ -14360,12 +14369,14 @@ EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, value, error);
+    return epctx_set_pair(model, epctx__slot_view(model->root),
+                          epctx_metadata_field(EPCTX_OF_MODEL), key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
-    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, error);
+    return epctx_unset_pair(model, epctx__slot_view(model->root),
+                            epctx_metadata_field(EPCTX_OF_MODEL), key, error);
 }
 
 /* -- edits: dimensions -- */
@@ -19489,7 +19500,7 @@ static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx
                              epctx_str key)
 {
     epctx_error *error = m->c.error;
-    uint32_t number = (uint32_t)known->kind;
+    uint32_t number = epctx_metadata_field(known->kind);
     epctx_str own, value;
     epctx__pair(pair, &own, &value);
     return epctx_put_copy(m->c.model, known->owner, number, pair, known->last, &known->last,

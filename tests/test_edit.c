@@ -1235,7 +1235,8 @@ TEST(edits_that_compare)
         CHECK_INT(epctx_put_metadata(&model, key, value, &error), EPCTX_OK);
         for (it = epctx_metadata(root, EPCTX_OF_MODEL); epctx_next_field(&it, &field);)
             first = field.body;
-        CHECK_INT(epctx_put_copy(&model, root, EPCTX_OF_MODEL, first, no_view, NULL, &error),
+        CHECK_INT(epctx_put_copy(&model, root, epctx_metadata_field(EPCTX_OF_MODEL), first, no_view,
+                                 NULL, &error),
                   EPCTX_OK);
         CHECK_INT(set ? epctx_put_metadata(&model, key, key, &error)
                       : epctx_unset_metadata(&model, key, &error),
