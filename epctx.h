@@ -1804,13 +1804,15 @@ EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_e
 EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
                                   epctx_view *placed, epctx_error *error);
 /* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
- * another model, which must stay open as long as this one; it is copied as it is now. */
+ * another model, which must stay open as long as this one; it is copied as it is now. In a TypeProto
+ * it takes the place of a type of another kind. */
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error);
 
 /* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
- * stands there, one is left, in the place of the last; one that says the same stays as it is. An
+ * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
+ * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
  * over-long length keeps its width when the new one fits. */
 EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
                                      epctx_str text, epctx_error *error);
@@ -1819,7 +1821,7 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 /* epctx_set_str that borrows. */
 EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_span data, epctx_error *error);
-/* Removes every field of that number. */
+/* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error);
 /* Adds one string to a repeated field, e.g. an input to a node. */
@@ -5323,7 +5325,7 @@ typedef enum epctx__type {
     EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
     EPCTX__T_TYPE_MAP,
     EPCTX__T_SHAPE,
-    EPCTX__T_LEAF, /* only strings and numbers: dimension, opset, key/value pair, Opaque ... */
+    EPCTX__T_LEAF, /* only strings and numbers: opset, key/value pair, Opaque ... */
     EPCTX__T_FUNCTION,
     EPCTX__T_TRAINING,
     EPCTX__T_ANNOTATION,
@@ -5332,6 +5334,7 @@ typedef enum epctx__type {
     EPCTX__T_SHARDED_DIM,
     EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
     EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
+    EPCTX__T_DIM,       /* Dimension and SimpleShardedDimProto */
     EPCTX__T_COUNT
 } epctx__type;
 
@@ -5369,7 +5372,7 @@ static const uint8_t epctx__fields_type[10] = {
 static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
 static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
 static const uint8_t epctx__fields_type_map[3] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_DIM};
 static const uint8_t epctx__fields_function[15] = {
     0, 0, 0, 0, 0, 0, 0, EPCTX__T_NODE, 0, EPCTX__T_LEAF, 0, EPCTX__T_ATTR, EPCTX__T_VALUE, 0,
     EPCTX__T_LEAF};
@@ -5379,7 +5382,7 @@ static const uint8_t epctx__fields_annotation[3] = {0, 0, EPCTX__T_LEAF};
 static const uint8_t epctx__fields_node_device[3] = {0, 0, EPCTX__T_SHARDING};
 static const uint8_t epctx__fields_sharding[5] = {0, 0, EPCTX__VARINT, EPCTX__T_GROUP_MAP,
                                                   EPCTX__T_SHARDED_DIM};
-static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_DIM};
 static const uint8_t epctx__fields_group_map[3] = {0, 0, EPCTX__VARINT};
 
 typedef struct epctx__schema {
@@ -5412,6 +5415,7 @@ static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
     EPCTX__SCHEMA(epctx__fields_sharded_dim),
     EPCTX__SCHEMA(epctx__fields_group_map),
     {NULL, 0}, /* DEVICES */
+    {NULL, 0}, /* DIM */
 };
 #undef EPCTX__SCHEMA
 
@@ -5419,6 +5423,15 @@ static uint32_t epctx__field_kind(epctx__type type, uint32_t number)
 {
     const epctx__schema *schema = &epctx__schemas[type];
     return number < schema->count ? schema->fields[number] : 0;
+}
+
+/* Whether a field is a member of the only oneof of its message: one more takes its place. */
+static bool epctx__is_choice(epctx__type type, uint32_t number, epctx_wire wire)
+{
+    if (type == EPCTX__T_DIM) { /* dim_value, dim_param */
+        return number == (wire == EPCTX_WIRE_VARINT ? 1u : wire == EPCTX_WIRE_LEN ? 2u : 0u);
+    }
+    return type == EPCTX__T_TYPE && wire == EPCTX_WIRE_LEN && epctx__field_kind(type, number) != 0;
 }
 
 static bool epctx__is_message(uint32_t kind)
@@ -9592,6 +9605,7 @@ static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
     {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
     {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
     {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
+    {EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(3), 0}, /* DIM */
 };
 
 static const char *epctx__type_name(epctx__type type)
@@ -9601,7 +9615,8 @@ static const char *epctx__type_name(epctx__type type)
         "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
         "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
         "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto"};
+        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto",
+        "Dimension"};
     return names[type];
 }
 
@@ -9649,7 +9664,7 @@ static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view mess
                         : field.wire == EPCTX_WIRE_FIXED32 ? single->fix32
                                                            : 0;
         bool one = (mask & bit) != 0 || (kind & EPCTX__ONE) != 0;
-        if (one && epctx__is_message(kind) && type == EPCTX__T_TYPE) {
+        if (type == EPCTX__T_TYPE && epctx__is_choice(type, field.number, field.wire)) {
             bit = EPCTX__F(1); /* a oneof: any second member counts */
         }
         if (one && (seen & bit) != 0) {
@@ -13495,10 +13510,31 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
     return true;
 }
 
+/* A new member of a oneof takes the place of whichever is there. */
+static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
+                                        const epctx_slot *fresh, epctx_error *error)
+{
+    epctx__type type = epctx__slot_type(parent);
+    epctx_status status = EPCTX_OK;
+    epctx_slot *slot;
+    if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
+        return EPCTX_OK;
+    }
+    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        if (slot != fresh && !slot->removed &&
+            epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    return status;
+}
+
 /* Links what was built into the tree. */
 static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
     epctx__check check;
     memset(&check, 0, sizeof check);
     check.fields = UINT64_MAX;
@@ -13519,7 +13555,14 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
         !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    return epctx__insert(model, parent, previous, slot, error);
+    status = epctx__insert(model, parent, previous, slot, error);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_choices(model, parent, slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 /* -- edits: fields -- */
@@ -13616,13 +13659,23 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     return x.value == y.value;
 }
 
-/* Makes `fresh` (NULL: nothing) the only field of its number, in the place of the last one. A field
- * that says the same already keeps its bytes. */
+/* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
+static bool epctx__is_former(epctx__type type, const epctx_slot *slot, const epctx_slot *fresh)
+{
+    return !slot->removed && slot != fresh &&
+           ((slot->number == fresh->number && slot->wire == fresh->wire) ||
+            (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire) &&
+             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
+}
+
+/* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
+ * same already keeps its bytes. */
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                     uint32_t number, epctx_slot *fresh, epctx_error *error)
+                                     epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx_status status = EPCTX_OK;
+    epctx__type type = epctx__slot_type(parent);
+    epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
     size_t count = 0;
@@ -13630,24 +13683,22 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
         return epctx__nomem(error, model->arena.missing);
     }
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
+        if (epctx__is_former(type, slot, fresh)) {
             last = slot;
             count++;
         }
     }
-    if (fresh != NULL && count == 1 && epctx__same_field(last, fresh)) {
+    if (count == 1 && epctx__same_field(last, fresh)) {
         return EPCTX_OK;
     }
-    if (fresh != NULL && last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
+    if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    if (fresh != NULL) {
-        status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                              error);
-    }
+    status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                          error);
     for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
          slot = slot->next) {
-        if (slot->number == number && !slot->removed && slot != fresh) {
+        if (epctx__is_former(type, slot, fresh)) {
             status = epctx__remove_slot(model, slot, error);
         }
     }
@@ -13678,7 +13729,7 @@ EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
     epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
                                                  epctx__add_str(&b, NULL, number, text), error)
                               : status;
 }
@@ -13690,8 +13741,8 @@ EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, ui
     epctx_slot *slot;
     epctx_status status = epctx__plain_field(model, message, number, &slot, error);
     return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot, number,
-                                  epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
+               ? epctx__set_field(model, &b, slot,
+                                                 epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
                : status;
 }
 
@@ -13701,7 +13752,7 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
     epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
                                                  epctx__add_varint(&b, NULL, number, value), error)
                               : status;
 }
@@ -13709,12 +13760,21 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
+    epctx_slot *owner, *slot;
     epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number, NULL, error) : status;
+    status = epctx__locate_message(model, message, &owner, error);
+    for (slot = status == EPCTX_OK ? owner->message->first : NULL;
+         slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -13792,9 +13852,9 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
     kind = epctx__field_kind(epctx__slot_type(owner), number);
-    if (epctx__is_message(kind) && (kind & EPCTX__ONE) != 0) {
-        slot = epctx__last_of(owner, number);
-        if (slot != NULL && slot->number == number && !slot->removed) {
+    for (slot = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0 ? owner->message->first : NULL;
+         slot != NULL; slot = slot->next) {
+        if (slot->number == number && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
             return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
                               (uint64_t)number);
         }
@@ -13924,11 +13984,23 @@ static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t de
 /* Graphs in a record: each takes three levels of messages. */
 #define EPCTX__RECORD_DEPTH 33u
 
-/* Fields of an AttributeProto that hold a value. */
-static bool epctx__is_value_field(uint32_t number)
+/* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
+static bool epctx__is_value_field(const epctx_slot *slot)
 {
-    return (number >= 2 && number <= 11) || number == 14 || number == 15 ||
-           (number >= 21 && number <= 23);
+    switch (slot->number) {
+    case 2: /* f */
+        return slot->wire == EPCTX_WIRE_FIXED32;
+    case 3: /* i */
+        return slot->wire == EPCTX_WIRE_VARINT;
+    case 7: /* floats */
+        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_FIXED32;
+    case 8: /* ints */
+        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_VARINT;
+    default:
+        return slot->wire == EPCTX_WIRE_LEN &&
+               ((slot->number >= 4 && slot->number <= 11) || slot->number == 14 ||
+                slot->number == 15 || (slot->number >= 21 && slot->number <= 23));
+    }
 }
 
 /* The first attribute of that name, or NULL. */
@@ -13950,7 +14022,7 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
     const epctx_slot *a = attr->message->first;
     const epctx_slot *b = fresh->message->first;
     for (;;) {
-        while (a != NULL && (a->removed || !epctx__is_value_field(a->number))) {
+        while (a != NULL && (a->removed || !epctx__is_value_field(a))) {
             a = a->next;
         }
         if (a == NULL || b == NULL) {
@@ -13974,7 +14046,7 @@ static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epc
     epctx_slot *slot, *next;
     size_t mark = epctx_edit_mark(model);
     for (slot = attr->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_value_field(slot->number)) {
+        if (!slot->removed && epctx__is_value_field(slot)) {
             old = previous = slot;
         }
     }
@@ -13985,7 +14057,7 @@ static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epc
         slot->split = (uint8_t)epctx__length_width(old);
     }
     for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
-        if (!old->removed && epctx__is_value_field(old->number)) {
+        if (!old->removed && epctx__is_value_field(old)) {
             status = epctx__remove_slot(model, old, error);
         }
     }
@@ -14046,7 +14118,7 @@ static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, con
         status = epctx__set_values(model, &b, slot, fresh, error);
     }
     return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot, 20,
+               ? epctx__set_field(model, &b, slot,
                                   epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
                : status;
 }
@@ -14384,9 +14456,8 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 static epctx_status epctx__dim_set(epctx_model *model, epctx_view dim, int64_t value, size_t *count,
                                    epctx_error *error)
 {
-    epctx_status status = epctx_clear_field(model, dim, 2, error);
     *count += 1;
-    return status == EPCTX_OK ? epctx_set_int(model, dim, 1, value, error) : status;
+    return epctx_set_int(model, dim, 1, value, error);
 }
 
 /* The dimensions called `param` of values that are field `number` of a graph. */
