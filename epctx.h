@@ -228,6 +228,17 @@ EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
 EPCTX_API bool epctx_str_is_utf8(epctx_str text);
 
+#define EPCTX_NO_CHAR UINT32_MAX
+/* The code point that starts at text.data[at] and its bytes; EPCTX_NO_CHAR, of one byte, where there
+ * is no UTF-8 (RFC 3629). */
+EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
+/* Whether terminals, logs and editors show a character. They obey controls (C0, DEL, C1), marks that
+ * turn the direction and separators of lines, and hide zero-width characters and tags: text of hostile
+ * origin must not be printed with any of these. False for EPCTX_NO_CHAR. `before`: the character in
+ * front, or 0; the joiners U+200C and U+200D belong to words of many scripts and to emoji, and are
+ * shown behind such letters only. */
+EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
+
 /* XXH64 of the public specification (seed 0 unless given): the same value on every platform. Used
  * for graph hashes and checksums, not against deliberate collisions. */
 EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed);
@@ -3267,27 +3278,64 @@ static size_t epctx__utf8_size(unsigned lead)
 }
 
 /* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
+EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
+{
+    const unsigned char *p = (const unsigned char *)text.data + at;
+    unsigned least = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+    unsigned most = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    size_t n = epctx__utf8_size(p[0]);
+    uint32_t code = n < 2 ? p[0] : p[0] & (0x7fu >> n);
+    size_t k;
+    *size = 1;
+    if (n == 0 || n > text.size - at) {
+        return EPCTX_NO_CHAR;
+    }
+    for (k = 1; k < n; k++) {
+        if (p[k] < least || p[k] > most) {
+            return EPCTX_NO_CHAR;
+        }
+        code = code << 6 | (p[k] & 0x3fu);
+        least = 0x80;
+        most = 0xbf;
+    }
+    *size = n;
+    return code;
+}
+
 EPCTX_API bool epctx_str_is_utf8(epctx_str text)
 {
-    const unsigned char *p = (const unsigned char *)text.data;
-    size_t i, k, n;
+    size_t i, n;
     for (i = 0; i < text.size; i += n) {
-        unsigned lead = p[i];
-        unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-        unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-        n = epctx__utf8_size(lead);
-        if (n == 0 || n > text.size - i) {
+        if (epctx_str_char(text, i, &n) == EPCTX_NO_CHAR) {
             return false;
-        }
-        for (k = 1; k < n; k++) {
-            if (p[i + k] < least || p[i + k] > most) {
-                return false;
-            }
-            least = 0x80;
-            most = 0xbf;
         }
     }
     return true;
+}
+
+static bool epctx__is_hidden(uint32_t code)
+{
+    static const uint32_t hidden[][2] = {
+        {0, 0x1f},          {0x7f, 0x9f},       {0xad, 0xad},     {0x61c, 0x61c},
+        {0x180e, 0x180e},   {0x200b, 0x200b},   {0x200e, 0x200f}, {0x2028, 0x202e},
+        {0x2060, 0x206f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+        {0xe0000, 0xe007f}, {0x110000, UINT32_MAX}};
+    size_t i;
+    for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (code >= hidden[i][0] && code <= hidden[i][1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
+{
+    if (code == 0x200c || code == 0x200d) { /* scripts that join letters start at U+0590, and
+                                               U+2000 to U+206F is punctuation, joiners included */
+        return before >= 0x590 && (before < 0x2000 || before > 0x206f) && !epctx__is_hidden(before);
+    }
+    return !epctx__is_hidden(code);
 }
 
 /* -- errors -- */
@@ -3305,17 +3353,37 @@ static void epctx__text_char(epctx__text *text, char c)
     }
 }
 
-/* Text of hostile origin: control characters must not reach a terminal or a log, and one long name
- * must not push the rest of the message out. */
+/* Text of hostile origin: what is not shown becomes \xHH, and one long name must not push the rest of
+ * the message out. No character is cut. */
 static void epctx__text_str(epctx__text *text, const char *data, size_t size)
 {
-    const size_t most = 200;
-    size_t i;
-    for (i = 0; i < size && i < most; i++) {
-        unsigned char c = (unsigned char)data[i];
-        epctx__text_char(text, c < 0x20 || c == 0x7f ? '?' : data[i]);
+    const size_t most = text->size + 200;
+    epctx_str from;
+    uint32_t before = 0;
+    size_t i, k, n;
+    from.data = data;
+    from.size = size;
+    for (i = 0; i < size; i += n) {
+        uint32_t code = epctx_str_char(from, i, &n);
+        bool shown = epctx_char_is_shown(code, before);
+        size_t room = text->size + (shown ? n : 4 * n);
+        if (room > most || room >= text->capacity) {
+            break;
+        }
+        for (k = i; k < i + n; k++) {
+            if (shown) {
+                epctx__text_char(text, data[k]);
+            } else {
+                unsigned char c = (unsigned char)data[k];
+                epctx__text_char(text, '\\');
+                epctx__text_char(text, 'x');
+                epctx__text_char(text, "0123456789abcdef"[c >> 4]);
+                epctx__text_char(text, "0123456789abcdef"[c & 15]);
+            }
+        }
+        before = code;
     }
-    for (i = 0; size > most && i < 3; i++) {
+    for (k = 0; i < size && k < 3; k++) {
         epctx__text_char(text, '.');
     }
 }
@@ -3425,6 +3493,9 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     rest = strlen(error->message);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
+        while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80) {
+            rest--; /* at the start of a character */
+        }
     }
     memmove(error->message + text.size, error->message, rest);
     memcpy(error->message, prefix, text.size);
