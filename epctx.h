@@ -846,6 +846,8 @@ typedef struct epctx_tensor {
     size_t size;
     epctx_str location; /* file of external data that has them; empty: the model itself */
     uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in pieces */
+    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of half
+                           bytes; 0: there are none */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -875,7 +877,7 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph *g;
+    const struct epctx_graph *g; /* for edits; NULL in what epctx_graph_load makes (epctx_node.rest) */
     size_t count; /* of ints, floats or strings, whichever `type` says */
     const int64_t *ints;
     const float *floats;
@@ -894,6 +896,8 @@ typedef struct epctx_node {
     const epctx_str *captures; /* outer values that its subgraphs use */
     size_t capture_count;
     uint32_t id; /* position in the source graph, which need not be sorted */
+    uint64_t rest; /* hash of what the members do not hold: bodies and other attributes without a
+                      member, functions that are called; 0: nothing */
 } epctx_node;
 
 typedef struct epctx_graph {
@@ -2561,7 +2565,8 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
                                                    size_t capacity, epctx_error *error);
 
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
- * repeats: names, types, attributes and constants of a graph, the same on every platform. */
+ * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
+ * Whoever makes records without epctx_graph_load fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
@@ -3620,6 +3625,16 @@ EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
         h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
     }
     return epctx__hash_tail(h + size, p, left);
+}
+
+static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
+{
+    uint8_t bytes[8];
+    size_t i;
+    for (i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    }
+    return epctx_hash(bytes, sizeof bytes, h);
 }
 
 /* -- memory -- */
@@ -5901,6 +5916,8 @@ typedef struct epctx__file {
     const char *path; /* canonical */
     epctx_str name;   /* as the model stores it */
     epctx_mapping mapping;
+    uint64_t hashed; /* bytes of it that are in the hashes of bodies, */
+    uint64_t whole;  /* and the hash of all, 0: not known yet */
 } epctx__file;
 
 static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
@@ -12126,6 +12143,8 @@ typedef struct epctx__loader {
     epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
     int64_t *versions;
     int64_t ir_version;
+    epctx_map functions; /* names -> 1 */
+    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
 } epctx__loader;
 
 static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
@@ -12286,7 +12305,7 @@ static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *t
 }
 
 /* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
                                            epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
@@ -12319,7 +12338,7 @@ static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder,
 }
 
 /* The mapping of an external data file. */
-static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
 {
     epctx_str folder = epctx_str_of(l->model->external_folder);
     if (folder.size == 0 && l->model->path[0] == '\0') {
@@ -12333,30 +12352,165 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
     return epctx__model_map(l->model, folder, location, l->error);
 }
 
-static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
-                                 epctx_tensor *tensor)
+/* The file that has the data, or NULL. */
+static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
+                                         epctx_tensor *tensor)
 {
-    const epctx__file *file = epctx__external_file(l, view->location);
+    epctx__file *file = epctx__external_file(l, view->location);
     uint64_t size;
     if (file == NULL) {
-        return false;
+        return NULL;
     }
     size = file->mapping.size;
     if (view->offset > size) {
-        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                                   "the file has", size);
+        epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                            "the file has", size);
+        return NULL;
     }
     size -= view->offset;
     if (view->length != UINT64_MAX && view->length > size) {
-        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                                   "the file has behind its offset", size);
+        epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                            "the file has behind its offset", size);
+        return NULL;
     }
     size = view->length != UINT64_MAX ? view->length : size;
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
     tensor->location = view->location;
     tensor->offset = view->offset;
-    return true;
+    return file;
+}
+
+/* -- the hash of what a record has no member for: the same however the fields are encoded -- */
+
+/* Fields of different numbers come in any order; those of one number are counted. */
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
+{
+    uint32_t place = places[number < 32 ? number : 0]++;
+    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+static void epctx__digest_packed(const epctx_field *field, uint32_t kind, uint32_t *places,
+                                 uint64_t *sum)
+{
+    const uint8_t *p = field->body.data;
+    const uint8_t *end = p + field->body.size;
+    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    while (p != NULL && p < end) {
+        uint64_t value = 0;
+        size_t i;
+        if (kind == EPCTX__VARINT) {
+            p = epctx__varint(p, end, 10, &value);
+        } else {
+            for (i = 0; i < width && p < end; i++) {
+                value |= (uint64_t)*p++ << 8 * i;
+            }
+        }
+        epctx__digest_add(sum, field->number, places, value);
+    }
+}
+
+/* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
+static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view message)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uint32_t places[32];
+    uint64_t sum = 1;
+    epctx_field field;
+    memset(places, 0, sizeof places);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint64_t value = field.value;
+        if (epctx__is_message(kind)) {
+            value = epctx__digest(l, epctx__message_type(kind), field.body);
+            if (value == 0) {
+                return 0;
+            }
+        } else if (kind != 0) {
+            epctx__digest_packed(&field, kind, places, &sum);
+            continue;
+        } else if (field.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(field.body.data, field.body.size, 0);
+        }
+        epctx__digest_add(&sum, field.number, places, value);
+    }
+    if (type == EPCTX__T_TENSOR && epctx_tensor_of(message).external) {
+        epctx_tensor_view view = epctx_tensor_of(message);
+        epctx_tensor tensor;
+        epctx__file *file;
+        memset(&tensor, 0, sizeof tensor);
+        tensor.name = view.name;
+        file = epctx__load_external(l, &view, &tensor);
+        if (file == NULL) {
+            return 0;
+        }
+        sum += epctx__digest_file(file, &tensor);
+    }
+    sum = epctx__hash_number(0, sum);
+    return sum != 0 ? sum : 1;
+}
+
+/* What bodies and calls mean depends on the model's functions and opset imports. */
+static uint64_t epctx__digest_around(epctx__loader *l)
+{
+    epctx_view root = epctx__slot_view(l->model->shown);
+    epctx_cursor it = epctx_fields(root, 0);
+    epctx_field field;
+    uint64_t sum = 1;
+    while (l->around == 0 && epctx_next_field(&it, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
+            uint32_t kind = epctx__field_kind(EPCTX__T_MODEL, field.number);
+            uint64_t value = epctx__digest(l, epctx__message_type(kind), field.body);
+            if (value == 0) {
+                return 0;
+            }
+            sum += value;
+        }
+    }
+    l->around = l->around != 0 ? l->around : sum != 0 ? sum : 1;
+    return l->around;
+}
+
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static bool epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = digest != 0 ? epctx__hash_number(*rest, digest) : 0;
+    *rest = digest != 0 && *rest == 0 ? 1 : *rest;
+    return digest != 0;
+}
+
+static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_attr_view *attr)
+{
+    switch ((epctx_attr_type)attr->type) {
+    case EPCTX_ATTR_GRAPH:
+    case EPCTX_ATTR_GRAPHS:
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view)) &&
+               epctx__rest_add(&node->rest, epctx__digest_around(l));
+    case EPCTX_ATTR_UNDEFINED:
+    case EPCTX_ATTR_TENSORS:
+    case EPCTX_ATTR_SPARSE_TENSOR:
+    case EPCTX_ATTR_SPARSE_TENSORS:
+    case EPCTX_ATTR_TYPE_PROTO:
+    case EPCTX_ATTR_TYPE_PROTOS:
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view));
+    default:
+        return true; /* its members hold it */
+    }
 }
 
 static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
@@ -12380,7 +12534,7 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     }
     out->rank = (int32_t)rank;
     if (t.external) {
-        if (!epctx__load_external(l, &t, out)) {
+        if (epctx__load_external(l, &t, out) == NULL) {
             return false;
         }
     } else if (t.has_raw) {
@@ -12397,6 +12551,8 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
                                        "the whole model has bytes:", l->model->source.size);
         }
         return epctx__load_typed(l, view, out, (size_t)count * width);
+    } else if (count > 0) {
+        out->rest = epctx__digest(l, EPCTX__T_TENSOR, view);
     }
     if (out->data != NULL && width > 0 && out->size != count * width) {
         return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
@@ -12594,7 +12750,8 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     memset(&attr, 0, sizeof attr);
     for (; out->attr_count < view->attr_count; out->attr_count++) {
         (void)epctx_next_attr(&it, &attr);
-        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
+        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count]) ||
+            !epctx__load_rest(l, out, &attr)) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return false;
         }
@@ -12604,7 +12761,8 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     }
     out->captures = captures.out;
     out->capture_count = captures.count;
-    return true;
+    return epctx_map_get(&l->functions, view->op_type) == EPCTX_MAP_NONE ||
+           epctx__rest_add(&out->rest, epctx__digest_around(l));
 }
 
 static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
@@ -12711,6 +12869,21 @@ static bool epctx__load_opsets(epctx__loader *l)
         }
     }
     return l->versions != NULL;
+}
+
+/* What nodes may call. */
+static bool epctx__load_functions(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx_function_view function;
+    epctx_map_init(&l->functions, l->arena);
+    while (epctx_next_function(&it, &function)) {
+        if (epctx_map_put(&l->functions, function.name, 1) != EPCTX_OK) {
+            epctx__nomem(l->error, l->arena->missing);
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
@@ -12892,6 +13065,7 @@ static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
 {
     epctx__loader loader;
+    epctx__file *file;
     epctx_graph_view view = epctx_model_graph(model);
     epctx_error local;
     epctx_error_clear(error);
@@ -12906,9 +13080,14 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     loader.model = model;
     loader.arena = &model->arena;
     loader.ir_version = epctx_model_read(model).ir_version;
+    loader.around = 0;
     epctx_map_init(&loader.initializers, loader.arena);
     out->name = view.name;
-    if (!epctx__load_opsets(&loader) || !epctx__load_initializers(&loader, view, out) ||
+    for (file = model->files; file != NULL; file = file->next) {
+        file->hashed = 0;
+    }
+    if (!epctx__load_opsets(&loader) || !epctx__load_functions(&loader) ||
+        !epctx__load_initializers(&loader, view, out) ||
         !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
                             &out->input_count) ||
         !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
@@ -23168,16 +23347,6 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
-static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
-{
-    uint8_t bytes[8];
-    size_t i;
-    for (i = 0; i < 8; i++) {
-        bytes[i] = (uint8_t)(value >> 8 * i);
-    }
-    return epctx_hash(bytes, sizeof bytes, h);
-}
-
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
 {
     return epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
@@ -23215,7 +23384,8 @@ static uint64_t epctx__hash_tensor(uint64_t h, const epctx_tensor *tensor)
 {
     h = epctx__hash_dims(epctx__hash_str(h, tensor->name), tensor->elem_type, tensor->rank,
                          tensor->dims);
-    return epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
+    h = epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
+    return tensor->rest != 0 ? epctx__hash_number(h, tensor->rest) : h;
 }
 
 static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr)
@@ -23259,6 +23429,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
         for (k = 0; k < node->attr_count; k++) {
             h = epctx__hash_attr(h, &node->attrs[k]);
         }
+        h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
     }
     /* not taken: one hash of 2^64 */
     return h != 0 ? h : 1; /* 0 means "no hash" */

@@ -843,6 +843,37 @@ TEST(load_other_generation)
     bytes_free(&new_binary);
 }
 
+/* A node with a body that was compiled from another body is of another generation. */
+TEST(load_other_body)
+{
+    bytes binaries[2];
+    epctx_error error;
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    f.takes = "If";
+    opts.overwrite = true;
+    clear_root();
+    for (int i = 0; i < 2; i++) {
+        bytes graph = {0}, body = {0}, model, node = new_node("If", "", "if", "x", "y");
+        add_node(&body, i == 0 ? "Relu" : "Floor", "inner", "x", "b");
+        add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, NULL);
+        add_attr_graph(&node, "then_branch", &body);
+        put_child(&graph, 1, &node);
+        add_x_and_y(&graph);
+        model = new_model(&graph);
+        make_file(at("m.onnx"), model.data, model.size);
+        bytes_free(&model);
+        CHECK_OK(generate(&f, &opts, NULL, NULL, &error), error);
+        binaries[i] = read_file(at("m_fake.bin"));
+    }
+    CHECK_OK(load(&f, at("m_ctx.onnx"), &error), error);
+    make_file(at("m_fake.bin"), binaries[0].data, binaries[0].size);
+    CHECK_INT(epctx_status_to_ort(load(&f, at("m_ctx.onnx"), &error)), 10);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&binaries[0]);
+    bytes_free(&binaries[1]);
+}
+
 TEST(load_failing_backend)
 {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_INFO};
@@ -2479,6 +2510,7 @@ int main(int argc, char **argv)
     RUN(load_lonely_secondary);
     RUN(load_from_memory);
     RUN(load_other_generation);
+    RUN(load_other_body);
     RUN(load_failing_backend);
     RUN(load_allocator_fails);
     RUN(node_sets);
