@@ -1330,10 +1330,14 @@ EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
 /* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
  * key. False at the end. */
 EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? QNN: ORT's
- * own rule. Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED
- * and another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE. `why` (may be NULL)
- * gets the deciding field as its message. */
+/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
+ * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+ *   QNN: ORT's own rule.
+ *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
+ *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
+ *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
+ *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
+ * `why` (may be NULL) gets the deciding field as its message. */
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
@@ -8756,30 +8760,86 @@ static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
             return true;
         }
     }
+    *value = epctx_str_of("");
     return false;
+}
+
+/* Whether a key has the same value in both, or in none of them. */
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
+{
+    epctx_str x, y;
+    size_t i;
+    (void)epctx__compat_find(a, epctx_str_of(key), &x);
+    (void)epctx__compat_find(b, epctx_str_of(key), &y);
+    for (i = 0; major && i < x.size; i++) {
+        x.size = x.data[i] == '.' ? i : x.size;
+    }
+    for (i = 0; major && i < y.size; i++) {
+        y.size = y.data[i] == '.' ? i : y.size;
+    }
+    return epctx_str_eq(x, y);
+}
+
+/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
+ * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
+ * another minor version it may (EPC-113). Keys that we do not know say nothing. */
+static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    if (!epctx__compat_same(model, runtime, "epctx", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different formats");
+    }
+    if (!epctx__compat_same(model, runtime, "source", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
+    if (!epctx__compat_same(model, runtime, "arch", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+    }
+    if (!epctx__compat_same(model, runtime, "sdk", true)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "another major version of the SDK");
+    }
+    return epctx__compat_same(model, runtime, "sdk", false)
+               ? epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values")
+               : epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version");
+}
+
+/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
+#define EPCTX__COMPAT_MOST 4096u
+
+/* Whether each key of `a` is in `b`. */
+static bool epctx__compat_keys(epctx_str a, epctx_str b)
+{
+    epctx_str key, value, other;
+    while (epctx_compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &other)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
 {
     epctx_str rest = model;
-    epctx_str key;
-    epctx_str value;
-    epctx_str other;
+    epctx_str key, value, other;
     epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
     if (epctx_str_eq(model, runtime)) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
     }
+    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings have different keys");
+    }
+    if (!epctx__compat_same(model, runtime, "", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
     while (epctx_compat_next(&rest, &key, &value)) {
-        if (!epctx__compat_find(runtime, key, &other)) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                         "the strings have different keys");
-        }
+        (void)epctx__compat_find(runtime, key, &other);
         if (epctx_str_eq(value, other)) {
             continue;
-        }
-        if (key.size == 0) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                         "the strings are of different EPs");
         }
         if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
             return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
@@ -8795,11 +8855,20 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
                                             epctx_str runtime, epctx_error *why)
 {
     bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
                                      "there is no compatibility string");
     }
-    return qnn ? epctx__compare_qnn(model, runtime, why)
+    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "no EP writes a string as long as this");
+    }
+    if (qnn) {
+        return epctx__compare_qnn(model, runtime, why);
+    }
+    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
+               ? epctx__compare_own(model, runtime, why)
                : epctx__compare_pairs(model, runtime, why);
 }
 
