@@ -2423,7 +2423,8 @@ typedef enum epctx_log {
 } epctx_log;
 
 /* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
- * the work, must return, and must not use the objects that are being worked on. */
+ * the work, must return, and must not use the objects that are being worked on, but for a workspace
+ * (>>share). */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
@@ -2957,15 +2958,28 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  * graphs any more. The build stamps of the models tell (>>gen), and loading says so.
  * ============================================================================================== */
 
-/* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
+/* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
+ *
+ * It is held for moments only, never while a backend, an io or a hook is called: these may use the
+ * workspace, too. While one session loads a binary or compiles into a group, others that want the
+ * same binary or group wait without the lock; everything else goes on. Who would wait for itself (a
+ * backend that asks for the binary it is loading, a hook that wants the group it is called from, or
+ * two threads that each want what the other is at) gets an error instead; this takes thread_fn. */
 typedef struct epctx_lock {
     void *user;
     void (*lock_fn)(void *user);
     void (*unlock_fn)(void *user);
     void (*free_fn)(void *user); /* may be NULL: called once, when the workspace is gone */
+    /* Both or none, called with the lock held: wait_fn gives it up, returns when wake_fn was called
+     * (or earlier) and has the lock again; wake_fn ends the waiting of all. NULL: who waits takes
+     * the lock again and again. */
+    void (*wait_fn)(void *user);
+    void (*wake_fn)(void *user);
+    /* A number of the calling thread, another one for each. NULL: nobody may want what he is at. */
+    uintptr_t (*thread_fn)(void *user);
 } epctx_lock;
 
-/* A lock of the machine: a mutex of pthreads when the implementation file was compiled with
+/* A lock of the machine, with all its functions: a mutex of pthreads when the implementation file was compiled with
  * EPCTX_PTHREAD_LOCK, an SRWLOCK of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED.
  * Memory comes from `allocator` (default malloc), free_fn gives it back. */
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
@@ -2993,7 +3007,8 @@ typedef struct epctx_workspace epctx_workspace;
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error);
 /* Gives the handle back. Sessions go on; the memory goes with the last of them. Groups that were
- * not finished are given up: nothing of them was or will be written. NULL is fine. */
+ * not finished are given up: nothing of them was or will be written, and a session that compiles
+ * into one fails with EPCTX_ERR_CONTEXT. NULL is fine. */
 EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 /* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
 EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
@@ -3020,7 +3035,7 @@ typedef struct epctx_shared {
  * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
  * `backend` and the io must live as long as any graph of the binary is in use, also by others.
  * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when
- * the graph is taken under EPCTX_TAKEN_ERROR. */
+ * the graph is taken under EPCTX_TAKEN_ERROR or the call comes from whoever loads the binary. */
 EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error);
@@ -27023,6 +27038,15 @@ static void epctx__lock_unlock(void *user)
     pthread_mutex_unlock((pthread_mutex_t *)user);
 }
 
+static uintptr_t epctx__lock_thread(void *user)
+{
+    pthread_t self = pthread_self();
+    uintptr_t number = 0;
+    (void)user;
+    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
+    return number;
+}
+
 #elif defined(EPCTX_WIN32_LOCK)
 
 static void epctx__lock_lock(void *user)
@@ -27035,6 +27059,12 @@ static void epctx__lock_unlock(void *user)
     ReleaseSRWLockExclusive((SRWLOCK *)user);
 }
 
+static uintptr_t epctx__lock_thread(void *user)
+{
+    (void)user;
+    return GetCurrentThreadId();
+}
+
 #endif
 
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
@@ -27043,17 +27073,40 @@ static void epctx__lock_unlock(void *user)
 typedef struct epctx__mutex {
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_mutex_t mutex;
+    pthread_cond_t changed;
 #else
     SRWLOCK mutex;
+    CONDITION_VARIABLE changed;
 #endif
     epctx_allocator allocator;
 } epctx__mutex;
+
+static void epctx__lock_wait(void *user)
+{
+    epctx__mutex *mutex = (epctx__mutex *)user;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_wait(&mutex->changed, &mutex->mutex);
+#else
+    SleepConditionVariableSRW(&mutex->changed, &mutex->mutex, INFINITE, 0);
+#endif
+}
+
+static void epctx__lock_wake(void *user)
+{
+    epctx__mutex *mutex = (epctx__mutex *)user;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_broadcast(&mutex->changed);
+#else
+    WakeAllConditionVariable(&mutex->changed);
+#endif
+}
 
 static void epctx__lock_free(void *user)
 {
     epctx__mutex *mutex = (epctx__mutex *)user;
     epctx_allocator allocator = mutex->allocator;
 #ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_destroy(&mutex->changed);
     pthread_mutex_destroy(&mutex->mutex);
 #endif
     allocator.free_fn(allocator.user, mutex);
@@ -27079,13 +27132,23 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
     }
+    /* not taken: the same */
+    if (pthread_cond_init(&mutex->changed, NULL) != 0) {
+        pthread_mutex_destroy(&mutex->mutex);
+        a.free_fn(a.user, mutex);
+        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further condition variable");
+    }
 #else
     InitializeSRWLock(&mutex->mutex);
+    InitializeConditionVariable(&mutex->changed);
 #endif
     lock->user = mutex;
     lock->lock_fn = epctx__lock_lock;
     lock->unlock_fn = epctx__lock_unlock;
     lock->free_fn = epctx__lock_free;
+    lock->wait_fn = epctx__lock_wait;
+    lock->wake_fn = epctx__lock_wake;
+    lock->thread_fn = epctx__lock_thread;
     return EPCTX_OK;
 }
 
@@ -27103,9 +27166,24 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 
 #endif
 
-/* A loaded binary. It lives as long as somebody uses one of its graphs. */
+/* Whose turn it is to work on something, without the lock. */
+typedef struct epctx__turn {
+    bool busy;
+    uintptr_t thread;
+} epctx__turn;
+
+/* A thread that waits for the end of somebody's turn. */
+typedef struct epctx__waiter {
+    struct epctx__waiter *next;
+    uintptr_t thread;
+    const epctx__turn *turn; /* NULL: it has ended */
+} epctx__waiter;
+
+/* A binary that is being loaded or was. It lives as long as somebody uses one of its graphs. */
 typedef struct epctx__entry {
     struct epctx__entry *next;
+    epctx__turn turn; /* who loads it: `mapping` and `context` are not there yet */
+    size_t users;     /* calls that are looking at it */
     epctx_backend backend;
     const epctx_io *io;
     epctx_arena arena; /* paths */
@@ -27119,12 +27197,15 @@ typedef struct epctx__entry {
 } epctx__entry;
 
 struct epctx_workspace {
-    epctx_allocator allocator;
+    epctx_allocator memory;    /* the caller's: under the lock */
+    epctx_allocator allocator; /* the same for whoever has not the lock */
     epctx_lock lock;
     epctx_taken taken;
-    size_t holds; /* the owner's, and one for each session */
+    size_t holds; /* the owner's, and one for each session and each call */
     epctx__entry *entries;
+    size_t loads; /* entries that were ever made */
     struct epctx__group *groups;
+    epctx__waiter *waiters;
 };
 
 static void epctx__workspace_lock(epctx_workspace *w)
@@ -27141,7 +27222,97 @@ static void epctx__workspace_unlock(epctx_workspace *w)
     }
 }
 
-static void epctx__groups_drop(epctx_workspace *w);
+static void *epctx__workspace_alloc(void *user, size_t size)
+{
+    epctx_workspace *w = (epctx_workspace *)user;
+    void *memory;
+    epctx__workspace_lock(w);
+    memory = w->memory.alloc_fn(w->memory.user, size);
+    epctx__workspace_unlock(w);
+    return memory;
+}
+
+static void epctx__workspace_free(void *user, void *memory)
+{
+    epctx_workspace *w = (epctx_workspace *)user;
+    epctx__workspace_lock(w);
+    w->memory.free_fn(w->memory.user, memory);
+    epctx__workspace_unlock(w);
+}
+
+/* -- turns: what follows is called with the lock held -- */
+
+static uintptr_t epctx__thread(const epctx_workspace *w)
+{
+    return w->lock.thread_fn != NULL ? w->lock.thread_fn(w->lock.user) : 0;
+}
+
+static void epctx__turn_begin(const epctx_workspace *w, epctx__turn *turn)
+{
+    turn->busy = true;
+    turn->thread = epctx__thread(w);
+}
+
+static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
+{
+    epctx__waiter *waiter;
+    turn->busy = false;
+    for (waiter = w->waiters; waiter != NULL; waiter = waiter->next) {
+        if (waiter->turn == turn) {
+            waiter->turn = NULL; /* what the turn was about may be gone when it wakes up */
+        }
+    }
+    if (w->lock.wake_fn != NULL) {
+        w->lock.wake_fn(w->lock.user);
+    }
+}
+
+/* Does the end of this turn depend on the thread that asks? Each thread waits for one turn at most,
+ * and none of them in a circle, so the chain has an end. */
+static bool epctx__waits_for(const epctx_workspace *w, const epctx__turn *turn, uintptr_t thread)
+{
+    while (turn != NULL) {
+        const epctx__waiter *waiter = w->waiters;
+        if (turn->thread == thread) {
+            return true;
+        }
+        while (waiter != NULL && waiter->thread != turn->thread) {
+            waiter = waiter->next;
+        }
+        turn = waiter != NULL ? waiter->turn : NULL;
+    }
+    return false;
+}
+
+/* Waits for the end of a turn, without the lock: everything may be different afterwards, and the
+ * turn need not have ended. False: it cannot end before this call returns. */
+static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
+{
+    epctx__waiter me;
+    epctx__waiter **link = &w->waiters;
+    me.thread = epctx__thread(w);
+    me.turn = turn;
+    me.next = w->waiters;
+    if (w->lock.lock_fn == NULL ||
+        (w->lock.thread_fn != NULL && epctx__waits_for(w, turn, me.thread))) {
+        return false;
+    }
+    w->waiters = &me;
+    if (w->lock.wait_fn != NULL) {
+        w->lock.wait_fn(w->lock.user);
+    } else {
+        epctx__workspace_unlock(w);
+        epctx__workspace_lock(w);
+    }
+    while (*link != &me) {
+        link = &(*link)->next;
+    }
+    *link = me.next;
+    return true;
+}
+
+static struct epctx__group *epctx__groups_close(epctx_workspace *w);
+static void epctx__groups_free(epctx_workspace *w, struct epctx__group *groups);
 
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error)
@@ -27159,7 +27330,10 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
         return epctx__nomem(error, sizeof *w);
     }
     memset(w, 0, sizeof *w);
-    w->allocator = a;
+    w->memory = a;
+    w->allocator.user = w;
+    w->allocator.alloc_fn = epctx__workspace_alloc;
+    w->allocator.free_fn = epctx__workspace_free;
     w->holds = 1;
     if (opts != NULL) {
         w->lock = opts->lock;
@@ -27169,26 +27343,30 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     return EPCTX_OK;
 }
 
-static void epctx__workspace_clear(epctx_workspace *w)
-{
-    epctx__entry *entry;
-    for (entry = w->entries; entry != NULL; entry = entry->next) {
-        entry->closed = true;
-    }
-    epctx__groups_drop(w);
-}
-
 EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace)
 {
+    epctx__entry *entry;
+    struct epctx__group *groups;
     epctx__workspace_lock(workspace);
-    epctx__workspace_clear(workspace);
+    for (entry = workspace->entries; entry != NULL; entry = entry->next) {
+        entry->closed = true;
+    }
+    groups = epctx__groups_close(workspace);
     epctx__workspace_unlock(workspace);
+    epctx__groups_free(workspace, groups);
+}
+
+static void epctx__workspace_hold(epctx_workspace *w)
+{
+    epctx__workspace_lock(w);
+    w->holds++;
+    epctx__workspace_unlock(w);
 }
 
 static void epctx__workspace_leave(epctx_workspace *w)
 {
     epctx_lock lock = w->lock;
-    epctx_allocator a = w->allocator;
+    epctx_allocator a = w->memory;
     size_t holds;
     epctx__workspace_lock(w);
     holds = --w->holds;
@@ -27242,38 +27420,35 @@ static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_er
     return EPCTX_OK;
 }
 
-static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
+/* The end of an entry that nobody uses any more. The lock is held before and afterwards. */
+static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
-    while (*link != NULL && *link != entry) {
+    if (entry->taken > 0 || entry->users > 0) {
+        return;
+    }
+    while (*link != entry) {
         link = &(*link)->next;
     }
-    if (*link == entry) {
-        *link = entry->next;
-    }
+    *link = entry->next; /* nobody can find it: it is ours */
+    epctx__workspace_unlock(w);
     if (entry->context != NULL) {
         entry->backend.unload_fn(entry->backend.self, entry->context);
     }
     if (entry->mapping.handle != NULL) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
+    epctx__workspace_lock(w);
     epctx_arena_free(&entry->arena);
-    w->allocator.free_fn(w->allocator.user, entry);
+    w->memory.free_fn(w->memory.user, entry);
 }
 
-static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_shared *out,
-                                      epctx_error *error)
+static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
 {
-    const epctx_backend *b = &entry->backend;
-    epctx_status status = b->info_fn(b->self, graph, &out->info, error);
-    if (status == EPCTX_OK) {
-        status = epctx__mark_taken(entry, graph, error);
+    if (entry != NULL) {
+        entry->users--;
+        epctx__entry_release(w, entry);
     }
-    if (status == EPCTX_OK) {
-        out->graph = graph;
-        out->entry = entry;
-    }
-    return status;
 }
 
 /* Names under which a binary is known. */
@@ -27316,58 +27491,116 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *back
 {
     if (entry->closed || entry->backend.self != backend->self ||
         strcmp(entry->backend.source, backend->source) != 0 ||
-        (place->size != 0 && place->size != entry->mapping.size)) {
+        (!entry->turn.busy && place->size != 0 && place->size != entry->mapping.size)) {
         return false;
     }
     return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
            (place->path[0] != '\0' && strcmp(entry->path, place->path) == 0);
 }
 
-/* Loads a binary into a new entry, which belongs to nobody yet. */
-static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *backend,
-                                      const epctx_binary_file *binary,
-                                      const epctx__names *place, epctx__entry **out,
-                                      epctx_error *error)
+/* A graph that a session asks for. */
+typedef struct epctx__asked {
+    const epctx_backend *backend;
+    const epctx_binary_file *binary;
+    const epctx__names *place;
+    const epctx_map *own; /* graphs that the session has already, or NULL: nodes of one model may
+                             name the same graph */
+    epctx_str key;
+    uint64_t hash;
+} epctx__asked;
+
+/* Finds a graph in a loaded context, without the lock. */
+static epctx_status epctx__context_find(const epctx__asked *asked, void *context, void **graph,
+                                        epctx_graph_info *info, epctx_error *error)
 {
-    epctx__entry *entry = (epctx__entry *)w->allocator.alloc_fn(w->allocator.user, sizeof *entry);
-    epctx_span bytes;
-    epctx_status status;
-    *out = NULL;
+    const epctx_backend *b = asked->backend;
+    epctx_status status = b->find_fn(b->self, context, asked->key, asked->hash, graph, error);
+    return status == EPCTX_OK ? b->info_fn(b->self, *graph, info, error) : status;
+}
+
+static void epctx__share_out(epctx_shared *out, void *graph, const epctx_graph_info *info,
+                             epctx__entry *entry)
+{
+    out->graph = graph;
+    out->info = *info;
+    out->entry = entry;
+}
+
+/* A new entry, to be loaded by the caller; others find it and wait. */
+static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
+                                       epctx_error *error)
+{
+    epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
     if (entry == NULL) {
-        return epctx__nomem(error, sizeof *entry);
+        epctx__nomem(error, sizeof *entry);
+        return NULL;
     }
     memset(entry, 0, sizeof *entry);
-    entry->backend = *backend;
-    entry->io = binary->io;
-    epctx_arena_init(&entry->arena, &w->allocator);
+    entry->backend = *asked->backend;
+    entry->io = asked->binary->io;
+    epctx_arena_init(&entry->arena, &w->memory);
     epctx_map_init(&entry->graphs, &entry->arena);
-    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
-    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
-    status = entry->path != NULL && entry->alias != NULL
-                 ? EPCTX_OK
-                 : epctx__nomem(error, entry->arena.missing);
-    if (status == EPCTX_OK) {
-        status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name,
-                                          binary->path_flags, &entry->mapping, error);
+    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(asked->place->path));
+    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(asked->place->alias));
+    if (entry->path == NULL || entry->alias == NULL) {
+        epctx__nomem(error, entry->arena.missing);
+        epctx_arena_free(&entry->arena);
+        w->memory.free_fn(w->memory.user, entry);
+        return NULL;
     }
-    bytes.data = entry->mapping.data;
-    bytes.size = entry->mapping.size;
-    if (status == EPCTX_OK && place->size != 0 && place->size != bytes.size) {
-        status = epctx__other_size(binary->name, bytes.size, place->size, error);
-    }
-    if (status == EPCTX_OK) {
-        status = backend->load_fn(backend->self, bytes, &entry->context, error);
-        epctx__blame_binary(error, entry->path);
-    }
-    if (status != EPCTX_OK) {
-        entry->context = NULL;
-        epctx__entry_free(w, entry);
-        return status;
-    }
+    entry->users = 1;
+    epctx__turn_begin(w, &entry->turn);
     entry->next = w->entries;
     w->entries = entry;
-    *out = entry;
-    return EPCTX_OK;
+    w->loads++;
+    return entry;
+}
+
+/* Loads a binary and takes a graph of it. The lock is held before and afterwards. */
+static epctx_status epctx__take_loaded(epctx_workspace *w, const epctx__asked *asked,
+                                       epctx_shared *out, epctx_error *error)
+{
+    const epctx_backend *b = asked->backend;
+    const epctx_binary_file *binary = asked->binary;
+    epctx__entry *entry = epctx__entry_make(w, asked, error);
+    epctx_mapping mapping;
+    epctx_graph_info info;
+    epctx_span bytes;
+    epctx_status status;
+    void *context = NULL;
+    void *graph = NULL;
+    if (entry == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    memset(&mapping, 0, sizeof mapping);
+    epctx__workspace_unlock(w);
+    status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name, binary->path_flags,
+                                      &mapping, error);
+    bytes.data = mapping.data;
+    bytes.size = mapping.size;
+    if (status == EPCTX_OK && asked->place->size != 0 && asked->place->size != bytes.size) {
+        status = epctx__other_size(binary->name, bytes.size, asked->place->size, error);
+    }
+    if (status == EPCTX_OK) {
+        status = b->load_fn(b->self, bytes, &context, error);
+        context = status == EPCTX_OK ? context : NULL;
+        epctx__blame_binary(error, entry->path);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__context_find(asked, context, &graph, &info, error);
+    }
+    epctx__workspace_lock(w);
+    entry->mapping = mapping;
+    entry->context = context;
+    epctx__turn_end(w, &entry->turn);
+    if (status == EPCTX_OK) {
+        status = epctx__mark_taken(entry, graph, error);
+    }
+    if (status == EPCTX_OK) {
+        epctx__share_out(out, graph, &info, entry);
+    }
+    epctx__entry_leave(w, entry);
+    return status;
 }
 
 /* What the workspace has of a graph. */
@@ -27377,71 +27610,103 @@ typedef enum epctx__found {
     EPCTX__FOUND
 } epctx__found;
 
-/* A graph that waits in the workspace, or that the session has already (`own`, may be NULL): nodes
- * of one model may name the same graph. Then `out` has no entry, as nothing is to be given back. */
-static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend *backend,
-                                        const epctx__names *place, const epctx_map *own,
-                                        epctx_str key, uint64_t hash, epctx_shared *out,
-                                        epctx__found *found, epctx_error *error)
+/* Looks for the graph in one entry, which the caller holds. Of a graph that the session has already
+ * `out` has no entry, as nothing is to be given back. */
+static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry,
+                                     const epctx__asked *asked, epctx_shared *out,
+                                     epctx__found *found, epctx_error *error)
 {
-    epctx__entry *entry;
-    for (entry = w->entries; entry != NULL; entry = entry->next) {
-        epctx_error ignored;
-        void *graph = NULL;
-        epctx_error_clear(&ignored);
-        if (!epctx__entry_is(entry, backend, place) ||
-            backend->find_fn(backend->self, entry->context, key, hash, &graph, &ignored) !=
-                EPCTX_OK) {
-            continue;
-        }
+    epctx_graph_info info;
+    epctx_error why;
+    void *graph = NULL;
+    epctx_status status;
+    epctx_error_clear(&why);
+    epctx__workspace_unlock(w);
+    status = epctx__context_find(asked, entry->context, &graph, &info, &why);
+    epctx__workspace_lock(w);
+    if (status != EPCTX_OK || entry->closed) {
+        return EPCTX_OK;
+    }
+    if (!epctx__is_taken(entry, graph)) {
         *found = EPCTX__FOUND;
-        if (!epctx__is_taken(entry, graph)) {
-            return epctx__entry_take(entry, graph, out, error);
+        status = epctx__mark_taken(entry, graph, error);
+        if (status == EPCTX_OK) {
+            epctx__share_out(out, graph, &info, entry);
         }
-        if (own != NULL && epctx_map_get(own, epctx__handle_key(&graph)) != EPCTX_MAP_NONE) {
-            out->graph = graph;
-            return backend->info_fn(backend->self, graph, &out->info, error);
-        }
-        *found = EPCTX__FOUND_USED;
+        return status;
+    }
+    *found = EPCTX__FOUND_USED;
+    if (asked->own != NULL &&
+        epctx_map_get(asked->own, epctx__handle_key(&graph)) != EPCTX_MAP_NONE) {
+        *found = EPCTX__FOUND;
+        epctx__share_out(out, graph, &info, NULL);
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, uint64_t made,
-                                const epctx_map *own, bool load, epctx_str key, uint64_t hash,
+/* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
+ * in the list as long as it is held, and each is held until the next one is. */
+static epctx_status epctx__entries_ask(epctx_workspace *w, const epctx__asked *asked,
+                                       epctx_shared *out, epctx__found *found, epctx_error *error)
+{
+    epctx__entry *entry = w->entries;
+    epctx__entry *held = NULL;
+    epctx_status status = EPCTX_OK;
+    for (; entry != NULL && status == EPCTX_OK && *found != EPCTX__FOUND; entry = entry->next) {
+        if (!entry->turn.busy && epctx__entry_is(entry, asked->backend, asked->place)) {
+            entry->users++;
+            epctx__entry_leave(w, held);
+            held = entry;
+            status = epctx__entry_ask(w, entry, asked, out, found, error);
+        }
+    }
+    epctx__entry_leave(w, held);
+    return status;
+}
+
+/* Somebody's turn to load this binary, or NULL. */
+static const epctx__turn *epctx__entries_loading(const epctx_workspace *w,
+                                                 const epctx__asked *asked)
+{
+    const epctx__entry *entry = w->entries;
+    while (entry != NULL &&
+           !(entry->turn.busy && epctx__entry_is(entry, asked->backend, asked->place))) {
+        entry = entry->next;
+    }
+    return entry != NULL ? &entry->turn : NULL;
+}
+
+/* The lock is held before and afterwards. */
+static epctx_status epctx__take(epctx_workspace *w, const epctx__asked *asked, bool load,
                                 epctx_shared *out, epctx_error *error)
 {
-    epctx__names place;
-    epctx__entry *entry = NULL;
-    void *graph = NULL;
-    epctx__found found = EPCTX__FOUND_NONE;
-    epctx_status status = epctx__names_find(binary, made, &place, error);
-    if (status == EPCTX_OK) {
-        status = epctx__entry_search(w, backend, &place, own, key, hash, out, &found, error);
+    for (;;) {
+        epctx__found found = EPCTX__FOUND_NONE;
+        size_t loads = w->loads;
+        const epctx__turn *turn;
+        epctx_status status = epctx__entries_ask(w, asked, out, &found, error);
+        if (status != EPCTX_OK || found == EPCTX__FOUND) {
+            return status;
+        }
+        turn = epctx__entries_loading(w, asked);
+        if (turn != NULL) {
+            if (epctx__turn_wait(w, turn)) {
+                continue;
+            }
+            return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                              "'%S' is being loaded, and that waits for this very call",
+                              &asked->binary->name);
+        }
+        if (loads != w->loads) {
+            continue; /* somebody has loaded it since we looked */
+        }
+        if (found == EPCTX__FOUND_USED && w->taken == EPCTX_TAKEN_ERROR) {
+            return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                              "graph '%S' of '%S' is in use by another session of this workspace",
+                              &asked->key, &asked->binary->name);
+        }
+        return load ? epctx__take_loaded(w, asked, out, error) : EPCTX_ERR_CONTEXT;
     }
-    if (status != EPCTX_OK || found == EPCTX__FOUND) {
-        return status;
-    }
-    if (found == EPCTX__FOUND_USED && w->taken == EPCTX_TAKEN_ERROR) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "graph '%S' of '%S' is in use by another session of this workspace", &key,
-                          &binary->name);
-    }
-    if (!load) {
-        return EPCTX_ERR_CONTEXT;
-    }
-    status = epctx__entry_load(w, backend, binary, &place, &entry, error);
-    if (status == EPCTX_OK) {
-        status = backend->find_fn(backend->self, entry->context, key, hash, &graph, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__entry_take(entry, graph, out, error);
-    }
-    if (status != EPCTX_OK && entry != NULL) {
-        epctx__entry_free(w, entry);
-    }
-    return status;
 }
 
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
@@ -27452,9 +27717,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
         epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
         entry->taken--;
     }
-    if (entry->taken == 0) {
-        epctx__entry_free(w, entry);
-    }
+    epctx__entry_release(w, entry);
     memset(shared, 0, sizeof *shared);
 }
 
@@ -27465,6 +27728,8 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                                       const epctx_map *own, bool load, epctx_str key,
                                       uint64_t hash, epctx_shared *out, epctx_error *error)
 {
+    epctx__names place;
+    epctx__asked asked;
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -27474,10 +27739,23 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                           "a workspace, an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
+    asked.backend = backend;
+    asked.binary = binary;
+    asked.place = &place;
+    asked.own = own;
+    asked.key = key;
+    asked.hash = hash;
+    status = epctx__names_find(binary, made, &place, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, made, own, load, key, hash, out, error);
-    workspace->holds += out->entry != NULL;
+    workspace->holds++;
+    status = epctx__take(workspace, &asked, load, out, error);
     epctx__workspace_unlock(workspace);
+    if (out->entry == NULL) {
+        epctx__workspace_leave(workspace);
+    }
     return status;
 }
 
@@ -27551,9 +27829,7 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "sharing needs a workspace and files: an io and no reader");
     }
-    epctx__workspace_lock(workspace);
-    workspace->holds++;
-    epctx__workspace_unlock(workspace);
+    epctx__workspace_hold(workspace);
     loaded->sharing = &sharing;
     loaded->workspace = workspace;
     return epctx__load_model(loaded, model, backend, opts, error);
@@ -27575,9 +27851,14 @@ typedef struct epctx__pending {
 #endif
 } epctx__pending;
 
-/* A context under construction. */
+/* A context under construction. Whose turn it is has all of it but for `turn`, `dropped`,
+ * `finishing` and `waiting`, which are the lock's. */
 typedef struct epctx__group {
     struct epctx__group *next;
+    epctx__turn turn;
+    bool dropped;   /* the workspace was emptied: it is not in the list any more */
+    bool finishing; /* nobody can join or leave any more */
+    size_t waiting; /* sessions, when the last turn ended */
     const char *name;
     const epctx_backend *backend;
     const epctx_io *io;
@@ -27606,16 +27887,10 @@ static void epctx__pending_drop(epctx__pending *p)
 #endif
 }
 
+/* Of a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
-    epctx__group **link = &w->groups;
     epctx__pending *p;
-    while (*link != NULL && *link != group) {
-        link = &(*link)->next;
-    }
-    if (*link == group) {
-        *link = group->next;
-    }
     if (group->build != NULL) {
         group->backend->discard_fn(group->backend->self, group->build);
     }
@@ -27627,10 +27902,40 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     w->allocator.free_fn(w->allocator.user, group);
 }
 
-static void epctx__groups_drop(epctx_workspace *w)
+static void epctx__group_unlink(epctx_workspace *w, epctx__group *group)
 {
+    epctx__group **link = &w->groups;
+    while (*link != NULL && *link != group) {
+        link = &(*link)->next;
+    }
+    if (*link == group) {
+        *link = group->next;
+    }
+}
+
+/* Empties the list, with the lock held. What somebody works on goes when that turn ends; the rest is
+ * the caller's to free. */
+static epctx__group *epctx__groups_close(epctx_workspace *w)
+{
+    epctx__group *idle = NULL;
     while (w->groups != NULL) {
-        epctx__group_free(w, w->groups);
+        epctx__group *group = w->groups;
+        w->groups = group->next;
+        group->dropped = true;
+        if (!group->turn.busy) {
+            group->next = idle;
+            idle = group;
+        }
+    }
+    return idle;
+}
+
+static void epctx__groups_free(epctx_workspace *w, epctx__group *groups)
+{
+    while (groups != NULL) {
+        epctx__group *group = groups;
+        groups = group->next;
+        epctx__group_free(w, group);
     }
 }
 
@@ -27647,17 +27952,37 @@ static epctx__group *epctx__group_find(const epctx_workspace *w, const char *nam
     return NULL;
 }
 
-static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      bool prepare_only, epctx_weightless_support weightless,
-                                      epctx__group **out, epctx_error *error)
+/* The group of that name, when nobody works on it; NULL: there is none. The lock is held before and
+ * afterwards. False: somebody works on it who waits for this call. */
+static bool epctx__group_wait(epctx_workspace *w, const char *name, const char *source,
+                              epctx__group **out)
+{
+    for (;;) {
+        *out = epctx__group_find(w, name, source);
+        if (*out == NULL || !(*out)->turn.busy) {
+            return true;
+        }
+        if (!epctx__turn_wait(w, &(*out)->turn)) {
+            return false;
+        }
+    }
+}
+
+static epctx_status epctx__group_own(epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_ARG,
+                      "the group is being compiled or written, and that waits for this very call");
+}
+
+/* A group that nobody knows yet, and nothing is in it. */
+static epctx__group *epctx__group_make(epctx_workspace *w, const char *name,
+                                       const epctx_backend *backend, const epctx_io *io,
+                                       epctx_weightless_support weightless, epctx_error *error)
 {
     epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
-    epctx_build_opts how;
-    epctx_status status;
-    *out = NULL;
     if (group == NULL) {
-        return epctx__nomem(error, sizeof *group);
+        epctx__nomem(error, sizeof *group);
+        return NULL;
     }
     memset(group, 0, sizeof *group);
     group->backend = backend;
@@ -27668,44 +27993,104 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     epctx_buffer_init(&group->known.graphs, &w->allocator);
     epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
-    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
-    how.prepare_only = prepare_only;
-    how.weightless = weightless;
-    status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
-                                 : epctx__nomem(error, group->arena.missing);
-    if (status != EPCTX_OK) {
+    if (group->name == NULL) {
+        epctx__nomem(error, group->arena.missing);
         epctx__group_free(w, group);
-        return status;
+        return NULL;
     }
-    group->next = w->groups;
-    w->groups = group;
-    *out = group;
-    return EPCTX_OK;
+    return group;
 }
 
-/* The group that a session joins, or begins. */
-static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      bool prepare_only, epctx_weightless_support weightless,
-                                      epctx__group **out, epctx_error *error)
+/* Ends a turn. A group without a session goes: the next session is a first one. */
+static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
+                                       epctx_error *error)
 {
-    *out = epctx__group_find(w, name, backend->source);
-    if (*out == NULL) {
-        return epctx__group_make(w, name, backend, io, prepare_only, weightless, out, error);
+    bool dropped, gone;
+    epctx__workspace_lock(w);
+    dropped = group->dropped;
+    gone = dropped || group->finishing || group->pending_count == 0;
+    group->waiting = group->pending_count;
+    if (gone) {
+        epctx__group_unlink(w, group);
     }
-    if ((*out)->backend->self != backend->self || (*out)->io != io) {
-        *out = NULL;
+    epctx__turn_end(w, &group->turn);
+    epctx__workspace_unlock(w);
+    if (dropped && !group->finishing && status == EPCTX_OK) {
+        status = epctx_fail(error, EPCTX_ERR_CONTEXT,
+                            "the workspace was emptied while the group was compiled");
+    }
+    if (gone) {
+        epctx__group_free(w, group);
+    }
+    epctx__workspace_leave(w);
+    return status;
+}
+
+/* Nobody joins any more; false: the group was dropped, nothing of it may be written. */
+static bool epctx__group_close(epctx_workspace *w, epctx__group *group)
+{
+    epctx__workspace_lock(w);
+    group->finishing = !group->dropped;
+    epctx__workspace_unlock(w);
+    return group->finishing;
+}
+
+/* What a session must have in common with the group that it joins. */
+static epctx_status epctx__group_fits(const epctx__group *group, const epctx_backend *backend,
+                                      const epctx_io *io, epctx_weightless_support weightless,
+                                      epctx_error *error)
+{
+    if (group->backend->self != backend->self || group->io != io) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "the group was begun with another backend object (for other options of "
                           "the EP?) or another io");
     }
-    if ((*out)->weightless != weightless) {
-        *out = NULL;
+    if (group->weightless != weightless) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "one session of the group is weightless (ep.enable_weightless), another "
                           "is not");
     }
     return EPCTX_OK;
+}
+
+/* The group that a session joins, or begins. It is the session's turn until epctx__group_leave. */
+static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error)
+{
+    epctx__group *fresh =
+        epctx__group_make(w, name, backend, io, weightless, error); /* in case there is none */
+    epctx_build_opts how;
+    epctx_status status = EPCTX_OK;
+    *out = NULL;
+    if (fresh == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    epctx__workspace_lock(w);
+    if (!epctx__group_wait(w, name, backend->source, out)) {
+        status = epctx__group_own(error);
+    } else if (*out != NULL) {
+        status = epctx__group_fits(*out, backend, io, weightless, error);
+    } else {
+        *out = fresh;
+        fresh->next = w->groups;
+        w->groups = fresh;
+    }
+    if (status == EPCTX_OK) {
+        epctx__turn_begin(w, &(*out)->turn);
+        w->holds++;
+    }
+    epctx__workspace_unlock(w);
+    if (*out != fresh) {
+        epctx__group_free(w, fresh);
+        return status;
+    }
+    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+    how.prepare_only = prepare_only;
+    how.weightless = weightless;
+    status = epctx__build_begin(backend, &how, &fresh->build, error);
+    return status == EPCTX_OK ? status : epctx__group_leave(w, fresh, status, error);
 }
 
 /* Does another session write this file? All are below one folder: what stands behind it tells. */
@@ -28055,7 +28440,7 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
     return status;
 }
 
-/* Writes a group and ends it, whether or not that succeeds. */
+/* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
                                         epctx_error *error)
@@ -28064,6 +28449,9 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     void *build = group->build;
     epctx_buffer binary;
     epctx_status status;
+    if (!epctx__group_close(w, group)) {
+        return EPCTX_OK; /* epctx__group_leave tells */
+    }
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
@@ -28085,7 +28473,6 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
         *binary_size = binary.size;
     }
     epctx_buffer_free(&binary);
-    epctx__group_free(w, group);
     return status;
 }
 
@@ -28239,43 +28626,63 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const cha
                           "are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    epctx__workspace_lock(workspace);
     status = epctx__group_join(workspace, group, backend, io, opts->prepare_only, opts->weightless,
                                &joined, error);
     if (status == EPCTX_OK) {
         status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
-        if (joined->pending_count == 0) {
-            epctx__group_free(workspace, joined); /* still empty: the next session is the first */
-        }
+        status = epctx__group_leave(workspace, joined, status, error);
     }
-    epctx__workspace_unlock(workspace);
+    if (status != EPCTX_OK) {
+        *nodes = NULL;
+    }
     return status;
+}
+
+/* A session of the group, taken out of it. */
+static epctx__pending *epctx__pending_take(epctx__group *group, const char *context_path)
+{
+    epctx__pending **link = &group->pending;
+    epctx__pending *gone;
+    while (*link != NULL && !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
+        link = &(*link)->next;
+    }
+    gone = *link;
+    if (gone != NULL) {
+        *link = gone->next;
+        if (group->pending_end == &gone->next) {
+            group->pending_end = link;
+        }
+        group->pending_count--;
+    }
+    return gone;
 }
 
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path)
 {
     epctx__group *found;
-    epctx__pending **link;
+    epctx__pending *gone;
+    bool own = false; /* it is our turn already: a hook or a backend calls */
     epctx__workspace_lock(workspace);
-    found = epctx__group_find(workspace, group, source);
-    link = found != NULL ? &found->pending : NULL;
-    while (link != NULL && *link != NULL &&
-           !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
-        link = &(*link)->next;
+    if (!epctx__group_wait(workspace, group, source, &found)) {
+        own = found->turn.thread == epctx__thread(workspace);
+        found = own && !found->finishing ? found : NULL;
     }
-    if (link != NULL && *link != NULL) {
-        epctx__pending *gone = *link;
-        *link = gone->next;
-        if (found->pending_end == &gone->next) {
-            found->pending_end = link;
-        }
-        epctx__pending_drop(gone);
-        if (--found->pending_count == 0) {
-            epctx__group_free(workspace, found);
-        }
+    if (found != NULL && !own) {
+        epctx__turn_begin(workspace, &found->turn);
+        workspace->holds++;
     }
     epctx__workspace_unlock(workspace);
+    if (found == NULL) {
+        return;
+    }
+    gone = epctx__pending_take(found, context_path);
+    if (gone != NULL) {
+        epctx__pending_drop(gone);
+    }
+    if (!own) {
+        (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
+    }
 }
 
 EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
@@ -28285,7 +28692,7 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
     size_t count;
     epctx__workspace_lock(workspace);
     found = epctx__group_find(workspace, group, source);
-    count = found != NULL ? found->pending_count : 0;
+    count = found != NULL ? found->waiting : 0;
     epctx__workspace_unlock(workspace);
     return count;
 }
@@ -28362,9 +28769,8 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
     status = epctx__group_session(w, group, g);
     if (status == EPCTX_OK && stop) {
         status = epctx__group_finish(w, group, g->opts->hooks, &g->report->binary_size, g->error);
-    } else if (group->pending_count == 0) {
-        epctx__group_free(w, group); /* still empty: the next session is the first */
     }
+    status = epctx__group_leave(w, group, status, g->error);
     if (status != EPCTX_OK) {
         epctx_fail(g->error, status, "%s failed without a message", g->backend->source);
         epctx_undo(g->model, mark);
@@ -28396,9 +28802,7 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
     if (status != EPCTX_OK) {
         return status;
     }
-    epctx__workspace_lock(workspace);
     status = epctx__share_generate(workspace, group, &g, stop);
-    epctx__workspace_unlock(workspace);
     if (report != NULL && status == EPCTX_OK) {
         *report = *g.report;
     }
@@ -28419,12 +28823,21 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     epctx_error_clear(&local);
     error = error != NULL ? error : &local;
     epctx__workspace_lock(workspace);
-    found = epctx__group_find(workspace, group, source);
-    status = found != NULL ? epctx__group_finish(workspace, found, hooks, binary_size, error)
-                           : epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                                        "the workspace has no group '%s' of %s",
-                                        group != NULL ? group : "", source);
+    if (!epctx__group_wait(workspace, group, source, &found)) {
+        status = epctx__group_own(error);
+    } else if (found == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the workspace has no group '%s' of %s",
+                            group != NULL ? group : "", source);
+    } else {
+        status = EPCTX_OK;
+        epctx__turn_begin(workspace, &found->turn);
+        workspace->holds++;
+    }
     epctx__workspace_unlock(workspace);
+    if (status == EPCTX_OK) {
+        status = epctx__group_finish(workspace, found, hooks, binary_size, error);
+        status = epctx__group_leave(workspace, found, status, error);
+    }
     return status;
 }
 
