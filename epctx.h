@@ -27356,13 +27356,6 @@ EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace)
     epctx__groups_free(workspace, groups);
 }
 
-static void epctx__workspace_hold(epctx_workspace *w)
-{
-    epctx__workspace_lock(w);
-    w->holds++;
-    epctx__workspace_unlock(w);
-}
-
 static void epctx__workspace_leave(epctx_workspace *w)
 {
     epctx_lock lock = w->lock;
@@ -27829,7 +27822,9 @@ EPCTX_API epctx_status epctx_share_load(epctx_workspace *workspace, epctx_loaded
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "sharing needs a workspace and files: an io and no reader");
     }
-    epctx__workspace_hold(workspace);
+    epctx__workspace_lock(workspace);
+    workspace->holds++;
+    epctx__workspace_unlock(workspace);
     loaded->sharing = &sharing;
     loaded->workspace = workspace;
     return epctx__load_model(loaded, model, backend, opts, error);
