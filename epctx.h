@@ -1912,7 +1912,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool one_graph; /* every binary holds the graph of one node: the caller knows */
     bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
@@ -1930,9 +1930,9 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            epctx_error *error);
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
- * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
- * no secondary nodes, or opts->one_graph says so. EPCTX_ERR_EXISTS when another node has the
- * name. */
+ * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
+ * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
+ * says so. EPCTX_ERR_EXISTS when another node has the name. */
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error);
 /* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
@@ -2659,6 +2659,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  *     sdk <ep_sdk_version>
  *     arch <hardware_architecture>
  *     binary <bytes> <XXH64>               the context binary, wherever it is
+ *     graphs <number>                      in the binary, those of other models included
  * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
  * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
@@ -15326,7 +15327,8 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
  * one graph. */
 typedef struct epctx__contexts {
     epctx_map files;       /* path of a binary -> primary nodes that name it */
-    epctx_map secondaries; /* name of a profile -> its secondary nodes */
+    epctx_map primaries;   /* name of a profile -> its primary nodes */
+    epctx_map secondaries; /* the same for secondary ones */
 } epctx__contexts;
 
 static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
@@ -15344,6 +15346,7 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
     epctx_walk walk;
     epctx_node_view view;
     epctx_map_init(&out->files, &model->arena);
+    epctx_map_init(&out->primaries, &model->arena);
     epctx_map_init(&out->secondaries, &model->arena);
     epctx_walk_begin(&walk, model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
@@ -15351,19 +15354,51 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
         if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
             continue;
         }
-        if (node.main_context == 0) {
-            status = epctx__count_up(&out->secondaries,
-                                     epctx_str_of(epctx__profile_for(opts, &node)->name), error);
-        } else if (node.embed_mode == 0) {
+        status = epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
+                                 epctx_str_of(epctx__profile_for(opts, &node)->name), error);
+        if (status == EPCTX_OK && node.main_context != 0 && node.embed_mode == 0) {
             status = epctx__count_up(&out->files, node.ep_cache_context, error);
         }
     }
     return status;
 }
 
+/* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
+ * how many nodes of one model use it says nothing about the graphs of others. */
+static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
+{
+    epctx__stamp_line line, graphs;
+    epctx_mapping mapping;
+    epctx_epnode only;
+    epctx_str rest;
+    bool alone = false;
+    if (!epctx__stamp_of(model, node->source, &rest)) {
+        return false;
+    }
+    while (!alone && epctx__stamp_next(&rest, &graphs)) {
+        alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
+    }
+    if (!alone || !epctx__stamp_binary(model, node->source, &line, &only) ||
+        only.embed_mode != node->embed_mode ||
+        !epctx_str_eq(only.ep_cache_context, node->ep_cache_context)) {
+        return false;
+    }
+    if (only.embed_mode == 1) {
+        return epctx__stamp_verify(&line, only.ep_cache_context.data, only.ep_cache_context.size,
+                                   false, NULL) == EPCTX_OK;
+    }
+    if (epctx_path_map(model->io, epctx_path_folder(epctx_str_of(model->path)), line.name,
+                       model->path_flags, &mapping, NULL, 0, NULL) != EPCTX_OK) {
+        return false;
+    }
+    alone = epctx__stamp_verify(&line, mapping.data, mapping.size, false, NULL) == EPCTX_OK;
+    model->io->unmap_fn(model->io->user, &mapping);
+    return alone;
+}
+
 /* Why the name of an EPContext node must stay, or NULL. */
-static const char *epctx__name_is_key(const epctx__contexts *contexts, const epctx_name_opts *opts,
-                                      const epctx_epnode *node)
+static const char *epctx__name_is_key(const epctx_model *model, const epctx__contexts *contexts,
+                                      const epctx_name_opts *opts, const epctx_epnode *node)
 {
     const epctx_profile *profile = epctx__profile_for(opts, node);
     if (profile->key != EPCTX_KEY_NODE_NAME) {
@@ -15373,16 +15408,16 @@ static const char *epctx__name_is_key(const epctx__contexts *contexts, const epc
         epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
         return "several nodes share a context, and the EP finds the graph in it by the node's name";
     }
-    if (node->embed_mode == 1) {
-        return NULL; /* the only node of its context, and nobody else can reach that */
-    }
-    if (epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
+    if (node->embed_mode == 0 && epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
         return "several nodes name this binary, and the EP finds the graph in it by the node's "
                "name";
     }
-    return opts->one_graph ? NULL
-                           : "the EP finds the graph in the binary by the node's name, unless the "
-                             "binary holds this graph alone (then say so: one_graph)";
+    return opts->one_graph ||
+                   (epctx_map_get(&contexts->primaries, epctx_str_of(profile->name)) == 1 &&
+                    epctx__is_alone(model, node))
+               ? NULL
+               : "the EP finds the graph in the binary by the node's name, unless the binary holds "
+                 "this graph alone, and no build stamp says that it does (if so: one_graph)";
 }
 
 static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
@@ -15396,7 +15431,7 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
         return EPCTX_OK;
     }
     status = epctx_epnode_read(view, &node, error);
-    why = status == EPCTX_OK ? epctx__name_is_key(contexts, opts, &node) : NULL;
+    why = status == EPCTX_OK ? epctx__name_is_key(model, contexts, opts, &node) : NULL;
     if (why != NULL) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
                             epctx__profile_for(opts, &node)->name, why);
@@ -25404,11 +25439,12 @@ static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t
            epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
 }
 
-static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary)
+static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary, size_t graphs)
 {
     return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
            epctx__stamp_text(out, " ") &&
-           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16);
+           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16) &&
+           epctx__stamp_text(out, "\ngraphs ") && epctx__stamp_number(out, graphs, 10);
 }
 
 static epctx_status epctx__gen_stamp(epctx__generation *g)
@@ -25437,7 +25473,7 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
     text.size -= ok; /* without the last line end */
     /* The last session of a group makes its binary: epctx__pending_complete. */
     if (ok && g->build == NULL) {
-        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep));
+        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep), g->ep.count);
     }
     if (!ok) {
         return epctx__nomem(g->error, g->arena->missing);
@@ -28307,7 +28343,8 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
     in_arena.free_fn = epctx__arena_free_fn;
     epctx_buffer_init(&text, &in_arena);
     if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
-        !epctx__stamp_add_binary(&text, binary)) {
+        !epctx__stamp_add_binary(&text, binary,
+                                 group->known.graphs.size / sizeof(epctx__known_graph))) {
         return epctx__nomem(error, model->arena.missing);
     }
     parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
