@@ -95,10 +95,12 @@
  *   producer survive. epctx_undo() restores the former bytes exactly.
  *
  * NANOPB
- *   Used at tag, varint and stream level, never through message descriptors. pb.h must see the
- *   same PB_NO_ERRMSG, PB_FIELD_32BIT and PB_BUFFER_ONLY as the nanopb you link; a mismatch is
- *   found at the first open (EPCTX_ERR_CONFIG) instead of overwriting memory. Shared libraries
- *   should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
+ *   Used at tag, varint and stream level, never through message descriptors. PB_NO_ERRMSG must be
+ *   the same here and in the nanopb you link; a nanopb with PB_BUFFER_ONLY cannot write to streams:
+ *   define it here, too, and EPCTX_NO_EDIT. Another PB_NO_ERRMSG, or PB_BUFFER_ONLY in the library
+ *   alone, is found at the first open (EPCTX_ERR_CONFIG) instead of overwriting memory. PB_FIELD_32BIT
+ *   changes descriptors only, so it may differ. Shared libraries should hide nanopb's symbols
+ *   (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
@@ -5889,6 +5891,10 @@ static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count
     stream->state = (void *)((uintptr_t)p + count);
     return true;
 }
+#endif
+
+#if defined(PB_BUFFER_ONLY) && !defined(EPCTX_NO_EDIT)
+#error "epctx.h: with PB_BUFFER_ONLY nanopb writes to memory only: define EPCTX_NO_EDIT"
 #endif
 
 /* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
