@@ -12481,23 +12481,8 @@ static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, 
     *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
 }
 
-/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
- * for than it has, the whole file counts. */
-static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
-{
-    const epctx_mapping *all = &file->mapping;
-    if (tensor->size <= all->size - file->hashed) {
-        file->hashed += tensor->size;
-        return epctx_hash(tensor->data, tensor->size, 0);
-    }
-    if (file->whole == 0) {
-        file->whole = epctx_hash(all->data, all->size, 1);
-    }
-    return file->whole;
-}
-
-static void epctx__digest_packed(const epctx_field *field, uint32_t kind, uint32_t *places,
-                                 uint64_t *sum)
+EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+                                              uint32_t *places, uint64_t *sum)
 {
     const uint8_t *p = field->body.data;
     const uint8_t *end = p + field->body.size;
@@ -12514,6 +12499,39 @@ static void epctx__digest_packed(const epctx_field *field, uint32_t kind, uint32
         }
         epctx__digest_add(sum, field->number, places, value);
     }
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view message, uint64_t *sum)
+{
+    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor tensor;
+    epctx__file *file;
+    if (!view.external) {
+        return true;
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = view.name;
+    file = epctx__load_external(l, &view, &tensor);
+    if (file != NULL) {
+        *sum += epctx__digest_file(file, &tensor);
+    }
+    return file != NULL;
 }
 
 /* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
@@ -12540,17 +12558,8 @@ static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view mes
         }
         epctx__digest_add(&sum, field.number, places, value);
     }
-    if (type == EPCTX__T_TENSOR && epctx_tensor_of(message).external) {
-        epctx_tensor_view view = epctx_tensor_of(message);
-        epctx_tensor tensor;
-        epctx__file *file;
-        memset(&tensor, 0, sizeof tensor);
-        tensor.name = view.name;
-        file = epctx__load_external(l, &view, &tensor);
-        if (file == NULL) {
-            return 0;
-        }
-        sum += epctx__digest_file(file, &tensor);
+    if (type == EPCTX__T_TENSOR && !epctx__digest_external(l, message, &sum)) {
+        return 0;
     }
     sum = epctx__hash_number(0, sum);
     return sum != 0 ? sum : 1;
@@ -12604,6 +12613,23 @@ static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_att
     }
 }
 
+/* Strings, and typed fields of half bytes. */
+static uint64_t epctx__digest_elements(epctx_view tensor)
+{
+    epctx_cursor strings = epctx_fields(tensor, 6);
+    epctx_cursor numbers = epctx_fields(tensor, 5);
+    uint64_t h = 1;
+    uint64_t bits;
+    epctx_str text;
+    while (epctx_next_str(&strings, &text)) {
+        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+    }
+    while (epctx__next_scalar(&numbers, EPCTX_WIRE_VARINT, &bits)) {
+        h = epctx__hash_number(h, bits);
+    }
+    return h != 0 ? h : 1;
+}
+
 static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
 {
     epctx_tensor_view t = epctx_tensor_of(view);
@@ -12643,7 +12669,7 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
         }
         return epctx__load_typed(l, view, out, (size_t)count * width);
     } else if (count > 0) {
-        out->rest = epctx__digest(l, EPCTX__T_TENSOR, view);
+        out->rest = epctx__digest_elements(view);
     }
     if (out->data != NULL && width > 0 && out->size != count * width) {
         return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
