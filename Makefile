@@ -11,6 +11,7 @@
 #   FUZZ_SECONDS       time for each fuzzer       (default: 30; in `make test` 12)
 #   TEST_JOBS          tests run side by side     (default: the number of cores)
 #   NANOPB_SOURCE      nanopb's sources, for other processors (default: Debian's source package)
+#   EPCTX_NO_PACKAGE   1: the tool without `epctx package` and libsodium (not for `make test`)
 
 ifeq ($(origin CC),default)
 CC = gcc
@@ -25,7 +26,7 @@ EPCTX_CACHE ?= $(CURDIR)/build/deps
 FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,12)
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE FUZZ_SECONDS
 # Exported when they are not set they would reach the programs as empty strings.
-$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS,$(if $($(v)),$(eval export $(v))))
+$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores.
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
@@ -47,6 +48,11 @@ CLI_SOURCES  := $(wildcard examples/epctx/*.c)
 CLI_LIBS     := -lsodium
 # Where there are no libraries but nanopb: without `epctx package`.
 BARE_SOURCES := $(filter-out %/package.c,$(CLI_SOURCES))
+ifneq ($(filter-out 0,$(EPCTX_NO_PACKAGE)),)
+CLI_SOURCES  := $(BARE_SOURCES)
+CLI_LIBS     :=
+override CFLAGS += -DEPCTX_CLI_NO_PACKAGE
+endif
 # What includes ONNX Runtime's headers is built by `make plugin` and `make test` only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
 TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))

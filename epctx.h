@@ -95,10 +95,12 @@
  *   producer survive. epctx_undo() restores the former bytes exactly.
  *
  * NANOPB
- *   Used at tag, varint and stream level, never through message descriptors. pb.h must see the
- *   same PB_NO_ERRMSG, PB_FIELD_32BIT and PB_BUFFER_ONLY as the nanopb you link; a mismatch is
- *   found at the first open (EPCTX_ERR_CONFIG) instead of overwriting memory. Shared libraries
- *   should hide nanopb's symbols (-Wl,--exclude-libs,ALL).
+ *   Used at tag, varint and stream level, never through message descriptors. PB_NO_ERRMSG must be
+ *   the same here and in the nanopb you link; a nanopb with PB_BUFFER_ONLY cannot write to streams:
+ *   define it here, too, and EPCTX_NO_EDIT. Another PB_NO_ERRMSG, or PB_BUFFER_ONLY in the library
+ *   alone, is found at the first open (EPCTX_ERR_CONFIG) instead of overwriting memory. PB_FIELD_32BIT
+ *   changes descriptors only, so it may differ. Shared libraries should hide nanopb's symbols
+ *   (-Wl,--exclude-libs,ALL).
  *
  * CONTENTS
  *   >>config >>basics >>io >>wire >>onnx >>record >>epnode >>profile >>path >>option >>check
@@ -227,6 +229,17 @@ EPCTX_API epctx_str epctx_str_of(const char *text); /* NULL gives the empty stri
 EPCTX_API bool epctx_str_is(epctx_str a, const char *b);
 EPCTX_API bool epctx_str_eq(epctx_str a, epctx_str b);
 EPCTX_API bool epctx_str_is_utf8(epctx_str text);
+
+#define EPCTX_NO_CHAR UINT32_MAX
+/* The code point that starts at text.data[at] and its bytes; EPCTX_NO_CHAR, of one byte, where there
+ * is no UTF-8 (RFC 3629). */
+EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
+/* Whether terminals, logs and editors show a character. They obey controls (C0, DEL, C1), marks that
+ * turn the direction and separators of lines, and hide zero-width characters and tags: text of hostile
+ * origin must not be printed with any of these. False for EPCTX_NO_CHAR. `before`: the character in
+ * front, or 0; the joiners U+200C and U+200D belong to words of many scripts and to emoji, and are
+ * shown behind such letters only. */
+EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before);
 
 /* XXH64 of the public specification (seed 0 unless given): the same value on every platform. Used
  * for graph hashes and checksums, not against deliberate collisions. */
@@ -769,17 +782,20 @@ EPCTX_API bool epctx_next_device_group(epctx_cursor *cursor, epctx_device_group_
 EPCTX_API bool epctx_next_sharded_dim(epctx_cursor *cursor, epctx_sharded_dim_view *dim);
 EPCTX_API bool epctx_next_simple_sharding(epctx_cursor *cursor, epctx_simple_sharding *part);
 
-/* metadata_props of a model, graph, node, tensor, value or function, by what the view is. */
+/* What has metadata_props. */
 typedef enum epctx_owner {
-    EPCTX_OF_MODEL = 14,
-    EPCTX_OF_GRAPH = 16,
-    EPCTX_OF_NODE = 9,
-    EPCTX_OF_TENSOR = 16,
-    EPCTX_OF_VALUE = 4,
-    EPCTX_OF_FUNCTION = 14
+    EPCTX_OF_MODEL,
+    EPCTX_OF_GRAPH,
+    EPCTX_OF_NODE,
+    EPCTX_OF_TENSOR,
+    EPCTX_OF_VALUE,
+    EPCTX_OF_FUNCTION
 } epctx_owner;
 
-EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner); /* epctx_next_pair */
+/* The pairs, for epctx_next_pair; `owner` says what the view is. */
+EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner);
+/* The number of that field, e.g. for epctx_set_pair. */
+EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner);
 /* Quantization parameters: "SCALE_TENSOR" -> value name. For epctx_next_pair. */
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation);
 /* The type of a value; kind EPCTX_TYPE_NONE when it has none. */
@@ -832,6 +848,8 @@ typedef struct epctx_tensor {
     size_t size;
     epctx_str location; /* file of external data that has them; empty: the model itself */
     uint64_t offset;    /* of the bytes there; 0 in the model, where they may be in pieces */
+    uint64_t rest;      /* hash of elements that `data` cannot hold: strings, typed fields of half
+                           bytes; 0: there are none */
 } epctx_tensor;
 
 typedef enum epctx_attr_type { /* onnx.proto AttributeProto.AttributeType */
@@ -861,7 +879,7 @@ typedef struct epctx_attr {
     float f;
     epctx_str s;
     const epctx_tensor *t;
-    const struct epctx_graph *g;
+    const struct epctx_graph *g; /* for edits; NULL in what epctx_graph_load makes (epctx_node.rest) */
     size_t count; /* of ints, floats or strings, whichever `type` says */
     const int64_t *ints;
     const float *floats;
@@ -880,6 +898,8 @@ typedef struct epctx_node {
     const epctx_str *captures; /* outer values that its subgraphs use */
     size_t capture_count;
     uint32_t id; /* position in the source graph, which need not be sorted */
+    uint64_t rest; /* hash of what the members do not hold: bodies and other attributes without a
+                      member, functions that are called; 0: nothing */
 } epctx_node;
 
 typedef struct epctx_graph {
@@ -1312,10 +1332,14 @@ EPCTX_API bool epctx_compat_read_qnn(epctx_str text, epctx_compat_qnn *out);
 /* Next part of a "name;key=value;key=value" string, from `*rest`; a part without "=" has an empty
  * key. False at the end. */
 EPCTX_API bool epctx_compat_next(epctx_str *rest, epctx_str *key, epctx_str *value);
-/* Does a model with the string `model` run on a machine whose EP would write `runtime`? QNN: ORT's
- * own rule. Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED
- * and another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE. `why` (may be NULL)
- * gets the deciding field as its message. */
+/* Does a model with the string `model` run on a machine whose EP would write `runtime`? UNSUPPORTED
+ * keeps ORT from making a session, PREFER_RECOMPILATION and NOT_APPLICABLE do not.
+ *   QNN: ORT's own rule.
+ *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
+ *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
+ *   Others: equal strings are OPTIMAL; with the same keys, another hardware is UNSUPPORTED and
+ *   another version PREFER_RECOMPILATION; anything else is NOT_APPLICABLE.
+ * `why` (may be NULL) gets the deciding field as its message. */
 EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
                                             epctx_str runtime, epctx_error *why);
 
@@ -1801,13 +1825,15 @@ EPCTX_API epctx_status epctx_remove(epctx_model *model, epctx_view view, epctx_e
 EPCTX_API epctx_status epctx_move(epctx_model *model, epctx_view view, epctx_view after,
                                   epctx_view *placed, epctx_error *error);
 /* Adds the payload of `other` to `parent` as field `number`. `other` may be a view of this or of
- * another model, which must stay open as long as this one; it is copied as it is now. */
+ * another model, which must stay open as long as this one; it is copied as it is now. In a TypeProto
+ * it takes the place of a type of another kind. */
 EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uint32_t number,
                                       epctx_view other, epctx_view after, epctx_view *placed,
                                       epctx_error *error);
 
 /* Sets a string, bytes or integer field of a message by its number in onnx.proto. However often it
- * stands there, one is left, in the place of the last; one that says the same stays as it is. An
+ * stands there, one is left, in the place of the last; one that says the same stays as it is. Other
+ * members of a oneof go. What has the number and another wire type is an unknown field and stays. An
  * over-long length keeps its width when the new one fits. */
 EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uint32_t number,
                                      epctx_str text, epctx_error *error);
@@ -1816,7 +1842,7 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 /* epctx_set_str that borrows. */
 EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_span data, epctx_error *error);
-/* Removes every field of that number. */
+/* Removes every field of that number, whatever its wire type. */
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error);
 /* Adds one string to a repeated field, e.g. an input to a node. */
@@ -1864,7 +1890,7 @@ EPCTX_API epctx_status epctx_set_opset(epctx_model *model, epctx_str domain, int
                                        epctx_error *error);
 EPCTX_API epctx_status epctx_unset_opset(epctx_model *model, epctx_str domain, epctx_error *error);
 /* Sets or removes an entry of a list of key/value pairs: metadata of any message (`number` is its
- * epctx_owner), external_data of a tensor (13). An entry with that key keeps its place. */
+ * epctx_metadata_field), external_data of a tensor (13). An entry with that key keeps its place. */
 EPCTX_API epctx_status epctx_set_pair(epctx_model *model, epctx_view message, uint32_t number,
                                       epctx_str key, epctx_str value, epctx_error *error);
 EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, uint32_t number,
@@ -1888,7 +1914,7 @@ EPCTX_API epctx_status epctx_fix_input_dim(epctx_model *model, epctx_str input, 
 /* How values and nodes get other names. NULL stands for all defaults. */
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* default: of each node's source */
-    bool one_graph; /* every binary holds the graph of one node, which the model cannot tell */
+    bool one_graph; /* every binary holds the graph of one node: the caller knows */
     bool any_io;    /* values at EPContext nodes may change in spite of EPCTX_IO_NAMES */
     bool all_nodes; /* epctx_prefix: not the EPContext nodes alone */
 } epctx_name_opts;
@@ -1906,9 +1932,9 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
                                            epctx_error *error);
 
 /* Renames a node. The name of an EPContext node may be the key into its binary (epctx_profile.key):
- * EPCTX_ERR_UNSUPPORTED, unless the context serves this node alone: it is embedded and the EP has
- * no secondary nodes, or opts->one_graph says so. EPCTX_ERR_EXISTS when another node has the
- * name. */
+ * EPCTX_ERR_UNSUPPORTED, unless the binary holds the graph of this node alone. That no other node of
+ * the model uses it is no proof; the build stamp of this very binary (>>gen) is, or opts->one_graph
+ * says so. EPCTX_ERR_EXISTS when another node has the name. */
 EPCTX_API epctx_status epctx_rename_node(epctx_model *model, epctx_view node, epctx_str name,
                                          const epctx_name_opts *opts, epctx_error *error);
 /* Puts a prefix in front of the names of EPContext nodes, or of all nodes (functions, subgraphs and
@@ -2165,7 +2191,8 @@ typedef struct epctx_connection {
 typedef enum epctx_metadata_policy {
     EPCTX_METADATA_REFUSE = 0,
     EPCTX_METADATA_FIRST, /* the value of the earlier model stays */
-    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key */
+    EPCTX_METADATA_PREFIX /* the later one gets the prefix of its model in front of the key, once
+                             more when that key has another value, too */
 } epctx_metadata_policy;
 
 typedef struct epctx_merge_opts {
@@ -2399,7 +2426,8 @@ typedef enum epctx_log {
 } epctx_log;
 
 /* What long work tells and asks. Every member may be NULL. Hooks are called on the thread that does
- * the work, must return, and must not use the objects that are being worked on. */
+ * the work, must return, and must not use the objects that are being worked on, but for a workspace
+ * (>>share). */
 typedef struct epctx_hooks {
     void *user;
     /* `done` of `total` steps of `work` ("compile", "write") are done. */
@@ -2550,7 +2578,8 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
                                                    size_t capacity, epctx_error *error);
 
 /* Hash that an EPContext node records in `notes` ("graph_hash=<16 hex digits>") and that the binary
- * repeats: names, types, attributes and constants of a graph, the same on every platform. */
+ * repeats: names, types, attributes, bodies and constants of a graph, the same on every platform.
+ * Whoever makes records without epctx_graph_load fills `rest` of nodes and tensors. */
 EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph);
 /* The hash in `notes`, or 0. */
 EPCTX_API uint64_t epctx_notes_hash(epctx_str notes);
@@ -2638,6 +2667,7 @@ EPCTX_API void epctx_ep_end(epctx_ep *ep);
  *     sdk <ep_sdk_version>
  *     arch <hardware_architecture>
  *     binary <bytes> <XXH64>               the context binary, wherever it is
+ *     graphs <number>                      in the binary, those of other models included
  * with "%25" and "%0A" for "%" and a line end. It holds no time: the same source must give the same
  * bytes. It has no name for the binary either: embedded, extracted or renamed that is the same one.
  * ============================================================================================== */
@@ -2937,15 +2967,28 @@ EPCTX_API void epctx_opened_close(epctx_opened *opened);
  * graphs any more. The build stamps of the models tell (>>gen), and loading says so.
  * ============================================================================================== */
 
-/* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread. */
+/* A lock of the caller's. All NULL: the workspace and its sessions are used from one thread.
+ *
+ * It is held for moments only, never while a backend, an io or a hook is called: these may use the
+ * workspace, too. While one session loads a binary or compiles into a group, others that want the
+ * same binary or group wait without the lock; everything else goes on. Who would wait for itself (a
+ * backend that asks for the binary it is loading, a hook that wants the group it is called from, or
+ * two threads that each want what the other is at) gets an error instead; this takes thread_fn. */
 typedef struct epctx_lock {
     void *user;
     void (*lock_fn)(void *user);
     void (*unlock_fn)(void *user);
     void (*free_fn)(void *user); /* may be NULL: called once, when the workspace is gone */
+    /* Both or none, called with the lock held: wait_fn gives it up, returns when wake_fn was called
+     * (or earlier) and has the lock again; wake_fn ends the waiting of all. NULL: who waits takes
+     * the lock again and again. */
+    void (*wait_fn)(void *user);
+    void (*wake_fn)(void *user);
+    /* A number of the calling thread, another one for each. NULL: nobody may want what he is at. */
+    uintptr_t (*thread_fn)(void *user);
 } epctx_lock;
 
-/* A lock of the machine: a mutex of pthreads when the implementation file was compiled with
+/* A lock of the machine, with all its functions: a mutex of pthreads when the implementation file was compiled with
  * EPCTX_PTHREAD_LOCK, an SRWLOCK of Windows with EPCTX_WIN32_LOCK, else EPCTX_ERR_UNSUPPORTED.
  * Memory comes from `allocator` (default malloc), free_fn gives it back. */
 EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *allocator,
@@ -2973,7 +3016,8 @@ typedef struct epctx_workspace epctx_workspace;
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error);
 /* Gives the handle back. Sessions go on; the memory goes with the last of them. Groups that were
- * not finished are given up: nothing of them was or will be written. NULL is fine. */
+ * not finished are given up: nothing of them was or will be written, and a session that compiles
+ * into one fails with EPCTX_ERR_CONTEXT. NULL is fine. */
 EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
 /* Empties it: the next session is a first one. Graphs in use stay with their sessions. */
 EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace);
@@ -3000,7 +3044,7 @@ typedef struct epctx_shared {
  * the binary is loaded. For EPs that read no model bytes; epctx_share_load does it for a model.
  * `backend` and the io must live as long as any graph of the binary is in use, also by others.
  * Errors: those of epctx_path_find and of the backend as they are, PATH, NOMEM, and CONTEXT when
- * the graph is taken under EPCTX_TAKEN_ERROR. */
+ * the graph is taken under EPCTX_TAKEN_ERROR or the call comes from whoever loads the binary. */
 EPCTX_API epctx_status epctx_share_take(epctx_workspace *workspace, const epctx_backend *backend,
                                         const epctx_binary_file *binary, epctx_str key,
                                         uint64_t hash, epctx_shared *out, epctx_error *error);
@@ -3267,27 +3311,64 @@ static size_t epctx__utf8_size(unsigned lead)
 }
 
 /* RFC 3629: no longer forms than needed, no surrogates, nothing above U+10FFFF. */
+EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size)
+{
+    const unsigned char *p = (const unsigned char *)text.data + at;
+    unsigned least = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+    unsigned most = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    size_t n = epctx__utf8_size(p[0]);
+    uint32_t code = n < 2 ? p[0] : p[0] & (0x7fu >> n);
+    size_t k;
+    *size = 1;
+    if (n == 0 || n > text.size - at) {
+        return EPCTX_NO_CHAR;
+    }
+    for (k = 1; k < n; k++) {
+        if (p[k] < least || p[k] > most) {
+            return EPCTX_NO_CHAR;
+        }
+        code = code << 6 | (p[k] & 0x3fu);
+        least = 0x80;
+        most = 0xbf;
+    }
+    *size = n;
+    return code;
+}
+
 EPCTX_API bool epctx_str_is_utf8(epctx_str text)
 {
-    const unsigned char *p = (const unsigned char *)text.data;
-    size_t i, k, n;
+    size_t i, n;
     for (i = 0; i < text.size; i += n) {
-        unsigned lead = p[i];
-        unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-        unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-        n = epctx__utf8_size(lead);
-        if (n == 0 || n > text.size - i) {
+        if (epctx_str_char(text, i, &n) == EPCTX_NO_CHAR) {
             return false;
-        }
-        for (k = 1; k < n; k++) {
-            if (p[i + k] < least || p[i + k] > most) {
-                return false;
-            }
-            least = 0x80;
-            most = 0xbf;
         }
     }
     return true;
+}
+
+static bool epctx__is_hidden(uint32_t code)
+{
+    static const uint32_t hidden[][2] = {
+        {0, 0x1f},          {0x7f, 0x9f},       {0xad, 0xad},     {0x61c, 0x61c},
+        {0x180e, 0x180e},   {0x200b, 0x200b},   {0x200e, 0x200f}, {0x2028, 0x202e},
+        {0x2060, 0x206f},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb}, {0x1d173, 0x1d17a},
+        {0xe0000, 0xe007f}, {0x110000, UINT32_MAX}};
+    size_t i;
+    for (i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        if (code >= hidden[i][0] && code <= hidden[i][1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+EPCTX_API bool epctx_char_is_shown(uint32_t code, uint32_t before)
+{
+    if (code == 0x200c || code == 0x200d) { /* scripts that join letters start at U+0590, and
+                                               U+2000 to U+206F is punctuation, joiners included */
+        return before >= 0x590 && (before < 0x2000 || before > 0x206f) && !epctx__is_hidden(before);
+    }
+    return !epctx__is_hidden(code);
 }
 
 /* -- errors -- */
@@ -3305,17 +3386,37 @@ static void epctx__text_char(epctx__text *text, char c)
     }
 }
 
-/* Text of hostile origin: control characters must not reach a terminal or a log, and one long name
- * must not push the rest of the message out. */
+/* Text of hostile origin: what is not shown becomes \xHH, and one long name must not push the rest of
+ * the message out. No character is cut. */
 static void epctx__text_str(epctx__text *text, const char *data, size_t size)
 {
-    const size_t most = 200;
-    size_t i;
-    for (i = 0; i < size && i < most; i++) {
-        unsigned char c = (unsigned char)data[i];
-        epctx__text_char(text, c < 0x20 || c == 0x7f ? '?' : data[i]);
+    const size_t most = text->size + 200;
+    epctx_str from;
+    uint32_t before = 0;
+    size_t i, k, n;
+    from.data = data;
+    from.size = size;
+    for (i = 0; i < size; i += n) {
+        uint32_t code = epctx_str_char(from, i, &n);
+        bool shown = epctx_char_is_shown(code, before);
+        size_t room = text->size + (shown ? n : 4 * n);
+        if (room > most || room >= text->capacity) {
+            break;
+        }
+        for (k = i; k < i + n; k++) {
+            if (shown) {
+                epctx__text_char(text, data[k]);
+            } else {
+                unsigned char c = (unsigned char)data[k];
+                epctx__text_char(text, '\\');
+                epctx__text_char(text, 'x');
+                epctx__text_char(text, "0123456789abcdef"[c >> 4]);
+                epctx__text_char(text, "0123456789abcdef"[c & 15]);
+            }
+        }
+        before = code;
     }
-    for (i = 0; size > most && i < 3; i++) {
+    for (k = 0; i < size && k < 3; k++) {
         epctx__text_char(text, '.');
     }
 }
@@ -3425,6 +3526,9 @@ static void epctx__prefix(epctx_error *error, const char *what, const char *name
     rest = strlen(error->message);
     if (rest > sizeof error->message - 1 - text.size) {
         rest = sizeof error->message - 1 - text.size;
+        while (rest > 0 && ((unsigned char)error->message[rest] & 0xc0) == 0x80) {
+            rest--; /* at the start of a character */
+        }
     }
     memmove(error->message + text.size, error->message, rest);
     memcpy(error->message, prefix, text.size);
@@ -3549,6 +3653,16 @@ EPCTX_API uint64_t epctx_hash(const void *data, size_t size, uint64_t seed)
         h = (h ^ epctx__hash_lane(0, lanes[i])) * EPCTX__P1 + EPCTX__P4;
     }
     return epctx__hash_tail(h + size, p, left);
+}
+
+static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
+{
+    uint8_t bytes[8];
+    size_t i;
+    for (i = 0; i < 8; i++) {
+        bytes[i] = (uint8_t)(value >> 8 * i);
+    }
+    return epctx_hash(bytes, sizeof bytes, h);
 }
 
 /* -- memory -- */
@@ -5325,7 +5439,7 @@ typedef enum epctx__type {
     EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
     EPCTX__T_TYPE_MAP,
     EPCTX__T_SHAPE,
-    EPCTX__T_LEAF, /* only strings and numbers: dimension, opset, key/value pair, Opaque ... */
+    EPCTX__T_LEAF, /* only strings and numbers: opset, key/value pair, Opaque ... */
     EPCTX__T_FUNCTION,
     EPCTX__T_TRAINING,
     EPCTX__T_ANNOTATION,
@@ -5334,6 +5448,7 @@ typedef enum epctx__type {
     EPCTX__T_SHARDED_DIM,
     EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
     EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
+    EPCTX__T_DIM,       /* Dimension and SimpleShardedDimProto */
     EPCTX__T_COUNT
 } epctx__type;
 
@@ -5371,7 +5486,7 @@ static const uint8_t epctx__fields_type[10] = {
 static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
 static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
 static const uint8_t epctx__fields_type_map[3] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_DIM};
 static const uint8_t epctx__fields_function[15] = {
     0, 0, 0, 0, 0, 0, 0, EPCTX__T_NODE, 0, EPCTX__T_LEAF, 0, EPCTX__T_ATTR, EPCTX__T_VALUE, 0,
     EPCTX__T_LEAF};
@@ -5381,7 +5496,7 @@ static const uint8_t epctx__fields_annotation[3] = {0, 0, EPCTX__T_LEAF};
 static const uint8_t epctx__fields_node_device[3] = {0, 0, EPCTX__T_SHARDING};
 static const uint8_t epctx__fields_sharding[5] = {0, 0, EPCTX__VARINT, EPCTX__T_GROUP_MAP,
                                                   EPCTX__T_SHARDED_DIM};
-static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_LEAF};
+static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_DIM};
 static const uint8_t epctx__fields_group_map[3] = {0, 0, EPCTX__VARINT};
 
 typedef struct epctx__schema {
@@ -5414,6 +5529,7 @@ static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
     EPCTX__SCHEMA(epctx__fields_sharded_dim),
     EPCTX__SCHEMA(epctx__fields_group_map),
     {NULL, 0}, /* DEVICES */
+    {NULL, 0}, /* DIM */
 };
 #undef EPCTX__SCHEMA
 
@@ -5421,6 +5537,15 @@ static uint32_t epctx__field_kind(epctx__type type, uint32_t number)
 {
     const epctx__schema *schema = &epctx__schemas[type];
     return number < schema->count ? schema->fields[number] : 0;
+}
+
+/* Whether a field is a member of the only oneof of its message: one more takes its place. */
+static bool epctx__is_choice(epctx__type type, uint32_t number, epctx_wire wire)
+{
+    if (type == EPCTX__T_DIM) { /* dim_value, dim_param */
+        return number == (wire == EPCTX_WIRE_VARINT ? 1u : wire == EPCTX_WIRE_LEN ? 2u : 0u);
+    }
+    return type == EPCTX__T_TYPE && wire == EPCTX_WIRE_LEN && epctx__field_kind(type, number) != 0;
 }
 
 static bool epctx__is_message(uint32_t kind)
@@ -5774,6 +5899,10 @@ static bool epctx__probe_read(pb_istream_t *stream, pb_byte_t *out, size_t count
 }
 #endif
 
+#if defined(PB_BUFFER_ONLY) && !defined(EPCTX_NO_EDIT)
+#error "epctx.h: with PB_BUFFER_ONLY nanopb writes to memory only: define EPCTX_NO_EDIT"
+#endif
+
 /* PB_NO_ERRMSG and PB_BUFFER_ONLY change pb_istream_t but no symbol. Decoding a constant with our
  * own callback and then provoking an error shows both before a real stream is at stake. Where
  * nanopb sees a message that we do not, it must see NULL: it keeps the first one. */
@@ -5819,6 +5948,8 @@ typedef struct epctx__file {
     const char *path; /* canonical */
     epctx_str name;   /* as the model stores it */
     epctx_mapping mapping;
+    uint64_t hashed; /* bytes of it that are in the hashes of bodies, */
+    uint64_t whole;  /* and the hash of all, 0: not known yet */
 } epctx__file;
 
 static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, const epctx__token *t,
@@ -6607,9 +6738,15 @@ EPCTX_API epctx_cursor epctx_type_dims(const epctx_type_view *type)
     return epctx_fields(type->shape, 1);
 }
 
+EPCTX_API uint32_t epctx_metadata_field(epctx_owner owner)
+{
+    static const uint8_t numbers[] = {14, 16, 9, 16, 4, 14}; /* in the order of epctx_owner */
+    return numbers[owner];
+}
+
 EPCTX_API epctx_cursor epctx_metadata(epctx_view view, epctx_owner owner)
 {
-    return epctx_fields(view, (uint32_t)owner);
+    return epctx_fields(view, epctx_metadata_field(owner));
 }
 
 EPCTX_API epctx_cursor epctx_annotation_pairs(const epctx_annotation_view *annotation)
@@ -8651,30 +8788,86 @@ static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value)
             return true;
         }
     }
+    *value = epctx_str_of("");
     return false;
+}
+
+/* Whether a key has the same value in both, or in none of them. */
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major)
+{
+    epctx_str x, y;
+    size_t i;
+    (void)epctx__compat_find(a, epctx_str_of(key), &x);
+    (void)epctx__compat_find(b, epctx_str_of(key), &y);
+    for (i = 0; major && i < x.size; i++) {
+        x.size = x.data[i] == '.' ? i : x.size;
+    }
+    for (i = 0; major && i < y.size; i++) {
+        y.size = y.data[i] == '.' ? i : y.size;
+    }
+    return epctx_str_eq(x, y);
+}
+
+/* Strings of epctx_backend_compatibility. Another EP's string says nothing. A context of another
+ * architecture or of another major version of the SDK must not be loaded (EPC-111, EPC-112); of
+ * another minor version it may (EPC-113). Keys that we do not know say nothing. */
+static epctx_compat epctx__compare_own(epctx_str model, epctx_str runtime, epctx_error *why)
+{
+    if (!epctx__compat_same(model, runtime, "epctx", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different formats");
+    }
+    if (!epctx__compat_same(model, runtime, "source", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
+    if (!epctx__compat_same(model, runtime, "arch", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
+    }
+    if (!epctx__compat_same(model, runtime, "sdk", true)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED,
+                                     "another major version of the SDK");
+    }
+    return epctx__compat_same(model, runtime, "sdk", false)
+               ? epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "the same values")
+               : epctx__compat_verdict(why, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version");
+}
+
+/* Every key is looked for in the other string: of what is longer, nobody wants to know. */
+#define EPCTX__COMPAT_MOST 4096u
+
+/* Whether each key of `a` is in `b`. */
+static bool epctx__compat_keys(epctx_str a, epctx_str b)
+{
+    epctx_str key, value, other;
+    while (epctx_compat_next(&a, &key, &value)) {
+        if (!epctx__compat_find(b, key, &other)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, epctx_error *why)
 {
     epctx_str rest = model;
-    epctx_str key;
-    epctx_str value;
-    epctx_str other;
+    epctx_str key, value, other;
     epctx_compat verdict = EPCTX_COMPAT_OPTIMAL;
     if (epctx_str_eq(model, runtime)) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_OPTIMAL, "equal strings");
     }
+    if (!epctx__compat_keys(model, runtime) || !epctx__compat_keys(runtime, model)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings have different keys");
+    }
+    if (!epctx__compat_same(model, runtime, "", false)) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "the strings are of different EPs");
+    }
     while (epctx_compat_next(&rest, &key, &value)) {
-        if (!epctx__compat_find(runtime, key, &other)) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                         "the strings have different keys");
-        }
+        (void)epctx__compat_find(runtime, key, &other);
         if (epctx_str_eq(value, other)) {
             continue;
-        }
-        if (key.size == 0) {
-            return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
-                                         "the strings are of different EPs");
         }
         if (epctx_str_is(key, "hardware_architecture") || epctx_str_is(key, "arch")) {
             return epctx__compat_verdict(why, EPCTX_COMPAT_UNSUPPORTED, "another architecture");
@@ -8690,11 +8883,20 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
                                             epctx_str runtime, epctx_error *why)
 {
     bool qnn = profile != NULL && strncmp(profile->name, "qnn", 3) == 0;
+    epctx_str format;
     if (model.size == 0 || runtime.size == 0) {
         return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
                                      "there is no compatibility string");
     }
-    return qnn ? epctx__compare_qnn(model, runtime, why)
+    if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        return epctx__compat_verdict(why, EPCTX_COMPAT_NOT_APPLICABLE,
+                                     "no EP writes a string as long as this");
+    }
+    if (qnn) {
+        return epctx__compare_qnn(model, runtime, why);
+    }
+    return epctx__compat_find(runtime, epctx_str_of("epctx"), &format)
+               ? epctx__compare_own(model, runtime, why)
                : epctx__compare_pairs(model, runtime, why);
 }
 
@@ -9588,6 +9790,7 @@ static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
     {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
     {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
     {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
+    {EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(3), 0}, /* DIM */
 };
 
 static const char *epctx__type_name(epctx__type type)
@@ -9597,7 +9800,8 @@ static const char *epctx__type_name(epctx__type type)
         "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
         "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
         "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto"};
+        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto",
+        "Dimension"};
     return names[type];
 }
 
@@ -9645,7 +9849,7 @@ static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view mess
                         : field.wire == EPCTX_WIRE_FIXED32 ? single->fix32
                                                            : 0;
         bool one = (mask & bit) != 0 || (kind & EPCTX__ONE) != 0;
-        if (one && epctx__is_message(kind) && type == EPCTX__T_TYPE) {
+        if (type == EPCTX__T_TYPE && epctx__is_choice(type, field.number, field.wire)) {
             bit = EPCTX__F(1); /* a oneof: any second member counts */
         }
         if (one && (seen & bit) != 0) {
@@ -12036,6 +12240,8 @@ typedef struct epctx__loader {
     epctx_map domains;      /* of opset imports, "ai.onnx" as "" -> position in `versions` */
     int64_t *versions;
     int64_t ir_version;
+    epctx_map functions; /* names -> 1 */
+    uint64_t around;     /* hash of functions and opset imports, 0: not known yet */
 } epctx__loader;
 
 static void *epctx__load_array(epctx__loader *l, size_t count, size_t size)
@@ -12196,7 +12402,7 @@ static bool epctx__load_typed(epctx__loader *l, epctx_view view, epctx_tensor *t
 }
 
 /* The file `name` in `folder`, mapped for as long as the model is open; each file once. */
-static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
+static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx_str name,
                                            epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
@@ -12229,7 +12435,7 @@ static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder,
 }
 
 /* The mapping of an external data file. */
-static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
+static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
 {
     epctx_str folder = epctx_str_of(l->model->external_folder);
     if (folder.size == 0 && l->model->path[0] == '\0') {
@@ -12243,30 +12449,191 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
     return epctx__model_map(l->model, folder, location, l->error);
 }
 
-static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
-                                 epctx_tensor *tensor)
+/* The file that has the data, or NULL. */
+static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
+                                         epctx_tensor *tensor)
 {
-    const epctx__file *file = epctx__external_file(l, view->location);
+    epctx__file *file = epctx__external_file(l, view->location);
     uint64_t size;
     if (file == NULL) {
-        return false;
+        return NULL;
     }
     size = file->mapping.size;
     if (view->offset > size) {
-        return epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
-                                   "the file has", size);
+        epctx__tensor_fault(l, tensor, "its external data starts at byte", view->offset,
+                            "the file has", size);
+        return NULL;
     }
     size -= view->offset;
     if (view->length != UINT64_MAX && view->length > size) {
-        return epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
-                                   "the file has behind its offset", size);
+        epctx__tensor_fault(l, tensor, "its external data has a length of", view->length,
+                            "the file has behind its offset", size);
+        return NULL;
     }
     size = view->length != UINT64_MAX ? view->length : size;
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
     tensor->location = view->location;
     tensor->offset = view->offset;
-    return true;
+    return file;
+}
+
+/* -- the hash of what a record has no member for: the same however the fields are encoded -- */
+
+/* Fields of different numbers come in any order; those of one number are counted. */
+static void epctx__digest_add(uint64_t *sum, uint32_t number, uint32_t *places, uint64_t value)
+{
+    uint32_t place = places[number < 32 ? number : 0]++;
+    *sum += epctx__hash_number(epctx__hash_number(epctx__hash_number(0, number), place), value);
+}
+
+EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t kind,
+                                              uint32_t *places, uint64_t *sum)
+{
+    const uint8_t *p = field->body.data;
+    const uint8_t *end = p + field->body.size;
+    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    while (p != NULL && p < end) {
+        uint64_t value = 0;
+        size_t i;
+        if (kind == EPCTX__VARINT) {
+            p = epctx__varint(p, end, 10, &value);
+        } else {
+            for (i = 0; i < width && p < end; i++) {
+                value |= (uint64_t)*p++ << 8 * i;
+            }
+        }
+        epctx__digest_add(sum, field->number, places, value);
+    }
+}
+
+/* Bytes of a file. Ranges that overlap could have a file read again and again: when more was asked
+ * for than it has, the whole file counts. */
+static uint64_t epctx__digest_file(epctx__file *file, const epctx_tensor *tensor)
+{
+    const epctx_mapping *all = &file->mapping;
+    if (tensor->size <= all->size - file->hashed) {
+        file->hashed += tensor->size;
+        return epctx_hash(tensor->data, tensor->size, 0);
+    }
+    if (file->whole == 0) {
+        file->whole = epctx_hash(all->data, all->size, 1);
+    }
+    return file->whole;
+}
+
+/* Adds what a tensor has in a file. Apart, as below: the stack of what calls itself. */
+EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view message, uint64_t *sum)
+{
+    epctx_tensor_view view = epctx_tensor_of(message);
+    epctx_tensor tensor;
+    epctx__file *file;
+    if (!view.external) {
+        return true;
+    }
+    memset(&tensor, 0, sizeof tensor);
+    tensor.name = view.name;
+    file = epctx__load_external(l, &view, &tensor);
+    if (file != NULL) {
+        *sum += epctx__digest_file(file, &tensor);
+    }
+    return file != NULL;
+}
+
+/* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
+static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view message)
+{
+    epctx_cursor it = epctx_fields(message, 0);
+    uint32_t places[32];
+    uint64_t sum = 1;
+    epctx_field field;
+    memset(places, 0, sizeof places);
+    while (epctx_next_field(&it, &field)) {
+        uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
+        uint64_t value = field.value;
+        if (epctx__is_message(kind)) {
+            value = epctx__digest(l, epctx__message_type(kind), field.body);
+            if (value == 0) {
+                return 0;
+            }
+        } else if (kind != 0) {
+            epctx__digest_packed(&field, kind, places, &sum);
+            continue;
+        } else if (field.wire == EPCTX_WIRE_LEN) {
+            value = epctx_hash(field.body.data, field.body.size, 0);
+        }
+        epctx__digest_add(&sum, field.number, places, value);
+    }
+    if (type == EPCTX__T_TENSOR && !epctx__digest_external(l, message, &sum)) {
+        return 0;
+    }
+    sum = epctx__hash_number(0, sum);
+    return sum != 0 ? sum : 1;
+}
+
+/* What bodies and calls mean depends on the model's functions and opset imports. */
+static uint64_t epctx__digest_around(epctx__loader *l)
+{
+    epctx_view root = epctx__slot_view(l->model->shown);
+    epctx_cursor it = epctx_fields(root, 0);
+    epctx_field field;
+    uint64_t sum = 1;
+    while (l->around == 0 && epctx_next_field(&it, &field)) {
+        if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
+            uint32_t kind = epctx__field_kind(EPCTX__T_MODEL, field.number);
+            uint64_t value = epctx__digest(l, epctx__message_type(kind), field.body);
+            if (value == 0) {
+                return 0;
+            }
+            sum += value;
+        }
+    }
+    l->around = l->around != 0 ? l->around : sum != 0 ? sum : 1;
+    return l->around;
+}
+
+/* Adds what an attribute or a call stands for to the hash of the rest. */
+static bool epctx__rest_add(uint64_t *rest, uint64_t digest)
+{
+    *rest = digest != 0 ? epctx__hash_number(*rest, digest) : 0;
+    *rest = digest != 0 && *rest == 0 ? 1 : *rest;
+    return digest != 0;
+}
+
+static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_attr_view *attr)
+{
+    switch ((epctx_attr_type)attr->type) {
+    case EPCTX_ATTR_GRAPH:
+    case EPCTX_ATTR_GRAPHS:
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view)) &&
+               epctx__rest_add(&node->rest, epctx__digest_around(l));
+    case EPCTX_ATTR_UNDEFINED:
+    case EPCTX_ATTR_TENSORS:
+    case EPCTX_ATTR_SPARSE_TENSOR:
+    case EPCTX_ATTR_SPARSE_TENSORS:
+    case EPCTX_ATTR_TYPE_PROTO:
+    case EPCTX_ATTR_TYPE_PROTOS:
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view));
+    default:
+        return true; /* its members hold it */
+    }
+}
+
+/* Strings, and typed fields of half bytes. */
+static uint64_t epctx__digest_elements(epctx_view tensor)
+{
+    epctx_cursor strings = epctx_fields(tensor, 6);
+    epctx_cursor numbers = epctx_fields(tensor, 5);
+    uint64_t h = 1;
+    uint64_t bits;
+    epctx_str text;
+    while (epctx_next_str(&strings, &text)) {
+        h = epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
+    }
+    while (epctx__next_scalar(&numbers, EPCTX_WIRE_VARINT, &bits)) {
+        h = epctx__hash_number(h, bits);
+    }
+    return h != 0 ? h : 1;
 }
 
 static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *out)
@@ -12290,7 +12657,7 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
     }
     out->rank = (int32_t)rank;
     if (t.external) {
-        if (!epctx__load_external(l, &t, out)) {
+        if (epctx__load_external(l, &t, out) == NULL) {
             return false;
         }
     } else if (t.has_raw) {
@@ -12307,6 +12674,8 @@ static bool epctx__load_tensor(epctx__loader *l, epctx_view view, epctx_tensor *
                                        "the whole model has bytes:", l->model->source.size);
         }
         return epctx__load_typed(l, view, out, (size_t)count * width);
+    } else if (count > 0) {
+        out->rest = epctx__digest_elements(view);
     }
     if (out->data != NULL && width > 0 && out->size != count * width) {
         return epctx__tensor_fault(l, out, "its data has bytes:", out->size, "its shape needs",
@@ -12504,7 +12873,8 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     memset(&attr, 0, sizeof attr);
     for (; out->attr_count < view->attr_count; out->attr_count++) {
         (void)epctx_next_attr(&it, &attr);
-        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count])) {
+        if (!epctx__load_attr(l, &attr, &attrs[out->attr_count]) ||
+            !epctx__load_rest(l, out, &attr)) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return false;
         }
@@ -12514,7 +12884,8 @@ static bool epctx__load_node(epctx__loader *l, const epctx_node_view *view, epct
     }
     out->captures = captures.out;
     out->capture_count = captures.count;
-    return true;
+    return epctx_map_get(&l->functions, view->op_type) == EPCTX_MAP_NONE ||
+           epctx__rest_add(&out->rest, epctx__digest_around(l));
 }
 
 static bool epctx__load_value(epctx__loader *l, const epctx_value_view *view, epctx_value *out)
@@ -12621,6 +12992,21 @@ static bool epctx__load_opsets(epctx__loader *l)
         }
     }
     return l->versions != NULL;
+}
+
+/* What nodes may call. */
+static bool epctx__load_functions(epctx__loader *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx_function_view function;
+    epctx_map_init(&l->functions, l->arena);
+    while (epctx_next_function(&it, &function)) {
+        if (epctx_map_put(&l->functions, function.name, 1) != EPCTX_OK) {
+            epctx__nomem(l->error, l->arena->missing);
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool epctx__load_nodes(epctx__loader *l, epctx_graph_view view, epctx_graph *out)
@@ -12802,6 +13188,7 @@ static bool epctx__sort_nodes(epctx__loader *l, epctx_graph *graph)
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error)
 {
     epctx__loader loader;
+    epctx__file *file;
     epctx_graph_view view = epctx_model_graph(model);
     epctx_error local;
     epctx_error_clear(error);
@@ -12816,9 +13203,14 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
     loader.model = model;
     loader.arena = &model->arena;
     loader.ir_version = epctx_model_read(model).ir_version;
+    loader.around = 0;
     epctx_map_init(&loader.initializers, loader.arena);
     out->name = view.name;
-    if (!epctx__load_opsets(&loader) || !epctx__load_initializers(&loader, view, out) ||
+    for (file = model->files; file != NULL; file = file->next) {
+        file->hashed = 0;
+    }
+    if (!epctx__load_opsets(&loader) || !epctx__load_functions(&loader) ||
+        !epctx__load_initializers(&loader, view, out) ||
         !epctx__load_values(&loader, epctx_graph_inputs(view), true, &out->inputs,
                             &out->input_count) ||
         !epctx__load_values(&loader, epctx_graph_outputs(view), false, &out->outputs,
@@ -13491,10 +13883,31 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
     return true;
 }
 
+/* A new member of a oneof takes the place of whichever is there. */
+static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
+                                        const epctx_slot *fresh, epctx_error *error)
+{
+    epctx__type type = epctx__slot_type(parent);
+    epctx_status status = EPCTX_OK;
+    epctx_slot *slot;
+    if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
+        return EPCTX_OK;
+    }
+    for (slot = parent->message->first; slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        if (slot != fresh && !slot->removed &&
+            epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    return status;
+}
+
 /* Links what was built into the tree. */
 static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_slot *parent,
                                  epctx_slot *previous, epctx_slot *slot, epctx_error *error)
 {
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
     epctx__check check;
     memset(&check, 0, sizeof check);
     check.fields = UINT64_MAX;
@@ -13515,7 +13928,14 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
         !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
-    return epctx__insert(model, parent, previous, slot, error);
+    status = epctx__insert(model, parent, previous, slot, error);
+    if (status == EPCTX_OK) {
+        status = epctx__drop_choices(model, parent, slot, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 /* -- edits: fields -- */
@@ -13566,21 +13986,42 @@ static unsigned epctx__length_width(const epctx_slot *slot)
     return had;
 }
 
-/* Text of which it may be asked whether it is the same; what is longer is not read. */
-#define EPCTX__COMPARE_MAX 65536u
-
+/* Whether two payloads say the same as they are now, edits included: fields in the same order, equal
+ * to the last byte. */
 static bool epctx__same_bytes(epctx_view a, epctx_view b)
 {
-    return a.size == b.size &&
-           (a.data == b.data || a.size == 0 ||
-            (a.size <= EPCTX__COMPARE_MAX && memcmp(a.data, b.data, a.size) == 0));
+    const epctx_slot *slot_a = epctx__seen_slot(a);
+    const epctx_slot *slot_b = epctx__seen_slot(b);
+    epctx_cursor it_a, it_b;
+    epctx_field x, y;
+    bool more;
+    if ((slot_a == NULL || !epctx__is_changed(slot_a)) &&
+        (slot_b == NULL || !epctx__is_changed(slot_b))) {
+        return a.size == b.size &&
+               (a.data == b.data || a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    }
+    it_a = epctx_fields(a, 0);
+    it_b = epctx_fields(b, 0);
+    for (;;) {
+        more = epctx_next_field(&it_a, &x);
+        if (epctx_next_field(&it_b, &y) != more) {
+            return false;
+        }
+        if (!more) {
+            return true;
+        }
+        if (x.number != y.number || x.wire != y.wire || x.value != y.value ||
+            x.wire == EPCTX_WIRE_GROUP ||
+            (x.wire == EPCTX_WIRE_LEN && !epctx__same_bytes(x.body, y.body))) {
+            return false;
+        }
+    }
 }
 
 static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 {
     epctx_field x, y;
-    if (a->wire != b->wire || a->number != b->number || epctx__is_changed(a) ||
-        epctx__is_changed(b)) {
+    if (a->wire != b->wire || a->number != b->number) {
         return false;
     }
     if (a->wire == EPCTX_WIRE_LEN) {
@@ -13591,13 +14032,23 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
     return x.value == y.value;
 }
 
-/* Makes `fresh` (NULL: nothing) the only field of its number, in the place of the last one. A field
- * that says the same already keeps its bytes. */
+/* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
+static bool epctx__is_former(epctx__type type, const epctx_slot *slot, const epctx_slot *fresh)
+{
+    return !slot->removed && slot != fresh &&
+           ((slot->number == fresh->number && slot->wire == fresh->wire) ||
+            (epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire) &&
+             epctx__is_choice(type, slot->number, (epctx_wire)slot->wire)));
+}
+
+/* Makes `fresh` the only field of its number, in the place of the last one. A field that says the
+ * same already keeps its bytes. */
 static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epctx_slot *parent,
-                                     uint32_t number, epctx_slot *fresh, epctx_error *error)
+                                     epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx_status status = EPCTX_OK;
+    epctx__type type = epctx__slot_type(parent);
+    epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
     size_t count = 0;
@@ -13605,24 +14056,22 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
         return epctx__nomem(error, model->arena.missing);
     }
     for (slot = parent->message->first; slot != NULL; slot = slot->next) {
-        if (slot->number == number && !slot->removed) {
+        if (epctx__is_former(type, slot, fresh)) {
             last = slot;
             count++;
         }
     }
-    if (fresh != NULL && count == 1 && epctx__same_field(last, fresh)) {
+    if (count == 1 && epctx__same_field(last, fresh)) {
         return EPCTX_OK;
     }
-    if (fresh != NULL && last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
+    if (last != NULL && last->wire == EPCTX_WIRE_LEN && fresh->split) {
         fresh->split = (uint8_t)epctx__length_width(last);
     }
-    if (fresh != NULL) {
-        status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
-                              error);
-    }
+    status = epctx__place(model, b, parent, last != NULL ? last : parent->message->last, fresh,
+                          error);
     for (slot = parent->message->first; slot != NULL && status == EPCTX_OK && count > 0;
          slot = slot->next) {
-        if (slot->number == number && !slot->removed && slot != fresh) {
+        if (epctx__is_former(type, slot, fresh)) {
             status = epctx__remove_slot(model, slot, error);
         }
     }
@@ -13653,7 +14102,7 @@ EPCTX_API epctx_status epctx_set_str(epctx_model *model, epctx_view message, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
     epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
                                                  epctx__add_str(&b, NULL, number, text), error)
                               : status;
 }
@@ -13665,8 +14114,8 @@ EPCTX_API epctx_status epctx_set_data(epctx_model *model, epctx_view message, ui
     epctx_slot *slot;
     epctx_status status = epctx__plain_field(model, message, number, &slot, error);
     return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot, number,
-                                  epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
+               ? epctx__set_field(model, &b, slot,
+                                                 epctx__add_bytes(&b, NULL, number, data.data, data.size), error)
                : status;
 }
 
@@ -13676,7 +14125,7 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
     epctx__builder b = epctx__builder_of(model);
     epctx_slot *slot;
     epctx_status status = epctx__plain_field(model, message, number, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number,
+    return status == EPCTX_OK ? epctx__set_field(model, &b, slot,
                                                  epctx__add_varint(&b, NULL, number, value), error)
                               : status;
 }
@@ -13684,12 +14133,21 @@ EPCTX_API epctx_status epctx_set_int(epctx_model *model, epctx_view message, uin
 EPCTX_API epctx_status epctx_clear_field(epctx_model *model, epctx_view message, uint32_t number,
                                          epctx_error *error)
 {
-    epctx__builder b = epctx__builder_of(model);
-    epctx_slot *slot;
+    size_t mark = epctx_edit_mark(model);
+    epctx_slot *owner, *slot;
     epctx_status status;
     epctx_error_clear(error);
-    status = epctx__locate_message(model, message, &slot, error);
-    return status == EPCTX_OK ? epctx__set_field(model, &b, slot, number, NULL, error) : status;
+    status = epctx__locate_message(model, message, &owner, error);
+    for (slot = status == EPCTX_OK ? owner->message->first : NULL;
+         slot != NULL && status == EPCTX_OK; slot = slot->next) {
+        if (slot->number == number && !slot->removed) {
+            status = epctx__remove_slot(model, slot, error);
+        }
+    }
+    if (status != EPCTX_OK) {
+        epctx_undo(model, mark);
+    }
+    return status;
 }
 
 EPCTX_API epctx_status epctx_put_str(epctx_model *model, epctx_view message, uint32_t number,
@@ -13767,9 +14225,9 @@ EPCTX_API epctx_status epctx_put_copy(epctx_model *model, epctx_view parent, uin
         return epctx_fail(error, EPCTX_ERR_ARG, "there is no field number 0");
     }
     kind = epctx__field_kind(epctx__slot_type(owner), number);
-    if (epctx__is_message(kind) && (kind & EPCTX__ONE) != 0) {
-        slot = epctx__last_of(owner, number);
-        if (slot != NULL && slot->number == number && !slot->removed) {
+    for (slot = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0 ? owner->message->first : NULL;
+         slot != NULL; slot = slot->next) {
+        if (slot->number == number && slot->wire == EPCTX_WIRE_LEN && !slot->removed) {
             return epctx_fail(error, EPCTX_ERR_ARG, "the message has a field %u already",
                               (uint64_t)number);
         }
@@ -13899,11 +14357,23 @@ static epctx_status epctx__check_node_record(const epctx_node *node, uint32_t de
 /* Graphs in a record: each takes three levels of messages. */
 #define EPCTX__RECORD_DEPTH 33u
 
-/* Fields of an AttributeProto that hold a value. */
-static bool epctx__is_value_field(uint32_t number)
+/* Fields of an AttributeProto that hold a value; with other wire types they are unknown fields. */
+static bool epctx__is_value_field(const epctx_slot *slot)
 {
-    return (number >= 2 && number <= 11) || number == 14 || number == 15 ||
-           (number >= 21 && number <= 23);
+    switch (slot->number) {
+    case 2: /* f */
+        return slot->wire == EPCTX_WIRE_FIXED32;
+    case 3: /* i */
+        return slot->wire == EPCTX_WIRE_VARINT;
+    case 7: /* floats */
+        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_FIXED32;
+    case 8: /* ints */
+        return slot->wire == EPCTX_WIRE_LEN || slot->wire == EPCTX_WIRE_VARINT;
+    default:
+        return slot->wire == EPCTX_WIRE_LEN &&
+               ((slot->number >= 4 && slot->number <= 11) || slot->number == 14 ||
+                slot->number == 15 || (slot->number >= 21 && slot->number <= 23));
+    }
 }
 
 /* The first attribute of that name, or NULL. */
@@ -13925,7 +14395,7 @@ static bool epctx__same_values(const epctx_slot *attr, const epctx_slot *fresh)
     const epctx_slot *a = attr->message->first;
     const epctx_slot *b = fresh->message->first;
     for (;;) {
-        while (a != NULL && (a->removed || !epctx__is_value_field(a->number))) {
+        while (a != NULL && (a->removed || !epctx__is_value_field(a))) {
             a = a->next;
         }
         if (a == NULL || b == NULL) {
@@ -13949,7 +14419,7 @@ static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epc
     epctx_slot *slot, *next;
     size_t mark = epctx_edit_mark(model);
     for (slot = attr->message->first; slot != NULL; slot = slot->next) {
-        if (!slot->removed && epctx__is_value_field(slot->number)) {
+        if (!slot->removed && epctx__is_value_field(slot)) {
             old = previous = slot;
         }
     }
@@ -13960,7 +14430,7 @@ static epctx_status epctx__set_values(epctx_model *model, epctx__builder *b, epc
         slot->split = (uint8_t)epctx__length_width(old);
     }
     for (old = attr->message->first; old != NULL && status == EPCTX_OK; old = old->next) {
-        if (!old->removed && epctx__is_value_field(old->number)) {
+        if (!old->removed && epctx__is_value_field(old)) {
             status = epctx__remove_slot(model, old, error);
         }
     }
@@ -14021,7 +14491,7 @@ static epctx_status epctx__change_attr(epctx_model *model, epctx_slot *slot, con
         status = epctx__set_values(model, &b, slot, fresh, error);
     }
     return status == EPCTX_OK
-               ? epctx__set_field(model, &b, slot, 20,
+               ? epctx__set_field(model, &b, slot,
                                   epctx__add_varint(&b, NULL, 20, (int64_t)attr->type), error)
                : status;
 }
@@ -14344,12 +14814,14 @@ EPCTX_API epctx_status epctx_unset_pair(epctx_model *model, epctx_view message, 
 EPCTX_API epctx_status epctx_put_metadata(epctx_model *model, epctx_str key, epctx_str value,
                                           epctx_error *error)
 {
-    return epctx_set_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, value, error);
+    return epctx_set_pair(model, epctx__slot_view(model->root),
+                          epctx_metadata_field(EPCTX_OF_MODEL), key, value, error);
 }
 
 EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, epctx_error *error)
 {
-    return epctx_unset_pair(model, epctx__slot_view(model->root), EPCTX_OF_MODEL, key, error);
+    return epctx_unset_pair(model, epctx__slot_view(model->root),
+                            epctx_metadata_field(EPCTX_OF_MODEL), key, error);
 }
 
 /* -- edits: dimensions -- */
@@ -14357,9 +14829,8 @@ EPCTX_API epctx_status epctx_unset_metadata(epctx_model *model, epctx_str key, e
 static epctx_status epctx__dim_set(epctx_model *model, epctx_view dim, int64_t value, size_t *count,
                                    epctx_error *error)
 {
-    epctx_status status = epctx_clear_field(model, dim, 2, error);
     *count += 1;
-    return status == EPCTX_OK ? epctx_set_int(model, dim, 1, value, error) : status;
+    return epctx_set_int(model, dim, 1, value, error);
 }
 
 /* The dimensions called `param` of values that are field `number` of a graph. */
@@ -14894,7 +15365,8 @@ EPCTX_API epctx_status epctx_rename_values(epctx_model *model, epctx_view scope,
  * one graph. */
 typedef struct epctx__contexts {
     epctx_map files;       /* path of a binary -> primary nodes that name it */
-    epctx_map secondaries; /* name of a profile -> its secondary nodes */
+    epctx_map primaries;   /* name of a profile -> its primary nodes */
+    epctx_map secondaries; /* the same for secondary ones */
 } epctx__contexts;
 
 static epctx_status epctx__count_up(epctx_map *map, epctx_str key, epctx_error *error)
@@ -14912,6 +15384,7 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
     epctx_walk walk;
     epctx_node_view view;
     epctx_map_init(&out->files, &model->arena);
+    epctx_map_init(&out->primaries, &model->arena);
     epctx_map_init(&out->secondaries, &model->arena);
     epctx_walk_begin(&walk, model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
@@ -14919,19 +15392,51 @@ static epctx_status epctx__find_contexts(epctx_model *model, const epctx_name_op
         if (!epctx_is_epnode(&view) || epctx_epnode_read(&view, &node, NULL) != EPCTX_OK) {
             continue;
         }
-        if (node.main_context == 0) {
-            status = epctx__count_up(&out->secondaries,
-                                     epctx_str_of(epctx__profile_for(opts, &node)->name), error);
-        } else if (node.embed_mode == 0) {
+        status = epctx__count_up(node.main_context == 0 ? &out->secondaries : &out->primaries,
+                                 epctx_str_of(epctx__profile_for(opts, &node)->name), error);
+        if (status == EPCTX_OK && node.main_context != 0 && node.embed_mode == 0) {
             status = epctx__count_up(&out->files, node.ep_cache_context, error);
         }
     }
     return status;
 }
 
+/* Does the context of a node hold one graph and no more? Only the stamp of this very binary tells:
+ * how many nodes of one model use it says nothing about the graphs of others. */
+static bool epctx__is_alone(const epctx_model *model, const epctx_epnode *node)
+{
+    epctx__stamp_line line, graphs;
+    epctx_mapping mapping;
+    epctx_epnode only;
+    epctx_str rest;
+    bool alone = false;
+    if (!epctx__stamp_of(model, node->source, &rest)) {
+        return false;
+    }
+    while (!alone && epctx__stamp_next(&rest, &graphs)) {
+        alone = epctx_str_is(graphs.word, "graphs") && epctx_str_is(graphs.name, "1");
+    }
+    if (!alone || !epctx__stamp_binary(model, node->source, &line, &only) ||
+        only.embed_mode != node->embed_mode ||
+        !epctx_str_eq(only.ep_cache_context, node->ep_cache_context)) {
+        return false;
+    }
+    if (only.embed_mode == 1) {
+        return epctx__stamp_verify(&line, only.ep_cache_context.data, only.ep_cache_context.size,
+                                   false, NULL) == EPCTX_OK;
+    }
+    if (epctx_path_map(model->io, epctx_path_folder(epctx_str_of(model->path)), line.name,
+                       model->path_flags, &mapping, NULL, 0, NULL) != EPCTX_OK) {
+        return false;
+    }
+    alone = epctx__stamp_verify(&line, mapping.data, mapping.size, false, NULL) == EPCTX_OK;
+    model->io->unmap_fn(model->io->user, &mapping);
+    return alone;
+}
+
 /* Why the name of an EPContext node must stay, or NULL. */
-static const char *epctx__name_is_key(const epctx__contexts *contexts, const epctx_name_opts *opts,
-                                      const epctx_epnode *node)
+static const char *epctx__name_is_key(const epctx_model *model, const epctx__contexts *contexts,
+                                      const epctx_name_opts *opts, const epctx_epnode *node)
 {
     const epctx_profile *profile = epctx__profile_for(opts, node);
     if (profile->key != EPCTX_KEY_NODE_NAME) {
@@ -14941,16 +15446,16 @@ static const char *epctx__name_is_key(const epctx__contexts *contexts, const epc
         epctx_map_get(&contexts->secondaries, epctx_str_of(profile->name)) != EPCTX_MAP_NONE) {
         return "several nodes share a context, and the EP finds the graph in it by the node's name";
     }
-    if (node->embed_mode == 1) {
-        return NULL; /* the only node of its context, and nobody else can reach that */
-    }
-    if (epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
+    if (node->embed_mode == 0 && epctx_map_get(&contexts->files, node->ep_cache_context) > 1) {
         return "several nodes name this binary, and the EP finds the graph in it by the node's "
                "name";
     }
-    return opts->one_graph ? NULL
-                           : "the EP finds the graph in the binary by the node's name, unless the "
-                             "binary holds this graph alone (then say so: one_graph)";
+    return opts->one_graph ||
+                   (epctx_map_get(&contexts->primaries, epctx_str_of(profile->name)) == 1 &&
+                    epctx__is_alone(model, node))
+               ? NULL
+               : "the EP finds the graph in the binary by the node's name, unless the binary holds "
+                 "this graph alone, and no build stamp says that it does (if so: one_graph)";
 }
 
 static epctx_status epctx__check_name(const epctx_model *model, const epctx__contexts *contexts,
@@ -14964,7 +15469,7 @@ static epctx_status epctx__check_name(const epctx_model *model, const epctx__con
         return EPCTX_OK;
     }
     status = epctx_epnode_read(view, &node, error);
-    why = status == EPCTX_OK ? epctx__name_is_key(contexts, opts, &node) : NULL;
+    why = status == EPCTX_OK ? epctx__name_is_key(model, contexts, opts, &node) : NULL;
     if (why != NULL) {
         status = epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "%s EPContext node cannot be renamed: %s",
                             epctx__profile_for(opts, &node)->name, why);
@@ -19468,17 +19973,14 @@ static bool epctx__pairs_know(epctx__combine *m, epctx__known_pairs *known, epct
     return epctx__names_add(&m->c, &known->values, value);
 }
 
-/* Adds a pair under this key; one that is there gets its value. */
+/* Adds a pair under a key that is free. */
 static bool epctx__pairs_add(epctx__combine *m, epctx__known_pairs *known, epctx_view pair,
                              epctx_str key)
 {
     epctx_error *error = m->c.error;
-    uint32_t number = (uint32_t)known->kind;
+    uint32_t number = epctx_metadata_field(known->kind);
     epctx_str own, value;
     epctx__pair(pair, &own, &value);
-    if (epctx__has(&known->keys, key)) {
-        return epctx_set_pair(m->c.model, known->owner, number, key, value, error) == EPCTX_OK;
-    }
     return epctx_put_copy(m->c.model, known->owner, number, pair, known->last, &known->last,
                           error) == EPCTX_OK &&
            (epctx_str_eq(own, key) ||
@@ -19514,8 +20016,21 @@ static bool epctx__guest_metadata_one(epctx__guest *g, epctx__known_pairs *known
                    &key, &value, &old, is_compat ? "" : ", use a prefix");
         return epctx__merge_refuse(g, EPCTX_ERR_GRAPH);
     }
-    return epctx__combine_join(&g->w->m, g->prefix, key, &other) &&
-           epctx__pairs_add(&g->w->m, known, view, other) &&
+    if (g->prefix.size == 0) {
+        epctx_fail(g->c.error, EPCTX_ERR_EXISTS,
+                   "metadata '%S' is '%S', in an earlier model '%S', and the prefix is empty", &key,
+                   &value, &old);
+        return epctx__merge_refuse(g, EPCTX_ERR_EXISTS);
+    }
+    /* Where the key with the prefix has another value as well, with the prefix once more. */
+    for (other = key; at != EPCTX_MAP_NONE &&
+                      !epctx_str_eq(epctx__name_at(&known->values, at), value);
+         at = epctx_map_get(&known->keys, other)) {
+        if (!epctx__combine_join(&g->w->m, g->prefix, other, &other)) {
+            return false;
+        }
+    }
+    return (at != EPCTX_MAP_NONE || epctx__pairs_add(&g->w->m, known, view, other)) &&
            epctx__combine_say(&g->w->m, g->number, key, "metadata '%S' is now '%S'", &key, &other);
 }
 
@@ -23046,16 +23561,6 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
 }
 
-static uint64_t epctx__hash_number(uint64_t h, uint64_t value)
-{
-    uint8_t bytes[8];
-    size_t i;
-    for (i = 0; i < 8; i++) {
-        bytes[i] = (uint8_t)(value >> 8 * i);
-    }
-    return epctx_hash(bytes, sizeof bytes, h);
-}
-
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text)
 {
     return epctx_hash(text.data, text.size, epctx__hash_number(h, text.size));
@@ -23093,7 +23598,8 @@ static uint64_t epctx__hash_tensor(uint64_t h, const epctx_tensor *tensor)
 {
     h = epctx__hash_dims(epctx__hash_str(h, tensor->name), tensor->elem_type, tensor->rank,
                          tensor->dims);
-    return epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
+    h = epctx_hash(tensor->data, tensor->data != NULL ? tensor->size : 0, h);
+    return tensor->rest != 0 ? epctx__hash_number(h, tensor->rest) : h;
 }
 
 static uint64_t epctx__hash_attr(uint64_t h, const epctx_attr *attr)
@@ -23137,6 +23643,7 @@ EPCTX_API uint64_t epctx_graph_hash(const epctx_graph *graph)
         for (k = 0; k < node->attr_count; k++) {
             h = epctx__hash_attr(h, &node->attrs[k]);
         }
+        h = node->rest != 0 ? epctx__hash_number(h, node->rest) : h;
     }
     /* not taken: one hash of 2^64 */
     return h != 0 ? h : 1; /* 0 means "no hash" */
@@ -25072,11 +25579,12 @@ static bool epctx__stamp_file(epctx_buffer *out, const char *word, const uint8_t
            epctx__stamp_text(out, " ") && epctx__stamp_name(out, name);
 }
 
-static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary)
+static bool epctx__stamp_add_binary(epctx_buffer *out, epctx_span binary, size_t graphs)
 {
     return epctx__stamp_text(out, "\nbinary ") && epctx__stamp_number(out, binary.size, 10) &&
            epctx__stamp_text(out, " ") &&
-           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16);
+           epctx__stamp_number(out, epctx_hash(binary.data, binary.size, 0), 16) &&
+           epctx__stamp_text(out, "\ngraphs ") && epctx__stamp_number(out, graphs, 10);
 }
 
 static epctx_status epctx__gen_stamp(epctx__generation *g)
@@ -25105,7 +25613,7 @@ static epctx_status epctx__gen_stamp(epctx__generation *g)
     text.size -= ok; /* without the last line end */
     /* The last session of a group makes its binary: epctx__pending_complete. */
     if (ok && g->build == NULL) {
-        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep));
+        ok = epctx__stamp_add_binary(&text, epctx_ep_binary(&g->ep), g->ep.count);
     }
     if (!ok) {
         return epctx__nomem(g->error, g->arena->missing);
@@ -26706,6 +27214,15 @@ static void epctx__lock_unlock(void *user)
     pthread_mutex_unlock((pthread_mutex_t *)user);
 }
 
+static uintptr_t epctx__lock_thread(void *user)
+{
+    pthread_t self = pthread_self();
+    uintptr_t number = 0;
+    (void)user;
+    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
+    return number;
+}
+
 #elif defined(EPCTX_WIN32_LOCK)
 
 static void epctx__lock_lock(void *user)
@@ -26718,6 +27235,12 @@ static void epctx__lock_unlock(void *user)
     ReleaseSRWLockExclusive((SRWLOCK *)user);
 }
 
+static uintptr_t epctx__lock_thread(void *user)
+{
+    (void)user;
+    return GetCurrentThreadId();
+}
+
 #endif
 
 #if defined(EPCTX_PTHREAD_LOCK) || defined(EPCTX_WIN32_LOCK)
@@ -26726,17 +27249,40 @@ static void epctx__lock_unlock(void *user)
 typedef struct epctx__mutex {
 #ifdef EPCTX_PTHREAD_LOCK
     pthread_mutex_t mutex;
+    pthread_cond_t changed;
 #else
     SRWLOCK mutex;
+    CONDITION_VARIABLE changed;
 #endif
     epctx_allocator allocator;
 } epctx__mutex;
+
+static void epctx__lock_wait(void *user)
+{
+    epctx__mutex *mutex = (epctx__mutex *)user;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_wait(&mutex->changed, &mutex->mutex);
+#else
+    SleepConditionVariableSRW(&mutex->changed, &mutex->mutex, INFINITE, 0);
+#endif
+}
+
+static void epctx__lock_wake(void *user)
+{
+    epctx__mutex *mutex = (epctx__mutex *)user;
+#ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_broadcast(&mutex->changed);
+#else
+    WakeAllConditionVariable(&mutex->changed);
+#endif
+}
 
 static void epctx__lock_free(void *user)
 {
     epctx__mutex *mutex = (epctx__mutex *)user;
     epctx_allocator allocator = mutex->allocator;
 #ifdef EPCTX_PTHREAD_LOCK
+    pthread_cond_destroy(&mutex->changed);
     pthread_mutex_destroy(&mutex->mutex);
 #endif
     allocator.free_fn(allocator.user, mutex);
@@ -26762,13 +27308,23 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
         a.free_fn(a.user, mutex);
         return epctx_fail(error, EPCTX_ERR_IO, "the system has no further mutex");
     }
+    /* not taken: the same */
+    if (pthread_cond_init(&mutex->changed, NULL) != 0) {
+        pthread_mutex_destroy(&mutex->mutex);
+        a.free_fn(a.user, mutex);
+        return epctx_fail(error, EPCTX_ERR_IO, "the system has no further condition variable");
+    }
 #else
     InitializeSRWLock(&mutex->mutex);
+    InitializeConditionVariable(&mutex->changed);
 #endif
     lock->user = mutex;
     lock->lock_fn = epctx__lock_lock;
     lock->unlock_fn = epctx__lock_unlock;
     lock->free_fn = epctx__lock_free;
+    lock->wait_fn = epctx__lock_wait;
+    lock->wake_fn = epctx__lock_wake;
+    lock->thread_fn = epctx__lock_thread;
     return EPCTX_OK;
 }
 
@@ -26786,9 +27342,24 @@ EPCTX_API epctx_status epctx_lock_make(epctx_lock *lock, const epctx_allocator *
 
 #endif
 
-/* A loaded binary. It lives as long as somebody uses one of its graphs. */
+/* Whose turn it is to work on something, without the lock. */
+typedef struct epctx__turn {
+    bool busy;
+    uintptr_t thread;
+} epctx__turn;
+
+/* A thread that waits for the end of somebody's turn. */
+typedef struct epctx__waiter {
+    struct epctx__waiter *next;
+    uintptr_t thread;
+    const epctx__turn *turn; /* NULL: it has ended */
+} epctx__waiter;
+
+/* A binary that is being loaded or was. It lives as long as somebody uses one of its graphs. */
 typedef struct epctx__entry {
     struct epctx__entry *next;
+    epctx__turn turn; /* who loads it: `mapping` and `context` are not there yet */
+    size_t users;     /* calls that are looking at it */
     epctx_backend backend;
     const epctx_io *io;
     epctx_arena arena; /* paths */
@@ -26802,12 +27373,15 @@ typedef struct epctx__entry {
 } epctx__entry;
 
 struct epctx_workspace {
-    epctx_allocator allocator;
+    epctx_allocator memory;    /* the caller's: under the lock */
+    epctx_allocator allocator; /* the same for whoever has not the lock */
     epctx_lock lock;
     epctx_taken taken;
-    size_t holds; /* the owner's, and one for each session */
+    size_t holds; /* the owner's, and one for each session and each call */
     epctx__entry *entries;
+    size_t loads; /* entries that were ever made */
     struct epctx__group *groups;
+    epctx__waiter *waiters;
 };
 
 static void epctx__workspace_lock(epctx_workspace *w)
@@ -26824,7 +27398,97 @@ static void epctx__workspace_unlock(epctx_workspace *w)
     }
 }
 
-static void epctx__groups_drop(epctx_workspace *w);
+static void *epctx__workspace_alloc(void *user, size_t size)
+{
+    epctx_workspace *w = (epctx_workspace *)user;
+    void *memory;
+    epctx__workspace_lock(w);
+    memory = w->memory.alloc_fn(w->memory.user, size);
+    epctx__workspace_unlock(w);
+    return memory;
+}
+
+static void epctx__workspace_free(void *user, void *memory)
+{
+    epctx_workspace *w = (epctx_workspace *)user;
+    epctx__workspace_lock(w);
+    w->memory.free_fn(w->memory.user, memory);
+    epctx__workspace_unlock(w);
+}
+
+/* -- turns: what follows is called with the lock held -- */
+
+static uintptr_t epctx__thread(const epctx_workspace *w)
+{
+    return w->lock.thread_fn != NULL ? w->lock.thread_fn(w->lock.user) : 0;
+}
+
+static void epctx__turn_begin(const epctx_workspace *w, epctx__turn *turn)
+{
+    turn->busy = true;
+    turn->thread = epctx__thread(w);
+}
+
+static void epctx__turn_end(epctx_workspace *w, epctx__turn *turn)
+{
+    epctx__waiter *waiter;
+    turn->busy = false;
+    for (waiter = w->waiters; waiter != NULL; waiter = waiter->next) {
+        if (waiter->turn == turn) {
+            waiter->turn = NULL; /* what the turn was about may be gone when it wakes up */
+        }
+    }
+    if (w->lock.wake_fn != NULL) {
+        w->lock.wake_fn(w->lock.user);
+    }
+}
+
+/* Does the end of this turn depend on the thread that asks? Each thread waits for one turn at most,
+ * and none of them in a circle, so the chain has an end. */
+static bool epctx__waits_for(const epctx_workspace *w, const epctx__turn *turn, uintptr_t thread)
+{
+    while (turn != NULL) {
+        const epctx__waiter *waiter = w->waiters;
+        if (turn->thread == thread) {
+            return true;
+        }
+        while (waiter != NULL && waiter->thread != turn->thread) {
+            waiter = waiter->next;
+        }
+        turn = waiter != NULL ? waiter->turn : NULL;
+    }
+    return false;
+}
+
+/* Waits for the end of a turn, without the lock: everything may be different afterwards, and the
+ * turn need not have ended. False: it cannot end before this call returns. */
+static bool epctx__turn_wait(epctx_workspace *w, const epctx__turn *turn)
+{
+    epctx__waiter me;
+    epctx__waiter **link = &w->waiters;
+    me.thread = epctx__thread(w);
+    me.turn = turn;
+    me.next = w->waiters;
+    if (w->lock.lock_fn == NULL ||
+        (w->lock.thread_fn != NULL && epctx__waits_for(w, turn, me.thread))) {
+        return false;
+    }
+    w->waiters = &me;
+    if (w->lock.wait_fn != NULL) {
+        w->lock.wait_fn(w->lock.user);
+    } else {
+        epctx__workspace_unlock(w);
+        epctx__workspace_lock(w);
+    }
+    while (*link != &me) {
+        link = &(*link)->next;
+    }
+    *link = me.next;
+    return true;
+}
+
+static struct epctx__group *epctx__groups_close(epctx_workspace *w);
+static void epctx__groups_free(epctx_workspace *w, struct epctx__group *groups);
 
 EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
                                             const epctx_workspace_opts *opts, epctx_error *error)
@@ -26842,7 +27506,10 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
         return epctx__nomem(error, sizeof *w);
     }
     memset(w, 0, sizeof *w);
-    w->allocator = a;
+    w->memory = a;
+    w->allocator.user = w;
+    w->allocator.alloc_fn = epctx__workspace_alloc;
+    w->allocator.free_fn = epctx__workspace_free;
     w->holds = 1;
     if (opts != NULL) {
         w->lock = opts->lock;
@@ -26852,26 +27519,23 @@ EPCTX_API epctx_status epctx_workspace_open(epctx_workspace **workspace,
     return EPCTX_OK;
 }
 
-static void epctx__workspace_clear(epctx_workspace *w)
-{
-    epctx__entry *entry;
-    for (entry = w->entries; entry != NULL; entry = entry->next) {
-        entry->closed = true;
-    }
-    epctx__groups_drop(w);
-}
-
 EPCTX_API void epctx_workspace_clear(epctx_workspace *workspace)
 {
+    epctx__entry *entry;
+    struct epctx__group *groups;
     epctx__workspace_lock(workspace);
-    epctx__workspace_clear(workspace);
+    for (entry = workspace->entries; entry != NULL; entry = entry->next) {
+        entry->closed = true;
+    }
+    groups = epctx__groups_close(workspace);
     epctx__workspace_unlock(workspace);
+    epctx__groups_free(workspace, groups);
 }
 
 static void epctx__workspace_leave(epctx_workspace *w)
 {
     epctx_lock lock = w->lock;
-    epctx_allocator a = w->allocator;
+    epctx_allocator a = w->memory;
     size_t holds;
     epctx__workspace_lock(w);
     holds = --w->holds;
@@ -26925,38 +27589,35 @@ static epctx_status epctx__mark_taken(epctx__entry *entry, void *graph, epctx_er
     return EPCTX_OK;
 }
 
-static void epctx__entry_free(epctx_workspace *w, epctx__entry *entry)
+/* The end of an entry that nobody uses any more. The lock is held before and afterwards. */
+static void epctx__entry_release(epctx_workspace *w, epctx__entry *entry)
 {
     epctx__entry **link = &w->entries;
-    while (*link != NULL && *link != entry) {
+    if (entry->taken > 0 || entry->users > 0) {
+        return;
+    }
+    while (*link != entry) {
         link = &(*link)->next;
     }
-    if (*link == entry) {
-        *link = entry->next;
-    }
+    *link = entry->next; /* nobody can find it: it is ours */
+    epctx__workspace_unlock(w);
     if (entry->context != NULL) {
         entry->backend.unload_fn(entry->backend.self, entry->context);
     }
     if (entry->mapping.handle != NULL) {
         entry->io->unmap_fn(entry->io->user, &entry->mapping);
     }
+    epctx__workspace_lock(w);
     epctx_arena_free(&entry->arena);
-    w->allocator.free_fn(w->allocator.user, entry);
+    w->memory.free_fn(w->memory.user, entry);
 }
 
-static epctx_status epctx__entry_take(epctx__entry *entry, void *graph, epctx_shared *out,
-                                      epctx_error *error)
+static void epctx__entry_leave(epctx_workspace *w, epctx__entry *entry)
 {
-    const epctx_backend *b = &entry->backend;
-    epctx_status status = b->info_fn(b->self, graph, &out->info, error);
-    if (status == EPCTX_OK) {
-        status = epctx__mark_taken(entry, graph, error);
+    if (entry != NULL) {
+        entry->users--;
+        epctx__entry_release(w, entry);
     }
-    if (status == EPCTX_OK) {
-        out->graph = graph;
-        out->entry = entry;
-    }
-    return status;
 }
 
 /* Names under which a binary is known. */
@@ -26999,58 +27660,116 @@ static bool epctx__entry_is(const epctx__entry *entry, const epctx_backend *back
 {
     if (entry->closed || entry->backend.self != backend->self ||
         strcmp(entry->backend.source, backend->source) != 0 ||
-        (place->size != 0 && place->size != entry->mapping.size)) {
+        (!entry->turn.busy && place->size != 0 && place->size != entry->mapping.size)) {
         return false;
     }
     return (place->alias[0] != '\0' && strcmp(entry->alias, place->alias) == 0) ||
            (place->path[0] != '\0' && strcmp(entry->path, place->path) == 0);
 }
 
-/* Loads a binary into a new entry, which belongs to nobody yet. */
-static epctx_status epctx__entry_load(epctx_workspace *w, const epctx_backend *backend,
-                                      const epctx_binary_file *binary,
-                                      const epctx__names *place, epctx__entry **out,
-                                      epctx_error *error)
+/* A graph that a session asks for. */
+typedef struct epctx__asked {
+    const epctx_backend *backend;
+    const epctx_binary_file *binary;
+    const epctx__names *place;
+    const epctx_map *own; /* graphs that the session has already, or NULL: nodes of one model may
+                             name the same graph */
+    epctx_str key;
+    uint64_t hash;
+} epctx__asked;
+
+/* Finds a graph in a loaded context, without the lock. */
+static epctx_status epctx__context_find(const epctx__asked *asked, void *context, void **graph,
+                                        epctx_graph_info *info, epctx_error *error)
 {
-    epctx__entry *entry = (epctx__entry *)w->allocator.alloc_fn(w->allocator.user, sizeof *entry);
-    epctx_span bytes;
-    epctx_status status;
-    *out = NULL;
+    const epctx_backend *b = asked->backend;
+    epctx_status status = b->find_fn(b->self, context, asked->key, asked->hash, graph, error);
+    return status == EPCTX_OK ? b->info_fn(b->self, *graph, info, error) : status;
+}
+
+static void epctx__share_out(epctx_shared *out, void *graph, const epctx_graph_info *info,
+                             epctx__entry *entry)
+{
+    out->graph = graph;
+    out->info = *info;
+    out->entry = entry;
+}
+
+/* A new entry, to be loaded by the caller; others find it and wait. */
+static epctx__entry *epctx__entry_make(epctx_workspace *w, const epctx__asked *asked,
+                                       epctx_error *error)
+{
+    epctx__entry *entry = (epctx__entry *)w->memory.alloc_fn(w->memory.user, sizeof *entry);
     if (entry == NULL) {
-        return epctx__nomem(error, sizeof *entry);
+        epctx__nomem(error, sizeof *entry);
+        return NULL;
     }
     memset(entry, 0, sizeof *entry);
-    entry->backend = *backend;
-    entry->io = binary->io;
-    epctx_arena_init(&entry->arena, &w->allocator);
+    entry->backend = *asked->backend;
+    entry->io = asked->binary->io;
+    epctx_arena_init(&entry->arena, &w->memory);
     epctx_map_init(&entry->graphs, &entry->arena);
-    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(place->path));
-    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(place->alias));
-    status = entry->path != NULL && entry->alias != NULL
-                 ? EPCTX_OK
-                 : epctx__nomem(error, entry->arena.missing);
-    if (status == EPCTX_OK) {
-        status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name,
-                                          binary->path_flags, &entry->mapping, error);
+    entry->path = epctx_arena_copy(&entry->arena, epctx_str_of(asked->place->path));
+    entry->alias = epctx_arena_copy(&entry->arena, epctx_str_of(asked->place->alias));
+    if (entry->path == NULL || entry->alias == NULL) {
+        epctx__nomem(error, entry->arena.missing);
+        epctx_arena_free(&entry->arena);
+        w->memory.free_fn(w->memory.user, entry);
+        return NULL;
     }
-    bytes.data = entry->mapping.data;
-    bytes.size = entry->mapping.size;
-    if (status == EPCTX_OK && place->size != 0 && place->size != bytes.size) {
-        status = epctx__other_size(binary->name, bytes.size, place->size, error);
-    }
-    if (status == EPCTX_OK) {
-        status = backend->load_fn(backend->self, bytes, &entry->context, error);
-        epctx__blame_binary(error, entry->path);
-    }
-    if (status != EPCTX_OK) {
-        entry->context = NULL;
-        epctx__entry_free(w, entry);
-        return status;
-    }
+    entry->users = 1;
+    epctx__turn_begin(w, &entry->turn);
     entry->next = w->entries;
     w->entries = entry;
-    *out = entry;
-    return EPCTX_OK;
+    w->loads++;
+    return entry;
+}
+
+/* Loads a binary and takes a graph of it. The lock is held before and afterwards. */
+static epctx_status epctx__take_loaded(epctx_workspace *w, const epctx__asked *asked,
+                                       epctx_shared *out, epctx_error *error)
+{
+    const epctx_backend *b = asked->backend;
+    const epctx_binary_file *binary = asked->binary;
+    epctx__entry *entry = epctx__entry_make(w, asked, error);
+    epctx_mapping mapping;
+    epctx_graph_info info;
+    epctx_span bytes;
+    epctx_status status;
+    void *context = NULL;
+    void *graph = NULL;
+    if (entry == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    memset(&mapping, 0, sizeof mapping);
+    epctx__workspace_unlock(w);
+    status = epctx__path_binary_bytes(binary->io, binary->folder, binary->name, binary->path_flags,
+                                      &mapping, error);
+    bytes.data = mapping.data;
+    bytes.size = mapping.size;
+    if (status == EPCTX_OK && asked->place->size != 0 && asked->place->size != bytes.size) {
+        status = epctx__other_size(binary->name, bytes.size, asked->place->size, error);
+    }
+    if (status == EPCTX_OK) {
+        status = b->load_fn(b->self, bytes, &context, error);
+        context = status == EPCTX_OK ? context : NULL;
+        epctx__blame_binary(error, entry->path);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__context_find(asked, context, &graph, &info, error);
+    }
+    epctx__workspace_lock(w);
+    entry->mapping = mapping;
+    entry->context = context;
+    epctx__turn_end(w, &entry->turn);
+    if (status == EPCTX_OK) {
+        status = epctx__mark_taken(entry, graph, error);
+    }
+    if (status == EPCTX_OK) {
+        epctx__share_out(out, graph, &info, entry);
+    }
+    epctx__entry_leave(w, entry);
+    return status;
 }
 
 /* What the workspace has of a graph. */
@@ -27060,71 +27779,103 @@ typedef enum epctx__found {
     EPCTX__FOUND
 } epctx__found;
 
-/* A graph that waits in the workspace, or that the session has already (`own`, may be NULL): nodes
- * of one model may name the same graph. Then `out` has no entry, as nothing is to be given back. */
-static epctx_status epctx__entry_search(epctx_workspace *w, const epctx_backend *backend,
-                                        const epctx__names *place, const epctx_map *own,
-                                        epctx_str key, uint64_t hash, epctx_shared *out,
-                                        epctx__found *found, epctx_error *error)
+/* Looks for the graph in one entry, which the caller holds. Of a graph that the session has already
+ * `out` has no entry, as nothing is to be given back. */
+static epctx_status epctx__entry_ask(epctx_workspace *w, epctx__entry *entry,
+                                     const epctx__asked *asked, epctx_shared *out,
+                                     epctx__found *found, epctx_error *error)
 {
-    epctx__entry *entry;
-    for (entry = w->entries; entry != NULL; entry = entry->next) {
-        epctx_error ignored;
-        void *graph = NULL;
-        epctx_error_clear(&ignored);
-        if (!epctx__entry_is(entry, backend, place) ||
-            backend->find_fn(backend->self, entry->context, key, hash, &graph, &ignored) !=
-                EPCTX_OK) {
-            continue;
-        }
+    epctx_graph_info info;
+    epctx_error why;
+    void *graph = NULL;
+    epctx_status status;
+    epctx_error_clear(&why);
+    epctx__workspace_unlock(w);
+    status = epctx__context_find(asked, entry->context, &graph, &info, &why);
+    epctx__workspace_lock(w);
+    if (status != EPCTX_OK || entry->closed) {
+        return EPCTX_OK;
+    }
+    if (!epctx__is_taken(entry, graph)) {
         *found = EPCTX__FOUND;
-        if (!epctx__is_taken(entry, graph)) {
-            return epctx__entry_take(entry, graph, out, error);
+        status = epctx__mark_taken(entry, graph, error);
+        if (status == EPCTX_OK) {
+            epctx__share_out(out, graph, &info, entry);
         }
-        if (own != NULL && epctx_map_get(own, epctx__handle_key(&graph)) != EPCTX_MAP_NONE) {
-            out->graph = graph;
-            return backend->info_fn(backend->self, graph, &out->info, error);
-        }
-        *found = EPCTX__FOUND_USED;
+        return status;
+    }
+    *found = EPCTX__FOUND_USED;
+    if (asked->own != NULL &&
+        epctx_map_get(asked->own, epctx__handle_key(&graph)) != EPCTX_MAP_NONE) {
+        *found = EPCTX__FOUND;
+        epctx__share_out(out, graph, &info, NULL);
     }
     return EPCTX_OK;
 }
 
-static epctx_status epctx__take(epctx_workspace *w, const epctx_backend *backend,
-                                const epctx_binary_file *binary, uint64_t made,
-                                const epctx_map *own, bool load, epctx_str key, uint64_t hash,
+/* Asks every entry of this binary that is loaded. The lock is given up in between: an entry stays
+ * in the list as long as it is held, and each is held until the next one is. */
+static epctx_status epctx__entries_ask(epctx_workspace *w, const epctx__asked *asked,
+                                       epctx_shared *out, epctx__found *found, epctx_error *error)
+{
+    epctx__entry *entry = w->entries;
+    epctx__entry *held = NULL;
+    epctx_status status = EPCTX_OK;
+    for (; entry != NULL && status == EPCTX_OK && *found != EPCTX__FOUND; entry = entry->next) {
+        if (!entry->turn.busy && epctx__entry_is(entry, asked->backend, asked->place)) {
+            entry->users++;
+            epctx__entry_leave(w, held);
+            held = entry;
+            status = epctx__entry_ask(w, entry, asked, out, found, error);
+        }
+    }
+    epctx__entry_leave(w, held);
+    return status;
+}
+
+/* Somebody's turn to load this binary, or NULL. */
+static const epctx__turn *epctx__entries_loading(const epctx_workspace *w,
+                                                 const epctx__asked *asked)
+{
+    const epctx__entry *entry = w->entries;
+    while (entry != NULL &&
+           !(entry->turn.busy && epctx__entry_is(entry, asked->backend, asked->place))) {
+        entry = entry->next;
+    }
+    return entry != NULL ? &entry->turn : NULL;
+}
+
+/* The lock is held before and afterwards. */
+static epctx_status epctx__take(epctx_workspace *w, const epctx__asked *asked, bool load,
                                 epctx_shared *out, epctx_error *error)
 {
-    epctx__names place;
-    epctx__entry *entry = NULL;
-    void *graph = NULL;
-    epctx__found found = EPCTX__FOUND_NONE;
-    epctx_status status = epctx__names_find(binary, made, &place, error);
-    if (status == EPCTX_OK) {
-        status = epctx__entry_search(w, backend, &place, own, key, hash, out, &found, error);
+    for (;;) {
+        epctx__found found = EPCTX__FOUND_NONE;
+        size_t loads = w->loads;
+        const epctx__turn *turn;
+        epctx_status status = epctx__entries_ask(w, asked, out, &found, error);
+        if (status != EPCTX_OK || found == EPCTX__FOUND) {
+            return status;
+        }
+        turn = epctx__entries_loading(w, asked);
+        if (turn != NULL) {
+            if (epctx__turn_wait(w, turn)) {
+                continue;
+            }
+            return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                              "'%S' is being loaded, and that waits for this very call",
+                              &asked->binary->name);
+        }
+        if (loads != w->loads) {
+            continue; /* somebody has loaded it since we looked */
+        }
+        if (found == EPCTX__FOUND_USED && w->taken == EPCTX_TAKEN_ERROR) {
+            return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                              "graph '%S' of '%S' is in use by another session of this workspace",
+                              &asked->key, &asked->binary->name);
+        }
+        return load ? epctx__take_loaded(w, asked, out, error) : EPCTX_ERR_CONTEXT;
     }
-    if (status != EPCTX_OK || found == EPCTX__FOUND) {
-        return status;
-    }
-    if (found == EPCTX__FOUND_USED && w->taken == EPCTX_TAKEN_ERROR) {
-        return epctx_fail(error, EPCTX_ERR_CONTEXT,
-                          "graph '%S' of '%S' is in use by another session of this workspace", &key,
-                          &binary->name);
-    }
-    if (!load) {
-        return EPCTX_ERR_CONTEXT;
-    }
-    status = epctx__entry_load(w, backend, binary, &place, &entry, error);
-    if (status == EPCTX_OK) {
-        status = backend->find_fn(backend->self, entry->context, key, hash, &graph, error);
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__entry_take(entry, graph, out, error);
-    }
-    if (status != EPCTX_OK && entry != NULL) {
-        epctx__entry_free(w, entry);
-    }
-    return status;
 }
 
 static void epctx__give(epctx_workspace *w, epctx_shared *shared)
@@ -27135,9 +27886,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
         epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
         entry->taken--;
     }
-    if (entry->taken == 0) {
-        epctx__entry_free(w, entry);
-    }
+    epctx__entry_release(w, entry);
     memset(shared, 0, sizeof *shared);
 }
 
@@ -27148,6 +27897,8 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                                       const epctx_map *own, bool load, epctx_str key,
                                       uint64_t hash, epctx_shared *out, epctx_error *error)
 {
+    epctx__names place;
+    epctx__asked asked;
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -27157,10 +27908,23 @@ static epctx_status epctx__share_take(epctx_workspace *workspace, const epctx_ba
                           "a workspace, an io and a backend of version %u are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
+    asked.backend = backend;
+    asked.binary = binary;
+    asked.place = &place;
+    asked.own = own;
+    asked.key = key;
+    asked.hash = hash;
+    status = epctx__names_find(binary, made, &place, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
     epctx__workspace_lock(workspace);
-    status = epctx__take(workspace, backend, binary, made, own, load, key, hash, out, error);
-    workspace->holds += out->entry != NULL;
+    workspace->holds++;
+    status = epctx__take(workspace, &asked, load, out, error);
     epctx__workspace_unlock(workspace);
+    if (out->entry == NULL) {
+        epctx__workspace_leave(workspace);
+    }
     return status;
 }
 
@@ -27258,9 +28022,14 @@ typedef struct epctx__pending {
 #endif
 } epctx__pending;
 
-/* A context under construction. */
+/* A context under construction. Whose turn it is has all of it but for `turn`, `dropped`,
+ * `finishing` and `waiting`, which are the lock's. */
 typedef struct epctx__group {
     struct epctx__group *next;
+    epctx__turn turn;
+    bool dropped;   /* the workspace was emptied: it is not in the list any more */
+    bool finishing; /* nobody can join or leave any more */
+    size_t waiting; /* sessions, when the last turn ended */
     const char *name;
     const epctx_backend *backend;
     const epctx_io *io;
@@ -27289,16 +28058,10 @@ static void epctx__pending_drop(epctx__pending *p)
 #endif
 }
 
+/* Of a group that is not in the list; without the lock. */
 static void epctx__group_free(epctx_workspace *w, epctx__group *group)
 {
-    epctx__group **link = &w->groups;
     epctx__pending *p;
-    while (*link != NULL && *link != group) {
-        link = &(*link)->next;
-    }
-    if (*link == group) {
-        *link = group->next;
-    }
     if (group->build != NULL) {
         group->backend->discard_fn(group->backend->self, group->build);
     }
@@ -27310,10 +28073,40 @@ static void epctx__group_free(epctx_workspace *w, epctx__group *group)
     w->allocator.free_fn(w->allocator.user, group);
 }
 
-static void epctx__groups_drop(epctx_workspace *w)
+static void epctx__group_unlink(epctx_workspace *w, epctx__group *group)
 {
+    epctx__group **link = &w->groups;
+    while (*link != NULL && *link != group) {
+        link = &(*link)->next;
+    }
+    if (*link == group) {
+        *link = group->next;
+    }
+}
+
+/* Empties the list, with the lock held. What somebody works on goes when that turn ends; the rest is
+ * the caller's to free. */
+static epctx__group *epctx__groups_close(epctx_workspace *w)
+{
+    epctx__group *idle = NULL;
     while (w->groups != NULL) {
-        epctx__group_free(w, w->groups);
+        epctx__group *group = w->groups;
+        w->groups = group->next;
+        group->dropped = true;
+        if (!group->turn.busy) {
+            group->next = idle;
+            idle = group;
+        }
+    }
+    return idle;
+}
+
+static void epctx__groups_free(epctx_workspace *w, epctx__group *groups)
+{
+    while (groups != NULL) {
+        epctx__group *group = groups;
+        groups = group->next;
+        epctx__group_free(w, group);
     }
 }
 
@@ -27330,17 +28123,37 @@ static epctx__group *epctx__group_find(const epctx_workspace *w, const char *nam
     return NULL;
 }
 
-static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      bool prepare_only, epctx_weightless_support weightless,
-                                      epctx__group **out, epctx_error *error)
+/* The group of that name, when nobody works on it; NULL: there is none. The lock is held before and
+ * afterwards. False: somebody works on it who waits for this call. */
+static bool epctx__group_wait(epctx_workspace *w, const char *name, const char *source,
+                              epctx__group **out)
+{
+    for (;;) {
+        *out = epctx__group_find(w, name, source);
+        if (*out == NULL || !(*out)->turn.busy) {
+            return true;
+        }
+        if (!epctx__turn_wait(w, &(*out)->turn)) {
+            return false;
+        }
+    }
+}
+
+static epctx_status epctx__group_own(epctx_error *error)
+{
+    return epctx_fail(error, EPCTX_ERR_ARG,
+                      "the group is being compiled or written, and that waits for this very call");
+}
+
+/* A group that nobody knows yet, and nothing is in it. */
+static epctx__group *epctx__group_make(epctx_workspace *w, const char *name,
+                                       const epctx_backend *backend, const epctx_io *io,
+                                       epctx_weightless_support weightless, epctx_error *error)
 {
     epctx__group *group = (epctx__group *)w->allocator.alloc_fn(w->allocator.user, sizeof *group);
-    epctx_build_opts how;
-    epctx_status status;
-    *out = NULL;
     if (group == NULL) {
-        return epctx__nomem(error, sizeof *group);
+        epctx__nomem(error, sizeof *group);
+        return NULL;
     }
     memset(group, 0, sizeof *group);
     group->backend = backend;
@@ -27351,44 +28164,104 @@ static epctx_status epctx__group_make(epctx_workspace *w, const char *name,
     epctx_buffer_init(&group->known.graphs, &w->allocator);
     epctx_map_init(&group->known.index, &group->arena);
     group->name = epctx_arena_copy(&group->arena, epctx_str_of(name));
-    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
-    how.prepare_only = prepare_only;
-    how.weightless = weightless;
-    status = group->name != NULL ? epctx__build_begin(backend, &how, &group->build, error)
-                                 : epctx__nomem(error, group->arena.missing);
-    if (status != EPCTX_OK) {
+    if (group->name == NULL) {
+        epctx__nomem(error, group->arena.missing);
         epctx__group_free(w, group);
-        return status;
+        return NULL;
     }
-    group->next = w->groups;
-    w->groups = group;
-    *out = group;
-    return EPCTX_OK;
+    return group;
 }
 
-/* The group that a session joins, or begins. */
-static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
-                                      const epctx_backend *backend, const epctx_io *io,
-                                      bool prepare_only, epctx_weightless_support weightless,
-                                      epctx__group **out, epctx_error *error)
+/* Ends a turn. A group without a session goes: the next session is a first one. */
+static epctx_status epctx__group_leave(epctx_workspace *w, epctx__group *group, epctx_status status,
+                                       epctx_error *error)
 {
-    *out = epctx__group_find(w, name, backend->source);
-    if (*out == NULL) {
-        return epctx__group_make(w, name, backend, io, prepare_only, weightless, out, error);
+    bool dropped, gone;
+    epctx__workspace_lock(w);
+    dropped = group->dropped;
+    gone = dropped || group->finishing || group->pending_count == 0;
+    group->waiting = group->pending_count;
+    if (gone) {
+        epctx__group_unlink(w, group);
     }
-    if ((*out)->backend->self != backend->self || (*out)->io != io) {
-        *out = NULL;
+    epctx__turn_end(w, &group->turn);
+    epctx__workspace_unlock(w);
+    if (dropped && !group->finishing && status == EPCTX_OK) {
+        status = epctx_fail(error, EPCTX_ERR_CONTEXT,
+                            "the workspace was emptied while the group was compiled");
+    }
+    if (gone) {
+        epctx__group_free(w, group);
+    }
+    epctx__workspace_leave(w);
+    return status;
+}
+
+/* Nobody joins any more; false: the group was dropped, nothing of it may be written. */
+static bool epctx__group_close(epctx_workspace *w, epctx__group *group)
+{
+    epctx__workspace_lock(w);
+    group->finishing = !group->dropped;
+    epctx__workspace_unlock(w);
+    return group->finishing;
+}
+
+/* What a session must have in common with the group that it joins. */
+static epctx_status epctx__group_fits(const epctx__group *group, const epctx_backend *backend,
+                                      const epctx_io *io, epctx_weightless_support weightless,
+                                      epctx_error *error)
+{
+    if (group->backend->self != backend->self || group->io != io) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "the group was begun with another backend object (for other options of "
                           "the EP?) or another io");
     }
-    if ((*out)->weightless != weightless) {
-        *out = NULL;
+    if (group->weightless != weightless) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "one session of the group is weightless (ep.enable_weightless), another "
                           "is not");
     }
     return EPCTX_OK;
+}
+
+/* The group that a session joins, or begins. It is the session's turn until epctx__group_leave. */
+static epctx_status epctx__group_join(epctx_workspace *w, const char *name,
+                                      const epctx_backend *backend, const epctx_io *io,
+                                      bool prepare_only, epctx_weightless_support weightless,
+                                      epctx__group **out, epctx_error *error)
+{
+    epctx__group *fresh =
+        epctx__group_make(w, name, backend, io, weightless, error); /* in case there is none */
+    epctx_build_opts how;
+    epctx_status status = EPCTX_OK;
+    *out = NULL;
+    if (fresh == NULL) {
+        return EPCTX_ERR_NOMEM;
+    }
+    epctx__workspace_lock(w);
+    if (!epctx__group_wait(w, name, backend->source, out)) {
+        status = epctx__group_own(error);
+    } else if (*out != NULL) {
+        status = epctx__group_fits(*out, backend, io, weightless, error);
+    } else {
+        *out = fresh;
+        fresh->next = w->groups;
+        w->groups = fresh;
+    }
+    if (status == EPCTX_OK) {
+        epctx__turn_begin(w, &(*out)->turn);
+        w->holds++;
+    }
+    epctx__workspace_unlock(w);
+    if (*out != fresh) {
+        epctx__group_free(w, fresh);
+        return status;
+    }
+    how.hooks = NULL; /* the group outlives the session whose hooks they would be */
+    how.prepare_only = prepare_only;
+    how.weightless = weightless;
+    status = epctx__build_begin(backend, &how, &fresh->build, error);
+    return status == EPCTX_OK ? status : epctx__group_leave(w, fresh, status, error);
 }
 
 /* Does another session write this file? All are below one folder: what stands behind it tells. */
@@ -27610,7 +28483,8 @@ static epctx_status epctx__pending_stamp(const epctx__group *group, epctx_model 
     in_arena.free_fn = epctx__arena_free_fn;
     epctx_buffer_init(&text, &in_arena);
     if (epctx_buffer_append(&text, value.data, value.size) != EPCTX_OK ||
-        !epctx__stamp_add_binary(&text, binary)) {
+        !epctx__stamp_add_binary(&text, binary,
+                                 group->known.graphs.size / sizeof(epctx__known_graph))) {
         return epctx__nomem(error, model->arena.missing);
     }
     parts[0] = epctx_str_of(EPCTX_BUILD_PREFIX);
@@ -27738,7 +28612,7 @@ static epctx_status epctx__group_verify(const epctx__group *group, const epctx_b
     return status;
 }
 
-/* Writes a group and ends it, whether or not that succeeds. */
+/* Writes a group. Its turn ends afterwards, and with it the group, whether or not that succeeds. */
 static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
                                         const epctx_hooks *hooks, uint64_t *binary_size,
                                         epctx_error *error)
@@ -27747,6 +28621,9 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
     void *build = group->build;
     epctx_buffer binary;
     epctx_status status;
+    if (!epctx__group_close(w, group)) {
+        return EPCTX_OK; /* epctx__group_leave tells */
+    }
     epctx_buffer_init(&binary, &w->allocator);
     group->build = NULL;
     status = b->finish_fn(b->self, build, &binary, error);
@@ -27768,7 +28645,6 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
         *binary_size = binary.size;
     }
     epctx_buffer_free(&binary);
-    epctx__group_free(w, group);
     return status;
 }
 
@@ -27922,43 +28798,63 @@ EPCTX_API epctx_status epctx_share_compile(epctx_workspace *workspace, const cha
                           "are expected",
                           (uint64_t)EPCTX_BACKEND_VERSION);
     }
-    epctx__workspace_lock(workspace);
     status = epctx__group_join(workspace, group, backend, io, opts->prepare_only, opts->weightless,
                                &joined, error);
     if (status == EPCTX_OK) {
         status = epctx__group_compile(workspace, joined, pieces, count, opts, arena, nodes, error);
-        if (joined->pending_count == 0) {
-            epctx__group_free(workspace, joined); /* still empty: the next session is the first */
-        }
+        status = epctx__group_leave(workspace, joined, status, error);
     }
-    epctx__workspace_unlock(workspace);
+    if (status != EPCTX_OK) {
+        *nodes = NULL;
+    }
     return status;
+}
+
+/* A session of the group, taken out of it. */
+static epctx__pending *epctx__pending_take(epctx__group *group, const char *context_path)
+{
+    epctx__pending **link = &group->pending;
+    epctx__pending *gone;
+    while (*link != NULL && !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
+        link = &(*link)->next;
+    }
+    gone = *link;
+    if (gone != NULL) {
+        *link = gone->next;
+        if (group->pending_end == &gone->next) {
+            group->pending_end = link;
+        }
+        group->pending_count--;
+    }
+    return gone;
 }
 
 EPCTX_API void epctx_share_withdraw(epctx_workspace *workspace, const char *group,
                                     const char *source, const char *context_path)
 {
     epctx__group *found;
-    epctx__pending **link;
+    epctx__pending *gone;
+    bool own = false; /* it is our turn already: a hook or a backend calls */
     epctx__workspace_lock(workspace);
-    found = epctx__group_find(workspace, group, source);
-    link = found != NULL ? &found->pending : NULL;
-    while (link != NULL && *link != NULL &&
-           !((*link)->hosted && strcmp((*link)->path, context_path) == 0)) {
-        link = &(*link)->next;
+    if (!epctx__group_wait(workspace, group, source, &found)) {
+        own = found->turn.thread == epctx__thread(workspace);
+        found = own && !found->finishing ? found : NULL;
     }
-    if (link != NULL && *link != NULL) {
-        epctx__pending *gone = *link;
-        *link = gone->next;
-        if (found->pending_end == &gone->next) {
-            found->pending_end = link;
-        }
-        epctx__pending_drop(gone);
-        if (--found->pending_count == 0) {
-            epctx__group_free(workspace, found);
-        }
+    if (found != NULL && !own) {
+        epctx__turn_begin(workspace, &found->turn);
+        workspace->holds++;
     }
     epctx__workspace_unlock(workspace);
+    if (found == NULL) {
+        return;
+    }
+    gone = epctx__pending_take(found, context_path);
+    if (gone != NULL) {
+        epctx__pending_drop(gone);
+    }
+    if (!own) {
+        (void)epctx__group_leave(workspace, found, EPCTX_OK, NULL);
+    }
 }
 
 EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *group,
@@ -27968,7 +28864,7 @@ EPCTX_API size_t epctx_share_waiting(epctx_workspace *workspace, const char *gro
     size_t count;
     epctx__workspace_lock(workspace);
     found = epctx__group_find(workspace, group, source);
-    count = found != NULL ? found->pending_count : 0;
+    count = found != NULL ? found->waiting : 0;
     epctx__workspace_unlock(workspace);
     return count;
 }
@@ -28045,9 +28941,8 @@ static epctx_status epctx__share_generate(epctx_workspace *w, const char *name,
     status = epctx__group_session(w, group, g);
     if (status == EPCTX_OK && stop) {
         status = epctx__group_finish(w, group, g->opts->hooks, &g->report->binary_size, g->error);
-    } else if (group->pending_count == 0) {
-        epctx__group_free(w, group); /* still empty: the next session is the first */
     }
+    status = epctx__group_leave(w, group, status, g->error);
     if (status != EPCTX_OK) {
         epctx_fail(g->error, status, "%s failed without a message", g->backend->source);
         epctx_undo(g->model, mark);
@@ -28079,9 +28974,7 @@ EPCTX_API epctx_status epctx_share_generate(epctx_workspace *workspace, const ch
     if (status != EPCTX_OK) {
         return status;
     }
-    epctx__workspace_lock(workspace);
     status = epctx__share_generate(workspace, group, &g, stop);
-    epctx__workspace_unlock(workspace);
     if (report != NULL && status == EPCTX_OK) {
         *report = *g.report;
     }
@@ -28102,12 +28995,21 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
     epctx_error_clear(&local);
     error = error != NULL ? error : &local;
     epctx__workspace_lock(workspace);
-    found = epctx__group_find(workspace, group, source);
-    status = found != NULL ? epctx__group_finish(workspace, found, hooks, binary_size, error)
-                           : epctx_fail(error, EPCTX_ERR_NOT_FOUND,
-                                        "the workspace has no group '%s' of %s",
-                                        group != NULL ? group : "", source);
+    if (!epctx__group_wait(workspace, group, source, &found)) {
+        status = epctx__group_own(error);
+    } else if (found == NULL) {
+        status = epctx_fail(error, EPCTX_ERR_NOT_FOUND, "the workspace has no group '%s' of %s",
+                            group != NULL ? group : "", source);
+    } else {
+        status = EPCTX_OK;
+        epctx__turn_begin(workspace, &found->turn);
+        workspace->holds++;
+    }
     epctx__workspace_unlock(workspace);
+    if (status == EPCTX_OK) {
+        status = epctx__group_finish(workspace, found, hooks, binary_size, error);
+        status = epctx__group_leave(workspace, found, status, error);
+    }
     return status;
 }
 

@@ -20,6 +20,7 @@
 #   PYTHON        a python3 with protobuf                 (default /usr/bin/python3)
 #   NANOPB_CFLAGS where a nanopb of your own keeps pb_decode.h
 #   NANOPB_SOURCE a folder with pb_decode.c and the rest of nanopb: no download
+#   EPCTX_NO_PACKAGE  1: build without libsodium
 #
 # When nothing is missing this is a handful of tests and no output, so every
 # make target can afford to call it.
@@ -127,7 +128,7 @@ want_build() {
     # gcc only recommends the C library's headers
     [ -e /usr/include/stdio.h ] || need libc6-dev
     nanopb_there || need libnanopb-dev
-    sodium_there || need libsodium-dev
+    [ "${EPCTX_NO_PACKAGE:-0}" != 0 ] || sodium_there || need libsodium-dev
 }
 
 # Debian's npm conflicts with NodeSource's nodejs, so npm is asked for only

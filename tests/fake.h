@@ -8,6 +8,7 @@
 #include "build.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 typedef enum fake_step {
@@ -27,8 +28,8 @@ typedef struct fake {
     int fail_after;    /* ... after succeeding this often */
     char log[1000];    /* "in,in->out;" for each graph compiled */
     int64_t max_size;  /* for fake_max_size */
-    int alive;         /* builds and contexts not yet released */
-    int compiled, loads, finds;
+    atomic_int alive;  /* builds and contexts not yet released */
+    atomic_int compiled, loads, finds; /* different contexts are used at once */
 } fake;
 
 typedef struct fake_graph {

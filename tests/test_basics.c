@@ -342,7 +342,7 @@ TEST(fail_formats)
     CHECK_INT(epctx_fail(&e, EPCTX_ERR_IO, "%s|%S|%d|%u|%x|%%|%d", "text", &s, INT64_MIN,
                          UINT64_MAX, (uint64_t)0xbeef, (int64_t)0),
               EPCTX_ERR_IO);
-    CHECK_STR(e.message, "text|a?b?|-9223372036854775808|18446744073709551615|beef|%|0");
+    CHECK_STR(e.message, "text|a\\x00b\\x0a|-9223372036854775808|18446744073709551615|beef|%|0");
     CHECK_INT(e.status, EPCTX_ERR_IO);
     CHECK_UINT(e.offset, EPCTX_NO_OFFSET);
     CHECK_INT(epctx_fail(NULL, EPCTX_ERR_IO, "%d", (int64_t)1), EPCTX_ERR_IO);
@@ -376,6 +376,85 @@ TEST(first_error_wins)
     epctx_error_clear(&e);
     CHECK_STR(e.message, "");
     CHECK_INT(e.status, EPCTX_OK);
+}
+
+/* What a terminal, a log or an editor would obey or hide, and what is no UTF-8, is written as \xHH;
+ * what is printable stays, in whatever script. */
+TEST(hostile_text)
+{
+    static const struct {
+        const char *text, *want; /* NULL: as it is */
+    } cases[] = {
+        {"\x1b[2J", "\\x1b[2J"},
+        {"a\x7f\r\n\tb", "a\\x7f\\x0d\\x0a\\x09" "b"},
+        {"a\xc2\x9b" "2J", "a\\xc2\\x9b" "2J"}, /* CSI as one character */
+        {"a\xc2\x80\xc2\x85\xc2\x9f" "b", "a\\xc2\\x80\\xc2\\x85\\xc2\\x9f" "b"},
+        {"a\x9b" "2J", "a\\x9b" "2J"},              /* CSI as one byte */
+        {"\xd8\x9c" "a", "\\xd8\\x9c" "a"},        /* U+061C */
+        {"\xe2\x80\x8e\xe2\x80\x8f", "\\xe2\\x80\\x8e\\xe2\\x80\\x8f"},
+        {"a\xe2\x80\xaa\xe2\x80\xae" "b", "a\\xe2\\x80\\xaa\\xe2\\x80\\xae" "b"},
+        {"\xe2\x81\xa6\xe2\x81\xa9", "\\xe2\\x81\\xa6\\xe2\\x81\\xa9"},
+        {"\xe2\x80\xa8\xe2\x80\xa9", "\\xe2\\x80\\xa8\\xe2\\x80\\xa9"},
+        {"a\xe2\x80\x8b" "b\xe2\x81\xa0", "a\\xe2\\x80\\x8b" "b\\xe2\\x81\\xa0"}, /* zero width */
+        {"\xef\xbb\xbf" "a", "\\xef\\xbb\\xbf" "a"},
+        {"a\xf3\xa0\x81\xa1", "a\\xf3\\xa0\\x81\\xa1"}, /* a tag */
+        {"a\xc2\xad" "b", "a\\xc2\\xad" "b"},
+        {"a\xe2\x80\x8d" "b\xe2\x80\x8c", "a\\xe2\\x80\\x8d" "b\\xe2\\x80\\x8c"},
+        {"\xc3", "\\xc3"},
+        {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+        {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
+        {"caf\xe9", "caf\\xe9"},
+        {"C:\\builds\\x9b.onnx", NULL},
+        {"caf\xc3\xa9 \xc2\xa0\xce\xb1 \xd0\x96 \xd7\xa9 \xd8\xb9 \xe6\xbc\xa2 \xed\x95\x9c", NULL},
+        {"\xd9\x85\xdb\x8c\xe2\x80\x8c\xd8\xae", NULL},             /* Persian, with its joiner */
+        {"\xf0\x9f\x91\xa8\xe2\x80\x8d\xf0\x9f\x91\xa9", NULL},     /* an emoji of two */
+        {"\xe2\x9d\xa4\xef\xb8\x8f\xe2\x80\x8d\xf0\x9f\x94\xa5", NULL},
+        {"\xe0\xa4\x95\xe0\xa5\x8d\xe2\x80\x8d\xe0\xa4\xb7", NULL}, /* Devanagari */
+        {"\xe2\x82\xac\xe2\x80\x9c\xe2\x80\xa6\xe2\x84\xa2", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_str text = epctx_str_of(cases[i].text);
+        const char *want = cases[i].want != NULL ? cases[i].want : cases[i].text;
+        epctx_error e;
+        epctx_error_clear(&e);
+        epctx_fail(&e, EPCTX_ERR_IO, "%S", &text);
+        CHECK(strcmp(e.message, want) == 0, "case %zu: '%s', expected '%s'", i, e.message, want);
+        epctx_error_clear(&e);
+        epctx_fail(&e, EPCTX_ERR_IO, "m");
+        epctx_blame(&e, cases[i].text, &text, cases[i].text);
+        CHECK(strcmp(e.file, want) == 0 && strcmp(e.node, want) == 0 &&
+                  strcmp(e.attribute, want) == 0,
+              "case %zu: '%s' in the members of an error", i, e.node);
+        CHECK_HAS(e.message, want);
+    }
+}
+
+/* However many bytes a character has and wherever a buffer ends, none is cut. */
+TEST(long_names_of_wide_characters)
+{
+    static const char *const letters[] = {"\xc3\xa9", "\xe6\xbc\xa2", "\xf0\x9f\x91\xa8", "\x9b"};
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t lead = 0; lead < 8; lead++) {
+            char name[1001] = "";
+            epctx_error e;
+            epctx_str node;
+            memset(name, 'n', lead);
+            while (strlen(name) + strlen(letters[i]) < sizeof name)
+                strcat(name, letters[i]);
+            node = epctx_str_of(name);
+            epctx_error_clear(&e);
+            epctx_fail(&e, EPCTX_ERR_GRAPH, "%S%S %S%S the reason", &node, &node, &node, &node);
+            CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.message)));
+            epctx_error_clear(&e);
+            epctx_fail(&e, EPCTX_ERR_GRAPH, "%S the reason", &node);
+            CHECK_HAS(e.message, "the reason");
+            epctx_blame(&e, name, &node, name);
+            CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.message)));
+            CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.file)));
+            CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.node)));
+            CHECK_TRUE(epctx_str_is_utf8(epctx_str_of(e.attribute)));
+        }
+    }
 }
 
 /* Names of any length end up terminated, and never push the reason out of the message. */
@@ -494,6 +573,8 @@ int main(int argc, char **argv)
     RUN(map_full);
     RUN(fail_formats);
     RUN(first_error_wins);
+    RUN(hostile_text);
+    RUN(long_names_of_wide_characters);
     RUN(long_names);
     RUN(arena_array_wraps);
     RUN(map_crafted_keys);

@@ -1710,6 +1710,47 @@ static epctx_compat compare(const char *profile, const char *model, const char *
                                 epctx_str_of(runtime), NULL);
 }
 
+/* Strings of epctx_backend_compatibility: one rule for the tool and for plugin EPs. */
+TEST(compatibility_of_own_strings)
+{
+    static const char here[] = "epctx=1;source=MyEP;sdk=2.5.0;arch=a1";
+    static const struct {
+        const char *text;
+        epctx_compat want;
+    } texts[] = {
+        {here, EPCTX_COMPAT_OPTIMAL},
+        {"arch=a1;sdk=2.5.0;source=MyEP;epctx=1", EPCTX_COMPAT_OPTIMAL},
+        {"epctx=1;source=MyEP;sdk=2.5.0;arch=a1;new=key", EPCTX_COMPAT_OPTIMAL},
+        {"epctx=1;source=MyEP;sdk=2.5.1;arch=a1", EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"epctx=1;source=MyEP;sdk=2.9;arch=a1", EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"epctx=1;source=MyEP;sdk=2;arch=a1", EPCTX_COMPAT_PREFER_RECOMPILATION},
+        {"epctx=1;source=MyEP;sdk=3.5.0;arch=a1", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=1.5.0;arch=a1", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=22.5.0;arch=a1", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=;arch=a1", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;arch=a1", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=2.5.0;arch=a2", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=2.5.0;arch=a", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=2.5.0", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=MyEP;sdk=3.0;arch=a2", EPCTX_COMPAT_UNSUPPORTED},
+        {"epctx=1;source=OtherEP;sdk=2.5.0;arch=a1", EPCTX_COMPAT_NOT_APPLICABLE},
+        {"sdk=3;arch=a2;epctx=1;source=OtherEP", EPCTX_COMPAT_NOT_APPLICABLE},
+        {"epctx=1;sdk=2.5.0;arch=a1", EPCTX_COMPAT_NOT_APPLICABLE},
+        {"epctx=2;source=MyEP;sdk=2.5.0;arch=a1", EPCTX_COMPAT_NOT_APPLICABLE},
+        {"source=MyEP;sdk=2.5.0;arch=a1", EPCTX_COMPAT_NOT_APPLICABLE},
+        {"something else", EPCTX_COMPAT_NOT_APPLICABLE},
+        {"", EPCTX_COMPAT_NOT_APPLICABLE},
+    };
+    static char endless[20000];
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        CHECK(compare("example", texts[i].text, here) == texts[i].want, "'%s' is %s", texts[i].text,
+              epctx_compat_name(compare("example", texts[i].text, here)));
+    memset(endless, ';', sizeof endless - 1);
+    CHECK_INT(compare("example", endless, here), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("example", "ep", "ep;version=1"), EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(compare("example", "arch=1;a", "arch=2;b"), EPCTX_COMPAT_NOT_APPLICABLE);
+}
+
 TEST(compatibility)
 {
     static const char machine[] = "6:2.30.0:2.20.0:3.3.3:73:0";
@@ -2037,6 +2078,7 @@ int main(int argc, char **argv)
     RUN(sources);
     RUN(whose_context);
     RUN(a_profile_of_your_own);
+    RUN(compatibility_of_own_strings);
     RUN(compatibility);
     RUN(state);
     RUN(state_whole);

@@ -491,6 +491,9 @@ epctx info hostile.onnx
 result "control characters of 8 bits" 0 'a\xc2\x9b\x9b2J\xe2\x80\xaeb'
 epctx info --json hostile.onnx
 result "control characters in JSON" 0 'a\u009b\ufffd2J\u202eb'
+# What is printable is shown as it is: paths of Windows, other scripts.
+printf '\010\010\022\017C:\134builds \303\251\346\274\242' >hostile.onnx
+epctx info hostile.onnx; result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
 
 # -- for programs, and on a terminal --
 "$python" "$top/tests/judge/cli.py" "$epctx" programs 2>judge.err || {

@@ -245,7 +245,6 @@ TEST(merge_metadata)
     add_metadata(&a, "same", "1");
     add_metadata(&a, "same", "1");
     add_metadata(&a, "key", "1");
-    add_metadata(&a, "m2_key", "0");
     add_metadata(&b, "same", "1");
     add_metadata(&b, "key", "2");
     add_metadata(&b, "new", "3");
@@ -263,6 +262,53 @@ TEST(merge_metadata)
     CHECK_TRUE(epctx_model_metadata(&p.first, epctx_str_of("m2_key"), &value));
     CHECK_TRUE(epctx_str_is(value, "2"));
     pair_close(&p);
+}
+
+/* Whoever has the key with the prefix already keeps its value, whichever model it is from. */
+TEST(merge_metadata_prefix_taken)
+{
+    static const struct {
+        const char *first, *second; /* value of m2_key in the models, NULL: absent */
+        bool behind;                /* in the second model it comes after "key" */
+        const char *m2, *m2_m2;     /* in the result, NULL: absent */
+    } cases[] = {
+        {"0", NULL, false, "0", "2"}, {"2", NULL, false, "2", NULL}, {NULL, "0", false, "0", "2"},
+        {NULL, "2", false, "2", NULL}, {NULL, "0", true, "2", "0"},  {NULL, "2", true, "2", NULL},
+        {"0", "2", false, "0", "2"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static const char *const keys[] = {"key", "m2_key", "m2_m2_key"};
+        const char *wants[3];
+        epctx_merge_opts opts = {0};
+        bytes a = chain_model("x", "y", 17), b = chain_model("x", "y", 17);
+        pair p;
+        opts.metadata = EPCTX_METADATA_PREFIX;
+        add_metadata(&a, "key", "1");
+        if (cases[i].first != NULL) add_metadata(&a, "m2_key", cases[i].first);
+        if (cases[i].second != NULL && !cases[i].behind)
+            add_metadata(&b, "m2_key", cases[i].second);
+        add_metadata(&b, "key", "2");
+        if (cases[i].second != NULL && cases[i].behind)
+            add_metadata(&b, "m2_key", cases[i].second);
+        CHECK_TRUE(pair_open(&p, a, b));
+        CHECK_OK(epctx_merge(p.parts, 2, &opts, NULL, &p.error), p.error);
+        wants[0] = "1";
+        wants[1] = cases[i].m2;
+        wants[2] = cases[i].m2_m2;
+        for (int k = 0; k < 3; k++) {
+            epctx_str value = {NULL, 0};
+            bool there = epctx_model_metadata(&p.first, epctx_str_of(keys[k]), &value);
+            CHECK(wants[k] == NULL ? !there : there && epctx_str_is(value, wants[k]),
+                  "case %zu: '%s' is '%.*s', expected %s", i, keys[k], (int)value.size, value.data,
+                  wants[k] == NULL ? "nothing" : wants[k]);
+        }
+        epctx_undo(&p.first, 0);
+        p.parts[1].prefix = "";
+        opts.share_inputs = true;
+        CHECK_TRUE(epctx_merge(p.parts, 2, &opts, NULL, &p.error) == EPCTX_ERR_EXISTS);
+        CHECK(pair_untouched(&p), "case %zu: a refusal changes something", i);
+        pair_close(&p);
+    }
 }
 
 /* QNN finds the graph by the node's name and values by theirs: neither may change. */
@@ -1150,7 +1196,8 @@ static void put_outside(bytes *owner, uint32_t number, const char *name, const c
 
 /* A compiled model with its context in `context` and tensors in `data` wherever tensors can be:
  * initializers dense and sparse, of a body, attributes of nodes and of functions. */
-static bytes outside_model(const char *x, const char *context, const char *data, const char *more)
+static bytes outside_model(const char *x, const char *context, const char *data, const char *more,
+                           const char *called)
 {
     bytes graph = {0}, model, body = {0}, node, function = {0};
     bytes attr = {0}, sparse = {0}, sparse_attr = {0}, opset = {0};
@@ -1192,7 +1239,7 @@ static bytes outside_model(const char *x, const char *context, const char *data,
     put_str(&function, 10, "mine");
     node = new_node("Constant", "", "constant", "", "c");
     put_str(&attr, 1, "value");
-    put_outside(&attr, 5, "", data);
+    put_outside(&attr, 5, "", called);
     put_int(&attr, 20, EPCTX_ATTR_TENSOR);
     put_child(&node, 5, &attr);
     put_child(&function, 7, &node);
@@ -1202,10 +1249,11 @@ static bytes outside_model(const char *x, const char *context, const char *data,
     return model;
 }
 
-static void make_outside(void)
+/* `called`: what the second model's function has; that of the first has v.bin. */
+static void make_outside(const char *called)
 {
-    bytes a = outside_model("x", "c.bin", "w.bin", "v.bin");
-    bytes b = outside_model("x", "c.bin", "w.bin", "w_2.bin");
+    bytes a = outside_model("x", "c.bin", "w.bin", "v.bin", "v.bin");
+    bytes b = outside_model("x", "c.bin", "w.bin", "w_2.bin", called);
     mkdir(at("sub"), 0700);
     make_file(at("a.onnx"), a.data, a.size);
     make_file(at("sub/b.onnx"), b.data, b.size);
@@ -1227,6 +1275,36 @@ static void remove_outside(void)
         remove(at(names[i]));
     rmdir(at("sub"));
     clear_root();
+}
+
+/* Functions that name files are the same when the bytes of the files are, whatever their names. */
+TEST(merge_functions_with_files)
+{
+    static const char *const called[] = {"w_2.bin", "w.bin", "c.bin"};
+    for (int i = 0; i < 3; i++) {
+        epctx_merge_opts opts = {0};
+        epctx_model models[2];
+        epctx_part parts[2] = {{NULL, NULL}, {NULL, NULL}};
+        epctx_error error;
+        epctx_status status;
+        char path[400];
+        CHECK_TRUE(make_root());
+        make_outside(called[i]);
+        snprintf(path, sizeof path, "%s", at("out.onnx"));
+        opts.output_path = path;
+        CHECK_OK(epctx_model_open_file(&models[0], at("a.onnx"), NULL, &error), error);
+        CHECK_OK(epctx_model_open_file(&models[1], at("sub/b.onnx"), NULL, &error), error);
+        parts[0].model = &models[0];
+        parts[1].model = &models[1];
+        status = epctx_merge(parts, 2, &opts, NULL, &error);
+        CHECK(status == (i == 0 ? EPCTX_OK : EPCTX_ERR_GRAPH), "'%s': %s", called[i],
+              error.message);
+        if (i > 0) CHECK_HAS(error.message, "function 'Use' of domain 'mine' is another one");
+        epctx_model_close(&models[0]);
+        epctx_model_close(&models[1]);
+        remove_outside();
+        rmdir(root);
+    }
 }
 
 /* What the last merge wrote as files: "name=first byte " for each. */
@@ -1254,7 +1332,7 @@ TEST(merge_with_files)
     char path[400];
     int hungry;
     CHECK_TRUE(make_root());
-    make_outside();
+    make_outside("w_2.bin");
     snprintf(path, sizeof path, "%s", at("out.onnx"));
     opts.output_path = path;
     for (hungry = 0; hungry < 2; hungry++) {
@@ -1614,6 +1692,38 @@ static void add_function(bytes *model, const char *name, const char *calls)
     put_child(model, 25, &function);
 }
 
+/* Functions are compared to the last byte, however long they are. */
+TEST(merge_equal_functions_of_any_size)
+{
+    enum { size = 70000 };
+    char *text = (char *)calloc(1, size);
+    CHECK_TRUE(text != NULL);
+    memset(text, 'd', size);
+    for (int differ = 0; differ < 2; differ++) {
+        bytes models[2];
+        pair p;
+        for (int i = 0; i < 2; i++) {
+            bytes function = {0}, node = new_node("Relu", "", "call", "fx", "fy");
+            models[i] = chain_model("x", "y", 17);
+            put_str(&function, 1, "Long");
+            put_str(&function, 4, "fx");
+            put_str(&function, 5, "fy");
+            put_child(&function, 7, &node);
+            text[size - 1] = (char)('a' + i * differ);
+            put_data(&function, 8, text, size); /* doc_string */
+            put_str(&function, 10, "mine");
+            put_child(&models[i], 25, &function);
+        }
+        CHECK_TRUE(pair_open(&p, models[0], models[1]));
+        CHECK(epctx_merge(p.parts, 2, NULL, NULL, &p.error) ==
+                  (differ ? EPCTX_ERR_GRAPH : EPCTX_OK),
+              "%s", p.error.message);
+        CHECK_UINT(count_of(epctx_model_functions(&p.first)), 1);
+        pair_close(&p);
+    }
+    free(text);
+}
+
 /* Something of everything: x -> compiled -> t -> Called -> If -> y, a second compiled node beside
  * them, functions, a sparse and a plain initializer, annotations, metadata, training. */
 static bytes rich_model(const char *x, const char *t, const char *y, const char *source,
@@ -1879,6 +1989,7 @@ int main(int argc, char **argv)
     RUN(chain_type_differs);
     RUN(merge_opsets);
     RUN(merge_metadata);
+    RUN(merge_metadata_prefix_taken);
     RUN(merge_keys);
     RUN(chain_keeps_names_of_binaries);
     RUN(merge_breaks_a_rule);
@@ -1900,10 +2011,12 @@ int main(int argc, char **argv)
     RUN(repair_by_rule);
     RUN(repair_type_from_reader);
     RUN(merge_with_files);
+    RUN(merge_functions_with_files);
     RUN(repair_of_names_of_files);
     RUN(repair_order);
     RUN(repair_of_many_names);
     RUN(allocator_fails);
+    RUN(merge_equal_functions_of_any_size);
     RUN(merge_without_what_nobody_needs);
     RUN(every_allocation_fails);
     RUN(damaged_models);

@@ -248,9 +248,23 @@ same "a prefix changes no output" plain_ctx.io/output_0.bin q_ctx.io/output_0.bi
 same "a renamed input changes no output" plain_ctx.io/output_0.bin i_ctx.io/output_0.bin
 refused "prefix where the name is a key" 1 "several nodes share a context" \
     prefix partly_ctx.onnx --ep qnn -o x.onnx left_
-refused "prefix of a binary that may hold more" 1 "--one-graph" \
-    prefix plain_ctx.onnx --ep qnn -o x.onnx left_
-epctx prefix plain_ctx.onnx --ep qnn --one-graph -o q.onnx left_; result "prefix --one-graph" "left_"
+epctx prefix plain_ctx.onnx --ep qnn -o alone.onnx left_
+result "prefix where the build stamp tells of one graph" "left_"
+for op in embed extract; do
+    epctx $op $([ $op = embed ] && echo plain || echo embed)_ctx.onnx -o ${op}_ctx.onnx -f
+    epctx prefix ${op}_ctx.onnx --ep qnn -o alone.onnx -f left_
+    result "prefix after $op" "left_"
+done
+epctx unset plain_ctx.onnx -o unsaid_ctx.onnx metadata:epctx.build.EpctxNpuExecutionProvider
+epctx embed unsaid_ctx.onnx -o unsaid_embed_ctx.onnx
+for m in unsaid unsaid_embed; do
+    refused "prefix of a binary that may hold more ($m)" 1 "--one-graph" \
+        prefix ${m}_ctx.onnx --ep qnn -o x.onnx left_
+    refused "rename of a node in a binary that may hold more ($m)" 1 "--one-graph" \
+        rename --nodes ${m}_ctx.onnx --ep qnn -o x.onnx "$("$epctx" dump plain_ctx.onnx |
+        sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)" new
+done
+epctx prefix unsaid_ctx.onnx --ep qnn --one-graph -o q.onnx left_; result "prefix --one-graph" "left_"
 refused "prefix of no EPContext node" 1 "no EPContext node" prefix plain.onnx -o x.onnx left_
 first=$("$epctx" dump partly_ctx.onnx | sed -n "s/.*\(EpctxNpuExecutionProvider_[0-9a-f]*_0\).*/\1/p" | head -n 1)
 epctx rename --nodes partly_ctx.onnx -o clash.onnx strange "left_$first"

@@ -843,6 +843,202 @@ TEST(load_other_generation)
     bytes_free(&new_binary);
 }
 
+/* A node with a body that was compiled from another body is of another generation. */
+TEST(load_other_body)
+{
+    bytes binaries[2];
+    epctx_error error;
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    f.takes = "If";
+    opts.overwrite = true;
+    clear_root();
+    for (int i = 0; i < 2; i++) {
+        bytes graph = {0}, body = {0}, model, node = new_node("If", "", "if", "x", "y");
+        add_node(&body, i == 0 ? "Relu" : "Floor", "inner", "x", "b");
+        add_value(&body, GRAPH_OUTPUT, "b", EPCTX_ONNX_FLOAT, NULL);
+        add_attr_graph(&node, "then_branch", &body);
+        put_child(&graph, 1, &node);
+        add_x_and_y(&graph);
+        model = new_model(&graph);
+        make_file(at("m.onnx"), model.data, model.size);
+        bytes_free(&model);
+        CHECK_OK(generate(&f, &opts, NULL, NULL, &error), error);
+        binaries[i] = read_file(at("m_fake.bin"));
+    }
+    CHECK_OK(load(&f, at("m_ctx.onnx"), &error), error);
+    make_file(at("m_fake.bin"), binaries[0].data, binaries[0].size);
+    CHECK_INT(epctx_status_to_ort(load(&f, at("m_ctx.onnx"), &error)), 10);
+    CHECK_INT(f.alive, 0);
+    bytes_free(&binaries[0]);
+    bytes_free(&binaries[1]);
+}
+
+/* -- how many graphs a binary holds: where the EP finds them by the node's name -- */
+
+/* A prefix for the nodes of a model as it is now. */
+static epctx_status try_prefix(epctx_model *model, bool one_graph, epctx_error *error)
+{
+    epctx_name_opts opts = {0};
+    size_t mark = epctx_edit_mark(model);
+    epctx_status status;
+    opts.one_graph = one_graph;
+    status = epctx_prefix(model, epctx_str_of("p_"), &opts, NULL, error);
+    epctx_undo(model, mark);
+    return status;
+}
+
+typedef enum route { AS_IT_IS, EMBEDDED, EXTRACTED, SPLIT, SPLIT_EMBEDDED } route;
+
+/* The same for the model of a file, after another operation. */
+static epctx_status prefix_after(const char *name, route how, bool one_graph, epctx_error *error)
+{
+    static const int64_t dims[] = {2};
+    epctx_split_opts cut = {0};
+    epctx_model model;
+    epctx_status status = epctx_model_open_file(&model, at(name), NULL, error);
+    if (status != EPCTX_OK) return status;
+    if (how == EMBEDDED) status = epctx_embed(&model, NULL, NULL, error);
+    if (how == EXTRACTED) status = epctx_extract(&model, NULL, NULL, error);
+    if (how == SPLIT || how == SPLIT_EMBEDDED) { /* at what the node in the middle makes: the second graph is left */
+        epctx_value inputs[2];
+        memset(inputs, 0, sizeof inputs);
+        inputs[0].name = epctx_str_of("c");
+        inputs[1].name = epctx_str_of("b2");
+        inputs[0].elem_type = inputs[1].elem_type = EPCTX_ONNX_FLOAT;
+        inputs[0].rank = inputs[1].rank = 1;
+        inputs[0].dims = inputs[1].dims = dims;
+        cut.inputs = inputs;
+        cut.input_count = 2;
+        status = epctx_split(&model, &cut, NULL, error);
+    }
+    if (status == EPCTX_OK && how == SPLIT_EMBEDDED)
+        status = epctx_embed(&model, NULL, NULL, error);
+    if (status == EPCTX_OK) status = try_prefix(&model, one_graph, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+static epctx_status generate_for_qnn(fake *f, const epctx_gen_opts *opts, epctx_error *error)
+{
+    epctx_backend backend = fake_backend(f);
+    epctx_model model;
+    epctx_status status;
+    backend.source = "QNNExecutionProvider";
+    status = epctx_model_open_file(&model, at("m.onnx"), NULL, error);
+    if (status == EPCTX_OK) status = epctx_generate(&model, &backend, opts, NULL, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+#define KEEPS_NAMES(how)                                                                           \
+    do {                                                                                           \
+        CHECK(prefix_after("m_ctx.onnx", how, false, &error) == EPCTX_ERR_UNSUPPORTED, "%s",       \
+              error.message);                                                                      \
+        CHECK_HAS(error.message, "by the node's name");                                            \
+    } while (0)
+
+TEST(names_in_a_binary_of_one_graph)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    bytes binary;
+    f.takes = "Take,Keep";
+    opts.overwrite = true;
+    clear_root();
+    make_source(0);
+    CHECK_OK(generate_for_qnn(&f, &opts, &error), error);
+    CHECK_OK(prefix_after("m_ctx.onnx", AS_IT_IS, false, &error), error);
+    CHECK_OK(prefix_after("m_ctx.onnx", EMBEDDED, false, &error), error);
+    /* What the stamp says is about that binary, not about whatever has its name, or nothing. */
+    binary = read_file(at("m_fake.bin"));
+    binary.data[binary.size - 1] ^= 1;
+    make_file(at("m_fake.bin"), binary.data, binary.size);
+    KEEPS_NAMES(AS_IT_IS);
+    CHECK_OK(prefix_after("m_ctx.onnx", AS_IT_IS, true, &error), error);
+    remove(at("m_fake.bin"));
+    KEEPS_NAMES(AS_IT_IS);
+    bytes_free(&binary);
+    opts.embed = true;
+    CHECK_OK(generate_for_qnn(&f, &opts, &error), error);
+    CHECK_OK(prefix_after("m_ctx.onnx", AS_IT_IS, false, &error), error);
+    /* The file is not there before it is written. */
+    KEEPS_NAMES(EXTRACTED);
+}
+
+TEST(names_in_a_binary_of_two_graphs)
+{
+    fake f = {0};
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    f.takes = "Take";
+    opts.overwrite = true;
+    for (int embed = 0; embed < 2; embed++) {
+        opts.embed = embed;
+        clear_root();
+        make_source(0);
+        CHECK_OK(generate_for_qnn(&f, &opts, &error), error);
+        KEEPS_NAMES(AS_IT_IS);
+        KEEPS_NAMES(embed ? EXTRACTED : SPLIT_EMBEDDED);
+        KEEPS_NAMES(SPLIT);
+        CHECK_HAS(error.message, "one_graph");
+        CHECK_OK(prefix_after("m_ctx.onnx", SPLIT, true, &error), error);
+    }
+}
+
+/* Each model of a group has one node; the binary that they share has two graphs. */
+TEST(names_in_a_shared_binary)
+{
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_workspace *w;
+    epctx_error error;
+    f.takes = "Take,Keep";
+    backend.source = "QNNExecutionProvider";
+    clear_root();
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    for (int i = 0; i < 2; i++) {
+        epctx_model model;
+        make_named(i == 0 ? "n.onnx" : "m.onnx", (float)i);
+        CHECK_INT(epctx_model_open_file(&model, at(i == 0 ? "n.onnx" : "m.onnx"), NULL, &error),
+                  EPCTX_OK);
+        CHECK_OK(epctx_share_generate(w, NULL, &model, &backend, NULL, i == 1, NULL, &error),
+                 error);
+        epctx_model_close(&model);
+    }
+    epctx_workspace_close(w);
+    KEEPS_NAMES(AS_IT_IS);
+    KEEPS_NAMES(EMBEDDED);
+    CHECK_OK(prefix_after("m_ctx.onnx", EMBEDDED, true, &error), error);
+}
+
+/* What a vendor's tool wrote: it may hold other graphs beside this one. */
+TEST(names_in_a_wrapped_binary)
+{
+    static const epctx_span binary = {(const uint8_t *)"two graphs", 10};
+    epctx_wrap_value out = {0};
+    epctx_wrap_opts opts = {0};
+    epctx_error error;
+    out.value.name = epctx_str_of("y");
+    out.value.elem_type = EPCTX_ONNX_FLOAT;
+    out.value.rank = -1;
+    opts.profile = epctx_profile_find(epctx_str_of("qnn"));
+    opts.name = "g";
+    opts.binary_name = "b.bin";
+    opts.outputs = &out;
+    opts.output_count = 1;
+    for (int embed = 0; embed < 2; embed++) {
+        epctx_model model;
+        opts.embed = embed;
+        CHECK_OK(epctx_wrap(&model, binary, &opts, NULL, NULL, &error), error);
+        CHECK_INT(try_prefix(&model, false, &error), EPCTX_ERR_UNSUPPORTED);
+        CHECK_HAS(error.message, "one_graph");
+        CHECK_OK(try_prefix(&model, true, &error), error);
+        epctx_model_close(&model);
+    }
+}
+
 TEST(load_failing_backend)
 {
     static const fake_step steps[] = {FAKE_LOAD, FAKE_FIND, FAKE_INFO};
@@ -2591,6 +2787,11 @@ int main(int argc, char **argv)
     RUN(load_lonely_secondary);
     RUN(load_from_memory);
     RUN(load_other_generation);
+    RUN(load_other_body);
+    RUN(names_in_a_binary_of_one_graph);
+    RUN(names_in_a_binary_of_two_graphs);
+    RUN(names_in_a_shared_binary);
+    RUN(names_in_a_wrapped_binary);
     RUN(load_failing_backend);
     RUN(load_allocator_fails);
     RUN(node_sets);

@@ -1281,6 +1281,28 @@ TEST(many_opsets)
     CHECK((clock() - begin) / CLOCKS_PER_SEC < 5, "more than 5 s");
 }
 
+/* A switch over what has metadata compiles: each owner is a value of its own. */
+static uint32_t field_of_owner(epctx_owner owner)
+{
+    switch (owner) {
+    case EPCTX_OF_MODEL: return 14;
+    case EPCTX_OF_GRAPH: return 16;
+    case EPCTX_OF_NODE: return 9;
+    case EPCTX_OF_TENSOR: return 16;
+    case EPCTX_OF_VALUE: return 4;
+    case EPCTX_OF_FUNCTION: return 14;
+    }
+    return 0;
+}
+
+TEST(owners_of_metadata)
+{
+    static const epctx_owner owners[] = {EPCTX_OF_MODEL,  EPCTX_OF_GRAPH, EPCTX_OF_NODE,
+                                         EPCTX_OF_TENSOR, EPCTX_OF_VALUE, EPCTX_OF_FUNCTION};
+    for (size_t i = 0; i < sizeof owners / sizeof owners[0]; i++)
+        CHECK_UINT(epctx_metadata_field(owners[i]), field_of_owner(owners[i]));
+}
+
 int main(int argc, char **argv)
 {
     RUN(model_info);
@@ -1310,5 +1332,6 @@ int main(int argc, char **argv)
     RUN(the_rest_of_the_schema);
     RUN(many_doubled_fields);
     RUN(many_opsets);
+    RUN(owners_of_metadata);
     return test_end();
 }

@@ -1120,6 +1120,461 @@ TEST(threads_load)
     CHECK_INT(f.alive, 0);
 }
 
+/* -- who is called while others want the workspace -- */
+
+/* A fake that calls `inside_fn` once, when it is called for `step`, or when `hooks` are. */
+typedef struct nested {
+    fake base; /* first: `self` is both */
+    fake_step step;
+    bool in_hook, fail_first;
+    epctx_status (*inside_fn)(struct nested *n);
+    epctx_status status; /* what inside_fn gave */
+    int called;
+    epctx_workspace *workspace;
+    const epctx_backend *backend;
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int done, waiting, second;
+} nested;
+
+static void nested_call(nested *n, fake_step step)
+{
+    if (n->inside_fn == NULL || n->called > 0 || n->step != step) return;
+    n->called++;
+    n->status = n->inside_fn(n);
+}
+
+static epctx_status nested_begin(void *self, void **build, epctx_error *error)
+{
+    nested_call((nested *)self, FAKE_BEGIN);
+    return fake_begin(self, build, error);
+}
+
+static epctx_status nested_compile(void *self, void *build, const epctx_graph *graph,
+                                   epctx_str name, uint64_t hash, epctx_error *error)
+{
+    nested_call((nested *)self, FAKE_COMPILE);
+    return fake_compile(self, build, graph, name, hash, error);
+}
+
+static epctx_status nested_finish(void *self, void *build, epctx_buffer *out, epctx_error *error)
+{
+    nested_call((nested *)self, FAKE_FINISH);
+    return fake_finish(self, build, out, error);
+}
+
+static epctx_status nested_load(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    nested *n = (nested *)self;
+    bool fails = n->fail_first && n->called == 0;
+    nested_call(n, FAKE_LOAD);
+    return fails ? fake_failure(error) : fake_load(self, binary, context, error);
+}
+
+static epctx_status nested_find(void *self, void *context, epctx_str name, uint64_t hash,
+                                void **graph, epctx_error *error)
+{
+    nested_call((nested *)self, FAKE_FIND);
+    return fake_find(self, context, name, hash, graph, error);
+}
+
+static epctx_status nested_info(void *self, void *graph, epctx_graph_info *info,
+                                epctx_error *error)
+{
+    nested_call((nested *)self, FAKE_INFO);
+    return fake_info(self, graph, info, error);
+}
+
+static void nested_unload(void *self, void *context)
+{
+    nested_call((nested *)self, FAKE_NONE); /* a step of its own */
+    fake_unload(self, context);
+}
+
+static void nested_progress(void *user, const char *work, uint64_t done, uint64_t total)
+{
+    nested *n = (nested *)user;
+    (void)work, (void)done, (void)total;
+    if (n->in_hook) nested_call(n, n->step);
+}
+
+static epctx_backend nested_backend(nested *n)
+{
+    epctx_backend b = fake_backend(&n->base);
+    b.self = n;
+    b.begin_fn = nested_begin;
+    b.compile_fn = nested_compile;
+    b.finish_fn = nested_finish;
+    b.load_fn = nested_load;
+    b.find_fn = nested_find;
+    b.info_fn = nested_info;
+    b.unload_fn = nested_unload;
+    return b;
+}
+
+/* Uses everything of the workspace that is not what the caller is at: another binary, another
+ * group. */
+static epctx_status use_the_rest(nested *n)
+{
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    session s;
+    epctx_status status = start(&s, n->workspace, at("c_ctx.onnx"), n->backend, NULL, &error);
+    if (status == EPCTX_OK) stop(&s);
+    opts.overwrite = true;
+    if (status == EPCTX_OK)
+        status = generate(n->workspace, "rest", "b.onnx", n->backend, &opts, NULL, false, &error);
+    if (status == EPCTX_OK && epctx_share_waiting(n->workspace, "rest", "FakeEP") != 1)
+        status = EPCTX_ERR_GRAPH;
+    if (status == EPCTX_OK)
+        status = epctx_share_finish(n->workspace, "rest", "FakeEP", NULL, NULL, &error);
+    if (status != EPCTX_OK) fprintf(stderr, "%s\n", error.message);
+    return status;
+}
+
+static void *use_in_thread(void *user)
+{
+    nested *n = (nested *)user;
+    epctx_status status = use_the_rest(n);
+    pthread_mutex_lock(&n->mutex);
+    n->done = status == EPCTX_OK ? 1 : -1;
+    pthread_cond_broadcast(&n->changed);
+    pthread_mutex_unlock(&n->mutex);
+    return NULL;
+}
+
+/* Waits until *what is not 0; not for ever, so that a lock that is held makes the test fail. */
+static bool await(nested *n, const int *what)
+{
+    struct timespec end;
+    int failed = 0;
+    bool there;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 10;
+    pthread_mutex_lock(&n->mutex);
+    while (*what == 0 && failed == 0)
+        failed = pthread_cond_timedwait(&n->changed, &n->mutex, &end);
+    there = *what > 0;
+    pthread_mutex_unlock(&n->mutex);
+    return there;
+}
+
+static epctx_status use_from_thread(nested *n)
+{
+    n->has_thread = pthread_create(&n->thread, NULL, use_in_thread, n) == 0;
+    return n->has_thread && await(n, &n->done) ? EPCTX_OK : EPCTX_ERR_IO;
+}
+
+/* Wants what the caller is at. */
+static epctx_status use_the_same(nested *n)
+{
+    epctx_binary_file file = {0};
+    epctx_gen_opts opts = {0};
+    epctx_shared shared;
+    epctx_error error;
+    char folder[80];
+    size_t waiting = epctx_share_waiting(n->workspace, NULL, "FakeEP");
+    if (waiting > 1) return EPCTX_ERR_GRAPH;
+    if (n->step == FAKE_LOAD) {
+        snprintf(folder, sizeof folder, "%s/", root);
+        file.io = epctx_io_files();
+        file.folder = epctx_str_of(folder);
+        file.name = epctx_str_of("a_fake.bin");
+        return epctx_share_take(n->workspace, n->backend, &file, epctx_str_of("any"), 0, &shared,
+                                &error) == EPCTX_ERR_CONTEXT &&
+                       strstr(error.message, "this very call") != NULL
+                   ? EPCTX_OK
+                   : EPCTX_ERR_GRAPH;
+    }
+    opts.overwrite = true;
+    if (generate(n->workspace, NULL, "b.onnx", n->backend, &opts, NULL, true, &error) !=
+            EPCTX_ERR_ARG ||
+        strstr(error.message, "this very call") == NULL ||
+        epctx_share_finish(n->workspace, NULL, "FakeEP", NULL, NULL, &error) != EPCTX_ERR_ARG)
+        return EPCTX_ERR_GRAPH;
+    epctx_share_withdraw(n->workspace, NULL, "FakeEP", at("nobody_ctx.onnx"));
+    return EPCTX_OK;
+}
+
+static epctx_status empty_the_workspace(nested *n)
+{
+    epctx_workspace_clear(n->workspace);
+    return EPCTX_OK;
+}
+
+/* a_ctx.onnx and b_ctx.onnx share a_fake.bin; c_ctx.onnx has its own. */
+static bool make_two_groups(nested *n, epctx_error *error)
+{
+    epctx_workspace *w;
+    bool ok = make_group(&n->base, 2, error) &&
+              epctx_workspace_open(&w, NULL, error) == EPCTX_OK;
+    make_named("c.onnx", 2);
+    ok = ok && generate(w, NULL, "c.onnx", n->backend, NULL, NULL, true, error) == EPCTX_OK;
+    if (ok) epctx_workspace_close(w);
+    return ok;
+}
+
+static bool nested_open(nested *n, epctx_backend *backend, fake_step step,
+                        epctx_status (*inside_fn)(nested *n), bool locked, epctx_error *error)
+{
+    memset(n, 0, sizeof *n);
+    pthread_mutex_init(&n->mutex, NULL);
+    pthread_cond_init(&n->changed, NULL);
+    *backend = nested_backend(n);
+    n->backend = backend;
+    if (!make_two_groups(n, error)) return false;
+    n->step = step;
+    n->inside_fn = inside_fn;
+    if (locked) n->workspace = locked_workspace();
+    return locked ? n->workspace != NULL
+                  : epctx_workspace_open(&n->workspace, NULL, error) == EPCTX_OK;
+}
+
+static void nested_close(nested *n)
+{
+    epctx_workspace_close(n->workspace);
+    if (n->has_thread) pthread_join(n->thread, NULL);
+    pthread_cond_destroy(&n->changed);
+    pthread_mutex_destroy(&n->mutex);
+}
+
+/* One session that loads, one that compiles and is the last of its group. */
+static epctx_status nested_run(nested *n, epctx_error *error)
+{
+    static const char *const loading = "a_ctx.onnx";
+    epctx_hooks hooks = {0};
+    epctx_gen_opts opts = {0};
+    epctx_status status;
+    session s;
+    hooks.user = n;
+    hooks.progress_fn = nested_progress;
+    opts.hooks = &hooks;
+    opts.overwrite = true;
+    status = start(&s, n->workspace, at(loading), n->backend, NULL, error);
+    if (status != EPCTX_OK) return status;
+    stop(&s);
+    return generate(n->workspace, NULL, "a.onnx", n->backend, &opts, NULL, true, error);
+}
+
+static const fake_step nested_steps[] = {FAKE_LOAD, FAKE_FIND,    FAKE_INFO,  FAKE_NONE,
+                                         FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH};
+enum { NESTED_STEPS = sizeof nested_steps / sizeof nested_steps[0] };
+
+/* While a backend or a hook is called the workspace can be used, from this thread and another. */
+TEST(calls_inside)
+{
+    for (int i = 0; i <= NESTED_STEPS; i++) {
+        for (int way = 0; way < 3; way++) {
+            epctx_backend backend;
+            epctx_error error;
+            nested n;
+            CHECK(nested_open(&n, &backend, i < NESTED_STEPS ? nested_steps[i] : FAKE_CAPABILITY,
+                              way == 2 ? use_from_thread : use_the_rest, way > 0, &error),
+                  "%s", error.message);
+            n.in_hook = i == NESTED_STEPS;
+            CHECK_OK(nested_run(&n, &error), error);
+            nested_close(&n);
+            CHECK(n.called == 1, "step %d was not reached", i);
+            CHECK(n.status == EPCTX_OK, "step %d, way %d: the workspace is locked", i, way);
+            CHECK_INT(n.base.alive, 0);
+        }
+    }
+}
+
+/* Who wants what he is at would wait for himself: an error, with a lock and without. */
+TEST(calls_for_the_same)
+{
+    static const fake_step steps[] = {FAKE_LOAD, FAKE_BEGIN, FAKE_COMPILE, FAKE_FINISH,
+                                      FAKE_CAPABILITY};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        for (int locked = 0; locked < 2; locked++) {
+            epctx_backend backend;
+            epctx_error error;
+            nested n;
+            CHECK(nested_open(&n, &backend, steps[i], use_the_same, locked, &error), "%s",
+                  error.message);
+            n.in_hook = steps[i] == FAKE_CAPABILITY;
+            CHECK_OK(nested_run(&n, &error), error);
+            nested_close(&n);
+            CHECK(n.called == 1 && n.status == EPCTX_OK, "step %d, locked %d", (int)steps[i],
+                  locked);
+            CHECK_INT(n.base.alive, 0);
+        }
+    }
+}
+
+/* Emptying the workspace gives up what is being compiled; what is being loaded or written stays. */
+TEST(emptied_inside)
+{
+    for (int i = 0; i < NESTED_STEPS; i++) {
+        bool compiles = nested_steps[i] == FAKE_BEGIN || nested_steps[i] == FAKE_COMPILE;
+        epctx_backend backend;
+        epctx_status status;
+        epctx_error error;
+        nested n;
+        CHECK(nested_open(&n, &backend, nested_steps[i], empty_the_workspace, true, &error), "%s",
+              error.message);
+        status = nested_run(&n, &error);
+        nested_close(&n);
+        CHECK(status == (compiles ? EPCTX_ERR_CONTEXT : EPCTX_OK), "step %d: %s", i,
+              error.message);
+        if (compiles) CHECK_HAS(error.message, "was emptied");
+        CHECK_INT(n.called, 1);
+        CHECK_INT(n.base.alive, 0);
+    }
+}
+
+/* -- two sessions, one binary -- */
+
+/* The lock of the workspace; tells when somebody waits for the end of somebody's work. */
+static void counting_lock(void *user) { pthread_mutex_lock(&((nested *)user)->mutex); }
+static void counting_unlock(void *user) { pthread_mutex_unlock(&((nested *)user)->mutex); }
+static void counting_wait(void *user)
+{
+    nested *n = (nested *)user;
+    n->waiting++;
+    pthread_cond_broadcast(&n->changed);
+    pthread_cond_wait(&n->changed, &n->mutex);
+}
+static void counting_wake(void *user) { pthread_cond_broadcast(&((nested *)user)->changed); }
+
+static void *load_b_in_thread(void *user)
+{
+    nested *n = (nested *)user;
+    epctx_error error;
+    session s;
+    if (start(&s, n->workspace, at("b_ctx.onnx"), n->backend, NULL, &error) == EPCTX_OK) {
+        stop(&s);
+        n->second = 1;
+    }
+    return NULL;
+}
+
+/* Starts a session that wants another graph of the same binary, until it waits. */
+static epctx_status start_another(nested *n)
+{
+    n->has_thread = pthread_create(&n->thread, NULL, load_b_in_thread, n) == 0;
+    return n->has_thread && await(n, &n->waiting) ? EPCTX_ERR_GRAPH : EPCTX_ERR_IO;
+}
+
+/* The second session waits for the first one's loading and takes its graph from the same context;
+ * also where the loading fails: then it loads for itself. */
+TEST(loaded_once)
+{
+    for (int fails = 0; fails < 2; fails++) {
+        epctx_workspace_opts opts = {0};
+        epctx_backend backend;
+        epctx_status status;
+        epctx_error error;
+        session s;
+        nested n;
+        CHECK(nested_open(&n, &backend, FAKE_LOAD, start_another, false, &error), "%s",
+              error.message);
+        epctx_workspace_close(n.workspace);
+        opts.lock.user = &n;
+        opts.lock.lock_fn = counting_lock;
+        opts.lock.unlock_fn = counting_unlock;
+        opts.lock.wait_fn = counting_wait;
+        opts.lock.wake_fn = counting_wake;
+        CHECK_INT(epctx_workspace_open(&n.workspace, &opts, &error), EPCTX_OK);
+        n.base.loads = 0;
+        n.fail_first = fails;
+        status = start(&s, n.workspace, at("a_ctx.onnx"), &backend, NULL, &error);
+        if (n.has_thread) pthread_join(n.thread, NULL);
+        n.has_thread = false;
+        if (status == EPCTX_OK) stop(&s);
+        nested_close(&n);
+        CHECK((status == EPCTX_OK) == !fails, "%s", error.message);
+        CHECK(n.waiting > 0, "the second session did not wait");
+        CHECK_INT(n.second, 1);
+        CHECK_INT(n.base.loads, 1); /* a load that fails is not counted */
+        CHECK_INT(n.base.alive, 0);
+    }
+}
+
+/* -- a circle: each of two threads loads what the other one's backend asks for -- */
+
+typedef struct circle {
+    fake base;
+    epctx_workspace *workspace;
+    const epctx_backend *backend;
+    pthread_barrier_t both;
+    atomic_int depth, refused, served;
+} circle;
+
+static _Thread_local const char *circle_other; /* the model that this thread's backend asks for */
+
+/* `at` is for one thread. */
+static epctx_status circle_start(const circle *c, session *s, const char *name)
+{
+    epctx_error error;
+    char path[100];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    return start(s, c->workspace, path, c->backend, NULL, &error);
+}
+
+static epctx_status circle_load(void *self, epctx_span binary, void **context, epctx_error *error)
+{
+    circle *c = (circle *)self;
+    const char *other = circle_other;
+    if (other != NULL) {
+        session s;
+        epctx_status status;
+        circle_other = NULL;
+        pthread_barrier_wait(&c->both);
+        status = circle_start(c, &s, other);
+        if (status == EPCTX_OK) stop(&s);
+        atomic_fetch_add(status == EPCTX_OK ? &c->served : &c->refused, 1);
+    }
+    return fake_load(self, binary, context, error);
+}
+
+static void *circle_in_thread(void *user)
+{
+    circle *c = (circle *)user;
+    session s;
+    circle_other = "a_ctx.onnx";
+    if (circle_start(c, &s, "c_ctx.onnx") == EPCTX_OK)
+        stop(&s);
+    else
+        atomic_fetch_add(&failures, 1);
+    return NULL;
+}
+
+TEST(calls_in_a_circle)
+{
+    epctx_backend backend;
+    epctx_error error;
+    nested n;
+    circle c;
+    session s;
+    pthread_t thread;
+    CHECK(nested_open(&n, &backend, FAKE_LOAD, NULL, false, &error), "%s", error.message);
+    nested_close(&n);
+    memset(&c, 0, sizeof c);
+    backend = fake_backend(&c.base);
+    backend.self = &c;
+    backend.load_fn = circle_load;
+    c.backend = &backend;
+    c.workspace = locked_workspace();
+    CHECK_TRUE(c.workspace != NULL);
+    pthread_barrier_init(&c.both, NULL, 2);
+    atomic_store(&failures, 0);
+    CHECK_INT(pthread_create(&thread, NULL, circle_in_thread, &c), 0);
+    circle_other = "c_ctx.onnx";
+    CHECK_INT(circle_start(&c, &s, "a_ctx.onnx"), EPCTX_OK);
+    pthread_join(thread, NULL);
+    stop(&s);
+    epctx_workspace_close(c.workspace);
+    pthread_barrier_destroy(&c.both);
+    CHECK_INT(atomic_load(&failures), 0);
+    CHECK_INT(c.refused + c.served, 2);
+    CHECK(c.refused >= 1, "two threads that wait for each other: one of them must be refused");
+    CHECK_INT(c.base.alive, 0);
+}
+
 static void *end_in_thread(void *user)
 {
     stop((session *)user);
@@ -1706,6 +2161,11 @@ int main(int argc, char **argv)
     RUN(hosted_again);
     RUN(hosted_failures);
     RUN(threads_load);
+    RUN(calls_inside);
+    RUN(calls_for_the_same);
+    RUN(emptied_inside);
+    RUN(loaded_once);
+    RUN(calls_in_a_circle);
     RUN(threads_end);
     RUN(threads_generate);
     RUN(share_arguments);

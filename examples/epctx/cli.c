@@ -213,95 +213,40 @@ const char *cli_plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Bytes of the UTF-8 character that starts at `text`, 0 when it is none. */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-    size_t size = text[0] < 0x80   ? 1
-                  : text[0] < 0xc2 ? 0
-                  : text[0] < 0xe0 ? 2
-                  : text[0] < 0xf0 ? 3
-                  : text[0] < 0xf5 ? 4
-                                   : 0;
-    size_t i;
-    if (size == 0 || size > left) return 0;
-    for (i = 1; i < size; i++)
-        if ((text[i] & 0xc0) != 0x80) return 0;
-    /* Over-long forms, surrogates, and what lies beyond U+10FFFF. */
-    if (size == 3 && ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f)))
-        return 0;
-    if (size == 4 && ((text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f)))
-        return 0;
-    return size;
-}
-
-/* Is this character one that a terminal obeys instead of showing it: C0, C1, DEL, or one that turns
- * the direction of writing? */
-static bool is_obeyed(const unsigned char *c, size_t size)
-{
-    if (size == 1) return c[0] < 0x20 || c[0] == 0x7f;
-    if (size == 2) return c[0] == 0xc2 && c[1] < 0xa0;
-    return size == 3 && c[0] == 0xe2 &&
-           ((c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xaa && c[2] <= 0xae))) ||
-            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
-}
-
 void cli_put(FILE *out, epctx_str text)
 {
-    const unsigned char *bytes = (const unsigned char *)text.data;
-    size_t i = 0;
-    while (i < text.size) {
-        size_t size = utf8_length(bytes + i, text.size - i), k;
-        bool plain = size > 0 && bytes[i] != '\\' && !is_obeyed(bytes + i, size);
-        for (k = 0; k < (size > 0 ? size : 1); k++, i++)
-            if (plain)
-                fputc(bytes[i], out);
-            else
-                fprintf(out, "\\x%02x", bytes[i]);
+    uint32_t code, before = 0;
+    size_t i, k, size;
+    for (i = 0; i < text.size; i += size, before = code) {
+        code = epctx_str_char(text, i, &size);
+        if (epctx_char_is_shown(code, before))
+            fwrite(text.data + i, 1, size, out);
+        else
+            for (k = i; k < i + size; k++)
+                fprintf(out, "\\x%02x", (unsigned char)text.data[k]);
     }
-}
-
-/* Of a character of up to three bytes. */
-static unsigned code_point(const unsigned char *c, size_t size)
-{
-    unsigned code = size == 1 ? c[0] : size == 2 ? c[0] & 0x1fu : c[0] & 0x0fu;
-    size_t i;
-    for (i = 1; i < size; i++)
-        code = code << 6 | (c[i] & 0x3fu);
-    return code;
 }
 
 void cli_put_json(FILE *out, epctx_str text)
 {
-    const unsigned char *bytes = (const unsigned char *)text.data;
-    size_t i = 0;
+    uint32_t code, before = 0;
+    size_t i, size;
     fputc('"', out);
-    while (i < text.size) {
-        size_t size = utf8_length(bytes + i, text.size - i);
-        if (size == 0) {
+    for (i = 0; i < text.size; i += size, before = code) {
+        code = epctx_str_char(text, i, &size);
+        if (code == EPCTX_NO_CHAR) {
             fputs("\\ufffd", out);
-            i++;
-        } else if (is_obeyed(bytes + i, size)) {
-            fprintf(out, "\\u%04x", code_point(bytes + i, size));
-            i += size;
-        } else {
-            if (bytes[i] == '"' || bytes[i] == '\\') fputc('\\', out);
-            fwrite(bytes + i, 1, size, out);
-            i += size;
+        } else if (epctx_char_is_shown(code, before)) {
+            if (code == '"' || code == '\\') fputc('\\', out);
+            fwrite(text.data + i, 1, size, out);
+        } else if (code < 0x10000) {
+            fprintf(out, "\\u%04x", (unsigned)code);
+        } else { /* a surrogate pair */
+            fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
+                    (unsigned)(0xdc00 + (code & 0x3ff)));
         }
     }
     fputc('"', out);
-}
-
-bool cli_is_utf8(epctx_str text)
-{
-    const unsigned char *bytes = (const unsigned char *)text.data;
-    size_t i = 0;
-    while (i < text.size) {
-        size_t size = utf8_length(bytes + i, text.size - i);
-        if (size == 0) return false;
-        i += size;
-    }
-    return true;
 }
 
 epctx_str cli_field_str(epctx_view message, uint32_t number)

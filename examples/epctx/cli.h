@@ -71,12 +71,11 @@ size_t cli_distance(const char *a, const char *b);
 /* "s", or "" for one. */
 const char *cli_plural(uint64_t count);
 
-/* Text from a model is hostile: control characters and backslashes are written as \xHH, so that
- * nothing in it can move the cursor of a terminal. */
+/* Text from a model is hostile: what is not shown (epctx_char_is_shown) is written as \xHH, so that
+ * nothing in it can move the cursor of a terminal or look like something else. */
 void cli_put(FILE *out, epctx_str text);
 /* The same text as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
 void cli_put_json(FILE *out, epctx_str text);
-bool cli_is_utf8(epctx_str text);
 
 /* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
 epctx_str cli_field_str(epctx_view message, uint32_t number);

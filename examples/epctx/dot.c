@@ -7,18 +7,19 @@
 /* Labels stand between double quotes, where only the quote and the backslash mean something. */
 static void put_label(epctx_str text)
 {
-    size_t i;
-    for (i = 0; i < text.size; i++) {
-        unsigned char c = (unsigned char)text.data[i];
-        if (i == 60) {
+    uint32_t code, before = 0;
+    size_t i, size, count = 0;
+    for (i = 0; i < text.size; i += size, before = code, count++) {
+        code = epctx_str_char(text, i, &size);
+        if (count == 60) {
             fputs("...", stdout);
             return;
         }
-        if (c == '"' || c == '\\') putchar('\\');
-        if (c < 0x20 || c >= 0x7f)
-            putchar('?');
+        if (code == '"' || code == '\\') putchar('\\');
+        if (epctx_char_is_shown(code, before))
+            fwrite(text.data + i, 1, size, stdout);
         else
-            putchar(c);
+            putchar('?');
     }
 }
 

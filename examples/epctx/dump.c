@@ -203,7 +203,7 @@ static void put_sum(const dumper *d, value_sum *sum)
 static void put_text(const dumper *d, epctx_str text)
 {
     value_sum sum;
-    if (text.size <= LONG_TEXT && (!d->json || cli_is_utf8(text))) {
+    if (text.size <= LONG_TEXT && (!d->json || epctx_str_is_utf8(text))) {
         if (d->json)
             cli_put_json(stdout, text);
         else {

@@ -137,7 +137,7 @@ static void put_base64(epctx_str bytes)
 /* No byte is lost: what is no text comes in base64. */
 static void put_json(const get_work *work, epctx_str value)
 {
-    bool is_text = cli_is_utf8(value);
+    bool is_text = epctx_str_is_utf8(value);
     putchar('{');
     cli_json_str("file", epctx_str_of(work->file), ", ");
     cli_json_str("what", epctx_str_of(work->what), ", ");

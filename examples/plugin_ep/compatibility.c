@@ -4,46 +4,24 @@
 
 #include <stdio.h>
 
-/* The value of `key=` in "a=1;b=2". */
-static epctx_str part(const char *text, const char *key)
-{
-    const size_t length = strlen(key);
-    epctx_str value = {"", 0};
-    for (;;) {
-        const size_t size = strcspn(text, ";");
-        if (size > length && strncmp(text, key, length) == 0 && text[length] == '=') {
-            value.data = text + length + 1;
-            value.size = size - length - 1;
-            return value;
-        }
-        if (!text[size]) return value;
-        text += size + 1;
-    }
-}
-
-static epctx_str major_of(epctx_str version)
-{
-    size_t i;
-    for (i = 0; i < version.size && version.data[i] != '.'; i++) {
-    }
-    version.size = i;
-    return version;
-}
-
 /* Judges what epctx_backend_compatibility wrote, here or elsewhere. */
-static ep_verdict judge(const ep_device *device, const epctx_backend *backend, const char *text)
+static OrtStatus *judge(const ep_factory *factory, const epctx_backend *backend, const char *text,
+                        epctx_compat *out)
 {
-    const epctx_str sdk = part(text, "sdk"), architecture = part(text, "arch");
-    if (!epctx_str_is(part(text, "epctx"), "1") ||
-        !epctx_str_is(part(text, "source"), backend->source)) {
-        return EP_NOT_APPLICABLE;
+    char here[300];
+    epctx_error error;
+    epctx_str rest = epctx_str_of(text), key, value, sdk = {"", 0}, architecture = {"", 0};
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(&factory->api,
+                     epctx_backend_compatibility(backend, here, sizeof here, &error), &error));
+    *out = epctx_compat_compare(NULL, rest, epctx_str_of(here), NULL);
+    if (*out == EPCTX_COMPAT_NOT_APPLICABLE || !factory->device->compatible_fn) return NULL;
+    while (epctx_compat_next(&rest, &key, &value)) {
+        if (epctx_str_is(key, "sdk")) sdk = value;
+        if (epctx_str_is(key, "arch")) architecture = value;
     }
-    if (device->compatible_fn) return device->compatible_fn(backend, sdk, architecture);
-    if (!epctx_str_is(architecture, backend->hardware_architecture) ||
-        !epctx_str_eq(major_of(sdk), major_of(epctx_str_of(backend->sdk_version)))) {
-        return EP_UNSUPPORTED;
-    }
-    return epctx_str_is(sdk, backend->sdk_version) ? EP_OPTIMAL : EP_PREFER_RECOMPILATION;
+    *out = factory->device->compatible_fn(backend, sdk, architecture);
+    return NULL;
 }
 
 static const char *ORT_API_CALL get_compatibility(OrtEp *self, const OrtGraph *graph)
@@ -58,15 +36,18 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
 {
     const ep_factory *factory = (const ep_factory *)(const void *)self;
     epctx_backend backend;
+    epctx_compat compat = EPCTX_COMPAT_NOT_APPLICABLE;
     epctx_error error;
+    OrtStatus *status;
     (void)devices;
     (void)device_count;
     memset(&backend, 0, sizeof backend);
     epctx_error_clear(&error);
     EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
-    *out = (OrtCompiledModelCompatibility)judge(factory->device, &backend, text ? text : "");
+    status = judge(factory, &backend, text, &compat);
     factory->device->close_fn(&backend);
-    return NULL;
+    *out = (OrtCompiledModelCompatibility)compat;
+    return status;
 }
 
 /* ---------------------------------------------- one of several compiled models */
@@ -74,38 +55,35 @@ static OrtStatus *ORT_API_CALL validate(OrtEpFactory *self, const OrtHardwareDev
 /* The better, the larger; 0: cannot be used. */
 enum { RANK_UNSUPPORTED, RANK_FOREIGN, RANK_SUBOPTIMAL, RANK_OPTIMAL };
 
-static int rank_of(const ep_factory *factory, const epctx_backend *backend, const char *text,
-                   bool strict)
+static OrtStatus *rank_of(const ep_factory *factory, const epctx_backend *backend, const char *text,
+                          bool strict, int *rank)
 {
-    switch (judge(factory->device, backend, text ? text : "")) {
-    case EP_OPTIMAL:
-        return RANK_OPTIMAL;
-    case EP_PREFER_RECOMPILATION:
-        return strict ? RANK_UNSUPPORTED : RANK_SUBOPTIMAL;
-    case EP_NOT_APPLICABLE:
-        return RANK_FOREIGN;
-    default:
-        return RANK_UNSUPPORTED;
-    }
+    epctx_compat compat;
+    EP_TRY(judge(factory, backend, text, &compat));
+    *rank = compat == EPCTX_COMPAT_OPTIMAL                            ? RANK_OPTIMAL
+            : compat == EPCTX_COMPAT_PREFER_RECOMPILATION && !strict ? RANK_SUBOPTIMAL
+            : compat == EPCTX_COMPAT_NOT_APPLICABLE                   ? RANK_FOREIGN
+                                                                      : RANK_UNSUPPORTED;
+    return NULL;
 }
 
 /* A candidate is worth as much as the worst of its models. */
-static int rank_candidate(const ep_factory *factory, const epctx_backend *backend,
-                          const OrtKeyValuePairs *candidate, bool strict)
+static OrtStatus *rank_candidate(const ep_factory *factory, const epctx_backend *backend,
+                                 const OrtKeyValuePairs *candidate, bool strict, int *worst)
 {
     const char *text = factory->api.ort->GetKeyValue(candidate, "num_models");
     const unsigned long count = text ? strtoul(text, NULL, 10) : 1;
     unsigned long i;
-    int worst = count ? RANK_OPTIMAL : RANK_UNSUPPORTED;
-    for (i = 0; i < count && worst > RANK_UNSUPPORTED; i++) {
+    *worst = count ? RANK_OPTIMAL : RANK_UNSUPPORTED;
+    for (i = 0; i < count && *worst > RANK_UNSUPPORTED; i++) {
         char key[64];
         int rank;
         snprintf(key, sizeof key, "%lu.ep_compatibility_info", i);
         text = factory->api.ort->GetKeyValue(candidate, key);
-        rank = rank_of(factory, backend, text, strict);
-        if (rank < worst) worst = rank;
+        EP_TRY(rank_of(factory, backend, text, strict, &rank));
+        if (rank < *worst) *worst = rank;
     }
-    return worst;
+    return NULL;
 }
 
 /* session.fail_on_suboptimal_compiled_model: such a candidate would not load. */
@@ -131,6 +109,7 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
     const ep_factory *factory = (const ep_factory *)(const void *)self;
     epctx_backend backend;
     epctx_error error;
+    OrtStatus *status = NULL;
     bool strict = false;
     int best = RANK_UNSUPPORTED;
     size_t i;
@@ -140,14 +119,15 @@ static OrtStatus *ORT_API_CALL select_best(OrtEpFactory *self, const OrtHardware
     memset(&backend, 0, sizeof backend);
     epctx_error_clear(&error);
     EP_TRY(ep_status(&factory->api, factory->device->open_fn(NULL, &backend, &error), &error));
-    for (i = 0; i < count; i++) { /* of equals the first: the package's order counts */
-        const int rank = rank_candidate(factory, &backend, candidates[i], strict);
-        if (rank <= best) continue;
+    for (i = 0; i < count && !status; i++) { /* of equals the first: the package's order counts */
+        int rank = RANK_UNSUPPORTED;
+        status = rank_candidate(factory, &backend, candidates[i], strict, &rank);
+        if (status || rank <= best) continue;
         best = rank;
         *selected = i;
     }
     factory->device->close_fn(&backend);
-    return NULL;
+    return status;
 }
 
 /* ---------------------------------------------------------------- hardware */

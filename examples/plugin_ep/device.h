@@ -21,14 +21,6 @@ typedef struct ep_options ep_options;
  * or NULL. Valid during open_fn. `options` may be NULL: no option is set. */
 const char *ep_option_get(const ep_options *options, const char *key);
 
-/* Answer of compatible_fn, the values of OrtCompiledModelCompatibility. */
-typedef enum ep_verdict {
-    EP_NOT_APPLICABLE = 0, /* not a string of ours */
-    EP_OPTIMAL = 1,
-    EP_PREFER_RECOMPILATION = 2, /* runs, but a fresh compilation would run better */
-    EP_UNSUPPORTED = 3
-} ep_verdict;
-
 /* One execution provider. Everything is constant and lives as long as the library. */
 typedef struct ep_device {
     const char *ep_name; /* what applications ask for; ends in ExecutionProvider */
@@ -43,8 +35,8 @@ typedef struct ep_device {
     void (*close_fn)(epctx_backend *backend);
     /* Can a backend that open_fn made run a context of this SDK and architecture? NULL: the default
      * rule, same architecture and same major SDK version; another minor version is
-     * EP_PREFER_RECOMPILATION. */
-    ep_verdict (*compatible_fn)(const epctx_backend *backend, epctx_str sdk_version,
+     * EPCTX_COMPAT_PREFER_RECOMPILATION (epctx_compat_compare). */
+    epctx_compat (*compatible_fn)(const epctx_backend *backend, epctx_str sdk_version,
                                 epctx_str hardware_architecture);
     /* What an application may change while a session lives (SetEpDynamicOptions): keys, NULL at the
      * end, and the function that gets one of them. It may be called while run_fn runs in other
