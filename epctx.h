@@ -277,10 +277,12 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
-/* String to number map (open addressing, in an arena, insert only). Keys are borrowed. */
+/* String to number map (in an arena, insert only). Keys are borrowed. A call takes O(log n)
+ * comparisons at worst, whoever chose the keys. */
 typedef struct epctx_map {
     epctx_arena *arena;
-    struct epctx__map_slot *slots;
+    struct epctx__map_node *nodes;
+    uint32_t *heads;
     size_t count;
     size_t capacity;
 } epctx_map;
@@ -3753,11 +3755,95 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
     buffer->size = buffer->capacity = 0;
 }
 
+/* -- tables: hashed, and no slower than a balanced tree --
+ *
+ * Names come from files, so that somebody may have made them collide. No secret is needed against
+ * that, which a library without global state could not get on every platform: what falls into one
+ * slot of a table stands in a balanced tree (an AA tree), not in a list. It is one node large as a
+ * rule; a slot with n nodes, however they were chosen, costs log n. Time depends on no address and
+ * no random number, so a run can be repeated. */
+
+#define EPCTX__NO_NODE    UINT32_MAX
+#define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
+
+/* The part of a node that its tree uses. Nodes stand in one array and are known by their number. */
+typedef struct epctx__twig {
+    uint32_t link[2];
+    uint32_t level : 6;
+    uint32_t tag : 26; /* the owner's */
+} epctx__twig;
+
+/* The links that were followed, from the head to the empty one where a new node belongs. */
+typedef struct epctx__path {
+    uint32_t *link[EPCTX__TREE_DEPTH];
+    size_t depth;
+} epctx__path;
+
+/* Twigs in an array of larger nodes. */
+typedef struct epctx__twigs {
+    void *first;
+    size_t stride;
+} epctx__twigs;
+
+static epctx__twig *epctx__twig_at(const epctx__twigs *twigs, uint32_t index)
+{
+    return (epctx__twig *)(void *)((uint8_t *)twigs->first + index * twigs->stride);
+}
+
+static void epctx__path_step(epctx__path *path, uint32_t *link)
+{
+    if (path != NULL) {
+        path->link[path->depth++] = link;
+    }
+}
+
+/* Turns a left child of the same level into the parent. */
+static void epctx__tree_skew(const epctx__twigs *twigs, uint32_t *link)
+{
+    epctx__twig *top = epctx__twig_at(twigs, *link);
+    uint32_t left = top->link[0];
+    if (left != EPCTX__NO_NODE && epctx__twig_at(twigs, left)->level == top->level) {
+        top->link[0] = epctx__twig_at(twigs, left)->link[1];
+        epctx__twig_at(twigs, left)->link[1] = *link;
+        *link = left;
+    }
+}
+
+/* Lifts the middle one of three nodes of one level. */
+static void epctx__tree_split(const epctx__twigs *twigs, uint32_t *link)
+{
+    epctx__twig *top = epctx__twig_at(twigs, *link);
+    uint32_t right = top->link[1];
+    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(twigs, right) : NULL;
+    if (middle != NULL && middle->link[1] != EPCTX__NO_NODE &&
+        epctx__twig_at(twigs, middle->link[1])->level == top->level) {
+        top->link[1] = middle->link[0];
+        middle->link[0] = *link;
+        middle->level++;
+        *link = right;
+    }
+}
+
+/* Puts a node at the end of the path on which it was looked for in vain. */
+static void epctx__tree_add(const epctx__twigs *twigs, epctx__path *path, uint32_t index)
+{
+    epctx__twig *twig = epctx__twig_at(twigs, index);
+    twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
+    twig->level = 1;
+    *path->link[--path->depth] = index;
+    while (path->depth > 0) {
+        path->depth--;
+        epctx__tree_skew(twigs, path->link[path->depth]);
+        epctx__tree_split(twigs, path->link[path->depth]);
+    }
+}
+
 /* -- map -- */
 
-struct epctx__map_slot {
-    epctx_str key; /* data NULL: free */
+struct epctx__map_node {
+    epctx_str key;
     uint32_t value;
+    epctx__twig twig; /* tag: bits of the hash that choose no slot */
 };
 
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
@@ -3766,63 +3852,108 @@ EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
     map->arena = arena;
 }
 
-/* The address of the table is the seed: names in a file cannot be made to collide without knowing
- * it. Nothing depends on the order of the slots. */
-static struct epctx__map_slot *epctx__map_find(const epctx_map *map, epctx_str key)
+static uint32_t epctx__map_tag(uint64_t hash)
 {
-    uint64_t seed = (uint64_t)(uintptr_t)map->slots;
-    size_t at = (size_t)epctx_hash(key.data, key.size, seed) & (map->capacity - 1);
-    while (map->slots[at].key.data != NULL && !epctx_str_eq(map->slots[at].key, key)) {
-        at = (at + 1) & (map->capacity - 1);
+    return (uint32_t)(hash >> 38) & 0x3ffffffu;
+}
+
+/* The node with `key`; `path` (may be NULL) leads to it, or to where it belongs. */
+static struct epctx__map_node *epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
+                                               epctx__path *path)
+{
+    uint32_t *link = &map->heads[(size_t)hash & (map->capacity - 1)];
+    uint32_t tag = epctx__map_tag(hash);
+    if (path != NULL) {
+        path->depth = 0;
     }
-    return &map->slots[at];
+    epctx__path_step(path, link);
+    while (*link != EPCTX__NO_NODE) {
+        struct epctx__map_node *node = &map->nodes[*link];
+        bool after = tag > node->twig.tag;
+        if (tag == node->twig.tag) {
+            int order = key.size == node->key.size
+                            ? (key.size > 0 ? memcmp(key.data, node->key.data, key.size) : 0)
+                            : (key.size > node->key.size ? 1 : -1);
+            if (order == 0) {
+                return node;
+            }
+            after = order > 0;
+        }
+        link = &node->twig.link[after];
+        epctx__path_step(path, link);
+    }
+    return NULL;
+}
+
+static struct epctx__map_node *epctx__map_look(const epctx_map *map, epctx_str key)
+{
+    return map->count == 0 ? NULL
+                           : epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), NULL);
 }
 
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 {
-    const struct epctx__map_slot *slot;
-    if (map->count == 0) {
-        return EPCTX_MAP_NONE;
-    }
-    slot = epctx__map_find(map, key);
-    return slot->key.data != NULL ? slot->value : EPCTX_MAP_NONE;
+    const struct epctx__map_node *node = epctx__map_look(map, key);
+    return node != NULL ? node->value : EPCTX_MAP_NONE;
+}
+
+/* Links a node that no other one equals, at the end of the path on which it was looked for. */
+static void epctx__map_link(epctx_map *map, uint32_t index, uint64_t hash, epctx__path *path)
+{
+    epctx__twigs twigs;
+    twigs.first = &map->nodes->twig;
+    twigs.stride = sizeof *map->nodes;
+    map->nodes[index].twig.tag = epctx__map_tag(hash) & 0x3ffffffu;
+    epctx__tree_add(&twigs, path, index);
 }
 
 static epctx_status epctx__map_grow(epctx_map *map)
 {
-    epctx_map bigger = *map;
-    size_t i;
-    bigger.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
-    bigger.slots = (struct epctx__map_slot *)epctx_arena_array(map->arena, bigger.capacity,
-                                                               sizeof *bigger.slots);
-    if (bigger.slots == NULL) {
+    size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
+    struct epctx__map_node *nodes = NULL;
+    uint32_t i;
+    if (capacity <= (size_t)1 << 31) {
+        nodes = (struct epctx__map_node *)epctx_arena_array(map->arena, capacity,
+                                                            sizeof *nodes + sizeof *map->heads);
+    }
+    if (nodes == NULL) {
         return EPCTX_ERR_NOMEM;
     }
-    for (i = 0; i < map->capacity; i++) {
-        if (map->slots[i].key.data != NULL) {
-            *epctx__map_find(&bigger, map->slots[i].key) = map->slots[i];
-        }
+    if (map->count > 0) {
+        memcpy(nodes, map->nodes, map->count * sizeof *nodes);
     }
-    *map = bigger;
+    map->nodes = nodes;
+    map->heads = (uint32_t *)(void *)(nodes + capacity);
+    map->capacity = capacity;
+    memset(map->heads, 0xff, capacity * sizeof *map->heads);
+    for (i = 0; i < map->count; i++) {
+        uint64_t hash = epctx_hash(nodes[i].key.data, nodes[i].key.size, 0);
+        epctx__path path;
+        epctx__map_find(map, nodes[i].key, hash, &path);
+        epctx__map_link(map, i, hash, &path);
+    }
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
 {
-    struct epctx__map_slot *slot;
-    if (map->count + map->count / 2 >= map->capacity) {
-        epctx_status status = epctx__map_grow(map);
-        if (status != EPCTX_OK) {
-            return status;
+    uint64_t hash = epctx_hash(key.data, key.size, 0);
+    epctx__path path;
+    struct epctx__map_node *node =
+        map->count > 0 ? epctx__map_find(map, key, hash, &path) : NULL;
+    if (node == NULL) {
+        if (map->count == map->capacity) {
+            epctx_status status = epctx__map_grow(map);
+            if (status != EPCTX_OK) {
+                return status;
+            }
+            epctx__map_find(map, key, hash, &path);
         }
+        node = &map->nodes[map->count];
+        node->key = key;
+        epctx__map_link(map, (uint32_t)map->count++, hash, &path);
     }
-    slot = epctx__map_find(map, key);
-    if (slot->key.data == NULL) {
-        slot->key.data = key.data != NULL ? key.data : "";
-        slot->key.size = key.size;
-        map->count++;
-    }
-    slot->value = value;
+    node->value = value;
     return EPCTX_OK;
 }
 
@@ -27024,7 +27155,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     epctx__entry *entry = shared->entry;
     /* not taken: what is given back was taken */
     if (epctx__is_taken(entry, shared->graph)) {
-        epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        epctx__map_look(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
         entry->taken--;
     }
     if (entry->taken == 0) {
