@@ -2809,6 +2809,9 @@ typedef struct epctx_loaded {
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
     epctx_map taken; /* graphs that this set took out of the workspace */
+    epctx_map files; /* canonical path of a binary -> its context */
+    size_t *owners;  /* bound nodes that name a binary of their own */
+    size_t owner_count;
 } epctx_loaded;
 
 /* Loads every primary context that is ours, any number, each file once, and binds every node by the
@@ -25824,6 +25827,7 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
                                         const epctx__wanted *wanted, epctx_error *error)
 {
     epctx_status status;
+    uint32_t at;
     c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(wanted->path));
     if (c->path == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
@@ -25843,8 +25847,13 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
         epctx__context_unmap(loaded, c);
         return epctx__other_size(wanted->name, size, wanted->size, error);
     }
+    at = (uint32_t)loaded->context_count;
     status = epctx__load_bytes(loaded, c, error);
     epctx__blame_binary(error, c->path);
+    if (status == EPCTX_OK &&
+        epctx_map_put(&loaded->files, epctx_str_of(c->path), at) != EPCTX_OK) {
+        status = epctx__nomem(error, loaded->arena.missing); /* epctx_unload has the context */
+    }
     return status;
 }
 
@@ -25871,7 +25880,7 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
     epctx__context *c = &loaded->contexts[loaded->context_count];
     epctx__wanted wanted;
     epctx_status status;
-    size_t i;
+    uint32_t at;
     *out = c;
     if (node->embed_mode == 1) {
         c->payload.data = (const uint8_t *)node->ep_cache_context.data;
@@ -25889,13 +25898,15 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
     wanted.path = path;
     wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
-    for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
-        if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
-            *out = &loaded->contexts[i];
-            return EPCTX_OK;
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status == EPCTX_OK ? epctx__load_outside(loaded, c, &wanted, error) : status;
+    at = epctx_map_get(&loaded->files, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        *out = &loaded->contexts[at];
+        return EPCTX_OK;
+    }
+    return epctx__load_outside(loaded, c, &wanted, error);
 }
 
 /* Under which name the graph of a node is in its context. */
@@ -25945,6 +25956,7 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
     epctx__wanted wanted;
     char path[EPCTX_PATH_MAX];
     epctx_status status = EPCTX_ERR_CONTEXT;
+    size_t count = own ? bound->node.embed_mode == 0 : loaded->owner_count;
     size_t i;
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
@@ -25952,11 +25964,8 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
     wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     wanted.key = epctx__load_key(loaded, &bound->node);
     wanted.hash = epctx_notes_hash(bound->node.notes);
-    for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
-        const epctx_epnode *node = &loaded->bound[i].node;
-        if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
-            continue;
-        }
+    for (i = 0; i < count && status == EPCTX_ERR_CONTEXT; i++) {
+        const epctx_epnode *node = own ? &bound->node : &loaded->bound[loaded->owners[i]].node;
         epctx_error_clear(error);
         *tried = true;
         wanted.name = node->ep_cache_context;
@@ -26052,7 +26061,10 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
     loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
     loaded->contexts =
         (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL) {
+    loaded->owners =
+        (size_t *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->owners);
+    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL ||
+        loaded->owners == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
@@ -26066,6 +26078,9 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
             return EPCTX_ERR_GRAPH;
         }
         bound->view = node;
+        if (bound->node.embed_mode == 0 && epctx__load_has_own(loaded, &bound->node)) {
+            loaded->owners[loaded->owner_count++] = loaded->bound_count;
+        }
         loaded->bound_count++;
     }
     return EPCTX_OK;
@@ -26462,6 +26477,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     }
     epctx_arena_init(&loaded->arena, opts->allocator);
     epctx_map_init(&loaded->taken, &loaded->arena);
+    epctx_map_init(&loaded->files, &loaded->arena);
     status = epctx__load_made(loaded, model, error);
     if (status == EPCTX_OK) {
         status = epctx__load_collect(loaded, model, error);
