@@ -2790,8 +2790,8 @@ typedef struct epctx_bound {
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-    const epctx_node_view *others; /* nodes of the main graph that are not ours, in order: for the
-                                      CPU, or (epctx_is_epnode) for other EPs */
+    const epctx_view *others; /* nodes of the main graph that are not ours, in order, for
+                                 epctx_node_of: for the CPU, or (epctx_is_epnode) for other EPs */
     size_t other_nodes;
     size_t cpu_nodes; /* of them for the CPU */
     const epctx_backend *backend;
@@ -3585,9 +3585,15 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 #define EPCTX_ARENA_BLOCK 4096
 #endif
 
+#define EPCTX__BLOCK_HEAD                                                                          \
+    ((sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1))
+/* Bytes that are worth looking for their block; where each allocation is a block, all of them. */
+#define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 0u : 65536u)
+
 typedef struct epctx__block {
     struct epctx__block *next;
     size_t doubled; /* how often the size of the next block doubles */
+    size_t whole;   /* not 0: one allocation of so many bytes has the block to itself */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3606,11 +3612,17 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
+/* Where the memory of a block begins. */
+static uint8_t *epctx__block_memory(epctx__block *block)
+{
+    uint8_t *memory = (uint8_t *)block + EPCTX__BLOCK_HEAD;
+    return memory + ((size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1));
+}
+
 /* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
  * their number stays small; a large request does not make the blocks after it large. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
-    const size_t head = (sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     epctx__block *last = (epctx__block *)arena->blocks;
     epctx__block *block;
     size_t doubled = last == NULL ? 0 : last->doubled;
@@ -3622,17 +3634,39 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
         return false;
     }
     block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
-                                                      room + head + EPCTX__ALIGN);
+                                                      room + EPCTX__BLOCK_HEAD + EPCTX__ALIGN);
     if (block == NULL) {
         return false;
     }
     block->next = last;
     block->doubled = doubled < 8 ? doubled + 1 : 8;
+    block->whole = room == size ? size : 0;
     arena->blocks = block;
-    arena->next = (uint8_t *)block + head;
-    arena->next += (size_t)(0 - (uintptr_t)arena->next) & (EPCTX__ALIGN - 1);
+    arena->next = epctx__block_memory(block);
     arena->left = room;
     return true;
+}
+
+/* Gives back what a list has outgrown, when it is large enough to have a block of its own: a list
+ * that doubles would otherwise leave as much as it needs. */
+static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
+{
+    epctx__block *above = NULL;
+    epctx__block *block = (epctx__block *)arena->blocks;
+    if (size < EPCTX__RELEASE) {
+        return;
+    }
+    while (block != NULL && (void *)epctx__block_memory(block) != memory) {
+        above = block;
+        block = block->next;
+    }
+    /* The newest block says how large the next one is: it stays. */
+    if (block == NULL || above == NULL || block->whole == 0) {
+        return;
+    }
+    above->next = block->next;
+    arena->used -= block->whole;
+    arena->allocator.free_fn(arena->allocator.user, block);
 }
 
 /* Arena memory that the caller fills completely. */
@@ -3912,18 +3946,19 @@ static void epctx__map_link(epctx_map *map, uint32_t index, uint64_t hash, epctx
 
 static epctx_status epctx__map_grow(epctx_map *map)
 {
+    const size_t each = sizeof *map->nodes + sizeof *map->heads;
     size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
     struct epctx__map_node *nodes = NULL;
     uint32_t i;
-    if (capacity <= (size_t)1 << 31) {
-        nodes = (struct epctx__map_node *)epctx_arena_array(map->arena, capacity,
-                                                            sizeof *nodes + sizeof *map->heads);
+    if (capacity <= (size_t)1 << 31 && capacity <= SIZE_MAX / each) {
+        nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, capacity * each);
     }
     if (nodes == NULL) {
         return EPCTX_ERR_NOMEM;
     }
     if (map->count > 0) {
         memcpy(nodes, map->nodes, map->count * sizeof *nodes);
+        epctx__arena_release(map->arena, map->nodes, map->capacity * each);
     }
     map->nodes = nodes;
     map->heads = (uint32_t *)(void *)(nodes + capacity);
@@ -8960,6 +8995,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     }
     if (count > 0) {
         memcpy(more, *list, count * size);
+        epctx__arena_release(arena, *list, *room * size);
     }
     *list = more;
     *room = want;
@@ -26053,27 +26089,32 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
                                         epctx_error *error)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    size_t count = epctx__count(it);
+    epctx_cursor ahead = it;
+    size_t ours = 0, count = 0;
     epctx_node_view node;
-    epctx_node_view *others =
-        (epctx_node_view *)epctx_arena_array(&loaded->arena, count, sizeof *others);
+    epctx_view *others;
+    for (; epctx_next_node(&ahead, &node); count++) {
+        ours += epctx__load_is_ours(loaded, &node);
+    }
+    /* A node that is not ours gets no room for a context: it may be one of millions. */
+    others = (epctx_view *)epctx_arena_array(&loaded->arena, count - ours, sizeof *others);
     loaded->others = others;
-    loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
+    loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->bound);
     loaded->contexts =
-        (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    loaded->owners =
-        (size_t *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->owners);
+        (epctx__context *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->contexts);
+    loaded->owners = (size_t *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->owners);
     if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL ||
         loaded->owners == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
+        epctx_bound *bound;
         if (!epctx__load_is_ours(loaded, &node)) {
-            others[loaded->other_nodes++] = node;
+            others[loaded->other_nodes++] = node.view;
             loaded->cpu_nodes += !epctx_is_epnode(&node);
             continue;
         }
+        bound = &loaded->bound[loaded->bound_count];
         if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
             return EPCTX_ERR_GRAPH;
         }

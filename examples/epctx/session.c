@@ -100,10 +100,10 @@ static void needed_eps(const session *s, char *text, size_t capacity)
     size_t i;
     memset(&first, 0, sizeof first);
     for (i = 0; i < s->loaded.other_nodes; i++) {
-        const epctx_node_view *node = &s->loaded.others[i];
-        if (!epctx_is_epnode(node)) {
+        epctx_node_view node = epctx_node_of(s->loaded.others[i]);
+        if (!epctx_is_epnode(&node)) {
             cpu = true;
-        } else if (epctx_epnode_read(node, &ep, NULL) == EPCTX_OK) {
+        } else if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
             more = more || (found && !epctx_str_eq(ep.source, first.source));
             if (!found) first = ep;
             found = true;
@@ -127,7 +127,8 @@ static epctx_status refuse_others(const session *s, epctx_error *error)
     bool room = true;
     needed_eps(s, eps, sizeof eps);
     while (room && listed < s->loaded.other_nodes) {
-        room = append_node(text, sizeof text, &s->loaded.others[listed]);
+        epctx_node_view node = epctx_node_of(s->loaded.others[listed]);
+        room = append_node(text, sizeof text, &node);
         if (room) listed++;
     }
     return epctx_fail(
