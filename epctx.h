@@ -521,6 +521,8 @@ typedef struct epctx_model {
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that epctx_graph_load mapped */
+    uint64_t external_there;   /* bytes of these files */
+    uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
     struct epctx_slot *root;        /* what is written and edited */
     struct epctx_slot *graph;
     struct epctx_slot *shown;       /* what is read: the same, or with doubled fields merged */
@@ -12389,6 +12391,7 @@ static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder,
     file->name = name;
     file->next = model->files;
     model->files = file;
+    model->external_there += file->mapping.size;
     return file;
 }
 
@@ -12406,6 +12409,11 @@ static const epctx__file *epctx__external_file(epctx__loader *l, epctx_str locat
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
     return epctx__model_map(l->model, folder, location, l->error);
 }
+
+/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
+ * tensors is to be done in the time that the files take, not that time for each tensor. */
+#define EPCTX__EXTERNAL_TIMES 16u
+#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
 static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
                                  epctx_tensor *tensor)
@@ -12426,6 +12434,16 @@ static bool epctx__load_external(epctx__loader *l, const epctx_tensor_view *view
                                    "the file has behind its offset", size);
     }
     size = view->length != UINT64_MAX ? view->length : size;
+    l->model->external_asked += size;
+    if (l->model->external_asked > EPCTX__EXTERNAL_FREE &&
+        (l->model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
+            l->model->external_there) {
+        epctx_fail(l->error, EPCTX_ERR_LIMIT,
+                   "initializer '%S': the tensors so far lie over each other in the external data: "
+                   "they have %u bytes, the files %u",
+                   &tensor->name, l->model->external_asked, l->model->external_there);
+        return false;
+    }
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
     tensor->location = view->location;
@@ -12977,6 +12995,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
         epctx_blame(loader.error, model->path, NULL, NULL);
         return loader.error->status;
     }
+    model->external_asked = 0;
     loader.model = model;
     loader.arena = &model->arena;
     loader.ir_version = epctx_model_read(model).ir_version;
@@ -16124,6 +16143,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
     size_t mark = epctx_edit_mark(model);
     epctx_error *use = error != NULL ? error : &local;
     epctx_error_clear(use);
+    model->external_asked = 0;
     if (changes != NULL) {
         memset(changes, 0, sizeof *changes);
     }
@@ -19350,16 +19370,23 @@ static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx
                              epctx_view value, bool input)
 {
     uint32_t at = (uint32_t)w->ends.count;
+    const epctx__end *ends;
     epctx__end *end = (epctx__end *)epctx__convert_add(&w->m.c, &w->ends, sizeof *end);
     if (end == NULL) {
         return false;
     }
+    ends = (const epctx__end *)w->ends.items;
     end->part = part;
     end->name = name;
     end->now = now;
     end->value = value;
     end->input = input;
     end->before = epctx_map_get(&w->end_names, name);
+    /* Of those with one name in one model the last is found, and would be n times. */
+    if (end->before != EPCTX_MAP_NONE && ends[end->before].part == part &&
+        ends[end->before].input == input) {
+        end->before = ends[end->before].before;
+    }
     return epctx__combine_put(&w->m, &w->end_names, name, at);
 }
 
@@ -24845,6 +24872,7 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type,
 static bool epctx__settle_model(epctx__rewrite *w)
 {
     epctx_slot *slot;
+    w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
         epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
                            : slot->number == 25 ? EPCTX__T_FUNCTION

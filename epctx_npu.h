@@ -4996,6 +4996,8 @@ typedef struct epctx_npu__tensor {
     bool outside;    /* constant that a weightless blob does not hold: it is (a part of) */
     uint32_t whole;  /* this one, which is an initializer or made of initializers */
     uint64_t at;     /* byte of `whole` where it begins */
+    epctx_value known; /* elem 0, what cannot be used: what the graph says of it */
+    bool stored;       /* an initializer */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -5560,56 +5562,38 @@ static bool epctx_npu__has_input(const epctx_node *node, size_t i)
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
-static const epctx_value *epctx_npu__find_value(const epctx_value *values, size_t count,
-                                                epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < count; i++) {
-        if (epctx_str_eq(values[i].name, name)) {
-            return &values[i];
-        }
-    }
-    return NULL;
-}
-
 /* Why nothing can be compiled that reads this value, as far as the graph tells. */
-static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, epctx_str name)
+static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_npu__tensor *t,
+                                            epctx_str name)
 {
-    const epctx_graph *g = c->graph;
-    const epctx_value *value = epctx_npu__find_value(g->inputs, g->input_count, name);
-    size_t k;
+    const epctx_value *value = &t->known;
     int32_t i = 0;
-    if (value == NULL) {
-        value = epctx_npu__find_value(g->values, g->value_count, name);
+    if (t->stored) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "constant '%S' is %s of rank %d: expected float32, int8, uint8, "
+                          "int32, int64 or bool of rank %u or less, with its data",
+                          &name, epctx_elem_name(value->elem_type), (int64_t)value->rank,
+                          (uint64_t)EPCTX_NPU_MAX_RANK);
     }
-    for (k = 0; k < g->initializer_count; k++) {
-        if (epctx_str_eq(g->initializers[k].name, name)) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "constant '%S' is %s of rank %d: expected float32, int8, uint8, "
-                              "int32, int64 or bool of rank %u or less, with its data",
-                              &name, epctx_elem_name(g->initializers[k].elem_type),
-                              (int64_t)g->initializers[k].rank, (uint64_t)EPCTX_NPU_MAX_RANK);
-        }
-    }
-    if (value != NULL && value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
+    if (value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' is %s: expected float32, int8, uint8, int32, int64 or bool",
                           &name, epctx_elem_name(value->elem_type));
     }
-    while (value != NULL && i < value->rank && value->dims[i] > 0) {
+    while (i < value->rank && value->dims[i] > 0) {
         i++;
     }
-    if (value != NULL && value->rank > EPCTX_NPU_MAX_RANK) {
+    if (value->rank > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' has %d dimensions: expected %u or fewer", &name,
                           (int64_t)value->rank, (uint64_t)EPCTX_NPU_MAX_RANK);
     }
-    if (value != NULL && i < value->rank) {
+    if (i < value->rank) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' has no fixed shape, dimension %d is no number above 0", &name,
                           (int64_t)i);
     }
-    if (value == NULL || value->elem_type == 0 || value->rank < 0) {
+    if (value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' is of unknown type or shape: it comes from a node that is "
                           "not taken, and the model does not tell",
@@ -5636,7 +5620,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     }
     t = &c->tensors[*id];
     if (t->elem == 0) {
-        return epctx_npu__refuse_value(c, node->inputs[i]);
+        return epctx_npu__refuse_value(c, t, node->inputs[i]);
     }
     return EPCTX_OK;
 }
@@ -10414,6 +10398,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     EPCTX_NPU__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
     t = &c->tensors[id];
     t->name = value->name;
+    t->known = *value;
     EPCTX_NPU__TRY(
         epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
     t->buffer = buffer;
@@ -10456,6 +10441,9 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
         uint32_t id;
         const epctx_tensor *from = &g->initializers[i];
         EPCTX_NPU__TRY(epctx_npu__import_tensor(c, from, &id));
+        c->tensors[id].stored = true;
+        c->tensors[id].known.elem_type = from->elem_type;
+        c->tensors[id].known.rank = from->rank;
         c->tensors[id].outside =
             c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE &&
             (c->weightless == EPCTX_WEIGHTLESS_ALL ||

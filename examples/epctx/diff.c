@@ -38,8 +38,16 @@ typedef struct facts {
     size_t thing_count, thing_room;
     char texts[16][512]; /* of text(): used in turn */
     unsigned turn;
+    epctx_map data;       /* files of external data that were read */
+    uint64_t there, read; /* bytes of these files, and of the tensors in them */
+    bool overlaid; /* too much to read */
     bool short_of_memory;
 } facts;
+
+static bool stopped(const facts *f)
+{
+    return f->short_of_memory || f->overlaid;
+}
 
 /* Good for the next few calls: what lasts goes through keep(). */
 static epctx_str text(facts *f, const char *format, ...)
@@ -211,7 +219,7 @@ static void add_values(facts *f, const char *at, const char *word, epctx_cursor 
 {
     epctx_value_view value;
     uint64_t i = 0;
-    for (; !f->short_of_memory && epctx_next_value(&values, &value); i++) {
+    for (; !stopped(f) && epctx_next_value(&values, &value); i++) {
         epctx_type_view type = epctx_value_type(&value);
         epctx_str name = name_of(f, value.name);
         if (ordered) add(f, text(f, "%s%s %" PRIu64, at, word, i), name);
@@ -223,19 +231,35 @@ static void add_names(facts *f, const char *owner, const char *word, epctx_curso
 {
     epctx_str name;
     uint64_t i = 0;
-    for (; !f->short_of_memory && epctx_next_str(&names, &name); i++)
+    for (; !stopped(f) && epctx_next_str(&names, &name); i++)
         add(f, text(f, "%s: %s %" PRIu64, owner, word, i), name_of(f, name));
 }
 
 static void add_pairs(facts *f, const char *owner, const char *word, epctx_cursor pairs)
 {
     epctx_pair pair;
-    while (!f->short_of_memory && epctx_next_pair(&pairs, &pair))
+    while (!stopped(f) && epctx_next_pair(&pairs, &pair))
         add(f, text(f, "%s%s '%s'", owner, word, name_of(f, pair.key).data),
             value_of(f, pair.value));
 }
 
 /* -- tensors: the elements, wherever and however they are stored -- */
+
+/* Tensors that lie over each other in a file must not make the time that it takes theirs times their
+ * number: what epctx_graph_load refuses is not compared either. */
+static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, uint64_t size,
+                                   uint64_t length, epctx_error *error)
+{
+    enum { TIMES = 16, FREE = 1 << 30 };
+    if (epctx_map_get(&f->data, tensor->location) == EPCTX_MAP_NONE) {
+        f->there += size;
+        if (epctx_map_put(&f->data, tensor->location, 1) != EPCTX_OK) f->short_of_memory = true;
+    }
+    f->read += length;
+    if (f->read <= FREE || (f->read - FREE) / TIMES <= f->there) return EPCTX_OK;
+    f->overlaid = true;
+    return epctx_fail(error, EPCTX_ERR_LIMIT, "tensors lie over each other in its file");
+}
 
 /* Takes in what an external tensor has in its file. */
 static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_view *tensor,
@@ -255,7 +279,8 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     if (tensor->offset > mapping.size || length > mapping.size - tensor->offset)
         status =
             epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'", &tensor->location);
-    else
+    if (status == EPCTX_OK) status = count_external(f, tensor, mapping.size, length, error);
+    if (status == EPCTX_OK)
         value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
     return status;
@@ -421,7 +446,7 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
     add_names(f, owner, "input", epctx_node_inputs(node));
     add_names(f, owner, "output", epctx_node_outputs(node));
     add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_OF_NODE));
-    while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
+    while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, depth);
     end_thing(f, number);
 }
@@ -437,7 +462,7 @@ static void add_initializer(facts *f, const char *at, const epctx_tensor_view *t
 static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t depth)
 {
     epctx_node_view node;
-    while (!f->short_of_memory && epctx_next_node(&nodes, &node))
+    while (!stopped(f) && epctx_next_node(&nodes, &node))
         add_node(f, at, &node, depth);
 }
 
@@ -458,12 +483,12 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
     add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
-    while (!f->short_of_memory && epctx_next_tensor(&tensors, &tensor))
+    while (!stopped(f) && epctx_next_tensor(&tensors, &tensor))
         add_initializer(f, prefix, &tensor);
-    while (!f->short_of_memory && epctx_next_sparse(&sparses, &sparse))
+    while (!stopped(f) && epctx_next_sparse(&sparses, &sparse))
         add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
             sparse_text(f, &sparse));
-    while (!f->short_of_memory && epctx_next_annotation(&annotations, &annotation))
+    while (!stopped(f) && epctx_next_annotation(&annotations, &annotation))
         add_pairs(f,
                   keep(f, text(f, "%sannotation of %s: ", prefix,
                                name_of(f, annotation.tensor_name).data)),
@@ -475,7 +500,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
 static void add_opsets(facts *f, const char *owner, epctx_cursor opsets)
 {
     epctx_opset opset;
-    while (!f->short_of_memory && epctx_next_opset(&opsets, &opset))
+    while (!stopped(f) && epctx_next_opset(&opsets, &opset))
         add(f, text(f, "%sopset '%s'", owner, domain_of(f, opset.domain).data),
             text(f, "%" PRId64, opset.version));
 }
@@ -497,7 +522,7 @@ static void add_function(facts *f, const epctx_function_view *function)
     add_names(f, owner, "attribute", epctx_fields(function->view, CLI_FUNCTION_ATTRS));
     add_opsets(f, prefix, epctx_function_opsets(function));
     add_values(f, prefix, "value", epctx_fields(function->view, CLI_FUNCTION_VALUES), false);
-    while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
+    while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, 100);
     add_nodes(f, prefix, epctx_function_nodes(function), 100);
 }
@@ -517,10 +542,10 @@ static void add_model(facts *f)
     add_opsets(f, "", epctx_model_opsets(&f->model));
     add_pairs(f, "", "metadata", epctx_metadata(info.view, EPCTX_OF_MODEL));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
-    while (!f->short_of_memory && epctx_next_function(&it, &function))
+    while (!stopped(f) && epctx_next_function(&it, &function))
         add_function(f, &function);
     it = epctx_model_trainings(&f->model);
-    for (; !f->short_of_memory && epctx_next_training(&it, &training); i++) {
+    for (; !stopped(f) && epctx_next_training(&it, &training); i++) {
         const char *at = keep(f, text(f, "training %" PRIu64, i));
         add_graph(f, text(f, "%s: initialization", at).data, training.initialization, 100);
         add_graph(f, text(f, "%s: algorithm", at).data, training.algorithm, 100);
@@ -536,13 +561,17 @@ static bool open_facts(facts *f, const char *file)
     f->file = file;
     epctx_arena_init(&f->arena, NULL);
     epctx_map_init(&f->at, &f->arena);
+    epctx_map_init(&f->data, &f->arena);
     if (epctx_model_open_file(&f->model, file, NULL, &error) != EPCTX_OK) {
         cli_fail(&error);
         return false;
     }
     add_model(f);
     if (f->short_of_memory) cli_fail_text("out of memory");
-    return !f->short_of_memory;
+    else if (f->overlaid)
+        cli_fail_text("%s: its tensors lie over each other in the external data: they have %" PRIu64
+                      " bytes, the files %" PRIu64, file, f->read, f->there);
+    return !f->short_of_memory && !f->overlaid;
 }
 
 static void close_facts(facts *f)
