@@ -2310,26 +2310,23 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  *
  * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
  * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
- * and longer than this section by thousands of lines. This one seldom hashes a byte. There are four
- * steps, each taken only for what the one before could not tell apart: the size; epctx_hash (XXH64)
- * of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte against the first
- * EPCTX_WEIGHTS_TRIES of that size and sample; for more of them epctx_hash of all bytes, then byte
- * by byte. So distinct weights of 64 KiB go in 16 times as fast as XXH3 alone would hash them, of 4
- * KiB as fast; the worst case, weights made to agree in the sample, runs at half of its speed and
- * still reads every byte a bounded number of times. Only weights made to collide in all 64 bits of
- * XXH64 cost more, against which there is the seed. `make bench` measures this.
+ * and longer than this section by thousands of lines. This one never hashes a whole weight. There
+ * are three steps, each taken only for what the one before could not tell apart: the size;
+ * epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte, in a
+ * balanced tree of the weights of that size and sample. So distinct weights of 64 KiB go in many
+ * times as fast as XXH3 alone would hash them. Whoever makes the weights, knowing all of this, can
+ * make them agree in size and sample: then adding one among n of them reads it up to log n times, as
+ * a rule once, as comparisons begin behind what all of them share. `make bench` measures this.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
-#define EPCTX_WEIGHTS_TRIES  4u
 
 /* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
 typedef struct epctx_weights_opts {
     const epctx_allocator *allocator; /* for the table; default malloc; copied */
     void *memory;                     /* fixed memory instead of the allocator; borrowed */
     size_t memory_size;               /* epctx_weights_memory tells how much is needed */
-    uint64_t seed;                    /* unknown to whoever makes the weights; the places do not
-                                         depend on it */
+    uint64_t seed;                    /* of the samples' hashes; the places do not depend on it */
     epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
                              count from its size at epctx_weights_init */
     /* Without `binary`: bytes of the section that were placed before, at most 64 KiB a call; valid
@@ -2354,7 +2351,7 @@ typedef struct epctx_weights_stats {
     uint64_t shared, shared_bytes; /* what was there already */
     uint64_t padding;
     uint64_t sampled;        /* hashes of samples made */
-    uint64_t hashed_bytes;   /* read for hashes */
+    uint64_t hashed_bytes;   /* read for these */
     uint64_t compared_bytes; /* compared byte by byte, until the first difference */
 } epctx_weights_stats;
 
@@ -2363,7 +2360,7 @@ typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
     struct epctx__weight *entries;
-    uint32_t *heads; /* hash tables: size, sample, all bytes */
+    uint32_t *heads; /* hash tables: size, sample */
     size_t count;
     size_t capacity; /* of the entries, a power of two, and of each hash table */
     size_t start;    /* of the section in opts.binary */
@@ -22687,25 +22684,28 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * ============================================================================================== */
 
 #define EPCTX__WEIGHT_PIECE 65536u /* read at once */
+#define EPCTX__WEIGHT_FIRST 4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
-#define EPCTX__WEIGHT_NONE  UINT32_MAX
 
-/* Which hash tables an entry is in. */
-#define EPCTX__WEIGHT_BY_SIZE   1u /* the first of its size and kind */
-#define EPCTX__WEIGHT_BY_SAMPLE 2u /* one of the first EPCTX_WEIGHTS_TRIES of its sample */
-#define EPCTX__WEIGHT_BY_BYTES  4u
+/* The hash tables. */
+#define EPCTX__WEIGHT_SIZES   0u /* the first weight of each size and kind */
+#define EPCTX__WEIGHT_SAMPLES 1u /* the first of each size, kind and sample */
+#define EPCTX__WEIGHT_TABLES  2u
 
 struct epctx__weight {
     uint64_t offset, size;
-    uint64_t sample, bytes; /* hashes, as far as they have been needed */
+    uint64_t sample;                       /* hash of it, when it has been needed */
+    epctx__twig in[EPCTX__WEIGHT_TABLES];  /* tag not 0: it is in that table */
+    epctx__twig bytes;                     /* in the tree of those of its size, kind and sample */
     uint32_t kind;
-    uint32_t in;            /* EPCTX__WEIGHT_BY_ bits */
-    uint32_t next[3];       /* in the same slot of each table */
+    uint32_t alike;                        /* in the table of samples: root of that tree, */
+    uint64_t shared;                       /* and bytes in which all in it begin */
+    uint32_t next;                         /* equal bytes in another place, for alignment */
 };
 
 static size_t epctx__weights_bytes(size_t capacity)
 {
-    return capacity * (sizeof(struct epctx__weight) + 3 * sizeof(uint32_t));
+    return capacity * (sizeof(struct epctx__weight) + EPCTX__WEIGHT_TABLES * sizeof(uint32_t));
 }
 
 /* A power of two, so small that no size of a table overflows. */
@@ -22728,7 +22728,7 @@ static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, 3 * capacity * sizeof *w->heads);
+    memset(w->heads, 0xff, EPCTX__WEIGHT_TABLES * capacity * sizeof *w->heads);
 }
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
@@ -22784,26 +22784,67 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
     return true;
 }
 
-/* -- the three hash tables -- */
+/* -- the hash tables -- */
 
-static uint64_t epctx__weight_size_hash(const epctx_weights *w, uint64_t size, uint32_t kind)
+/* A weight that is looked for. */
+typedef struct epctx__weight_search {
+    const uint8_t *data;
+    size_t size;
+    uint32_t kind, alignment;
+    uint64_t sample;
+} epctx__weight_search;
+
+static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t size,
+                                    uint32_t kind, uint64_t sample)
 {
     uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
     h = (h ^ h >> 33) * EPCTX__P2;
-    return h ^ h >> 29;
+    h = table == EPCTX__WEIGHT_SAMPLES ? h ^ sample : h ^ h >> 29;
+    return &w->heads[table * w->capacity + ((size_t)h & (w->capacity - 1))];
 }
 
-static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t hash)
+/* The weight of a table that has this size, kind and (in the table of samples) sample; `path` leads
+ * to it, or to where it belongs. */
+static uint32_t epctx__weight_look(const epctx_weights *w, unsigned table, uint64_t size,
+                                   uint32_t kind, uint64_t sample, epctx__path *path)
 {
-    return &w->heads[table * w->capacity + ((size_t)hash & (w->capacity - 1))];
+    uint32_t *link = epctx__weight_head(w, table, size, kind, sample);
+    path->depth = 0;
+    epctx__path_step(path, link);
+    while (*link != EPCTX__NO_NODE) {
+        struct epctx__weight *e = &w->entries[*link];
+        bool after = size > e->size;
+        if (table == EPCTX__WEIGHT_SAMPLES && sample != e->sample) {
+            after = sample > e->sample;
+        } else if (size == e->size && kind == e->kind) {
+            return *link;
+        } else if (size == e->size) {
+            after = kind > e->kind;
+        }
+        link = &e->in[table].link[after];
+        epctx__path_step(path, link);
+    }
+    return EPCTX__NO_NODE;
 }
 
-static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, uint64_t hash)
+static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, epctx__path *path)
 {
-    uint32_t *head = epctx__weight_head(w, table, hash);
-    w->entries[index].next[table] = *head;
-    w->entries[index].in |= 1u << table;
-    *head = index;
+    epctx__twigs twigs;
+    twigs.first = &w->entries->in[table];
+    twigs.stride = sizeof *w->entries;
+    w->entries[index].in[table].tag = 1;
+    epctx__tree_add(&twigs, path, index);
+}
+
+/* The first of its size, kind and sample: the tree of the others has it for a root. */
+static void epctx__weight_found_sample(epctx_weights *w, uint32_t index, epctx__path *path)
+{
+    struct epctx__weight *e = &w->entries[index];
+    epctx__weight_link(w, index, EPCTX__WEIGHT_SAMPLES, path);
+    e->bytes.link[0] = e->bytes.link[1] = EPCTX__NO_NODE;
+    e->bytes.level = 1;
+    e->alike = index;
+    e->shared = e->size;
 }
 
 /* Room for one more place. */
@@ -22836,14 +22877,13 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     }
     for (i = 0; i < w->count; i++) {
         const struct epctx__weight *e = &w->entries[i];
-        if ((e->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
-            epctx__weight_link(w, i, 0, epctx__weight_size_hash(w, e->size, e->kind));
-        }
-        if ((e->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
-            epctx__weight_link(w, i, 1, e->sample);
-        }
-        if ((e->in & EPCTX__WEIGHT_BY_BYTES) != 0) {
-            epctx__weight_link(w, i, 2, e->bytes);
+        unsigned table;
+        for (table = 0; table < EPCTX__WEIGHT_TABLES; table++) {
+            epctx__path path;
+            if (e->in[table].tag != 0) {
+                epctx__weight_look(w, table, e->size, e->kind, e->sample, &path);
+                epctx__weight_link(w, i, table, &path);
+            }
         }
     }
     return EPCTX_OK;
@@ -22885,11 +22925,6 @@ static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__wei
                                            b->offset + at);
 }
 
-static size_t epctx__weight_left(size_t size, size_t at)
-{
-    return size - at < EPCTX__WEIGHT_PIECE ? size - at : EPCTX__WEIGHT_PIECE;
-}
-
 /* Blocks at equal distances, the first and the last one included. */
 static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
                                          uint64_t *hash, epctx_error *error)
@@ -22922,156 +22957,155 @@ static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_b
     return status;
 }
 
-static epctx_status epctx__weight_hash(epctx_weights *w, const epctx__weight_bytes *b,
-                                       uint64_t *hash, epctx_error *error)
+/* Where two runs of bytes differ first; `size` when they do not. */
+static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t size)
 {
-    const uint8_t *piece = NULL;
-    size_t at, size;
-    *hash = w->opts.seed;
-    for (at = 0; at < b->size; at += size) {
-        epctx_status status;
-        size = epctx__weight_left(b->size, at);
-        status = epctx__weight_piece(w, b, at, size, &piece, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        *hash = epctx_hash(piece, size, *hash);
+    const size_t block = 1024;
+    size_t at = 0;
+    while (size - at > block && memcmp(a + at, b + at, block) == 0) {
+        at += block;
     }
-    w->stats.hashed_bytes += b->size;
-    return EPCTX_OK;
+    while (at < size && a[at] == b[at]) {
+        at++;
+    }
+    return at;
 }
 
-static epctx_status epctx__weight_equal(epctx_weights *w, const epctx__weight_bytes *a,
-                                        uint32_t index, bool *equal, epctx_error *error)
+/* Compares from byte `*same` on, where both agree before it, and moves it to the first difference;
+ * to the end when every byte agrees. */
+static epctx_status epctx__weight_compare(epctx_weights *w, const epctx__weight_search *s,
+                                          uint32_t index, size_t *same, bool *after,
+                                          epctx_error *error)
 {
     epctx__weight_bytes b = epctx__weight_stored(w, index);
-    const uint8_t *piece = NULL;
-    size_t at, size;
-    *equal = true;
-    for (at = 0; *equal && at < a->size; at += size) {
+    size_t most = EPCTX__WEIGHT_FIRST;
+    size_t equal, size;
+    *after = false;
+    for (equal = size = 0; *same < s->size && equal == size; most = EPCTX__WEIGHT_PIECE) {
+        const uint8_t *piece = NULL;
         epctx_status status;
-        size = epctx__weight_left(a->size, at);
-        status = epctx__weight_piece(w, &b, at, size, &piece, error);
+        size = s->size - *same < most ? s->size - *same : most;
+        status = epctx__weight_piece(w, &b, *same, size, &piece, error);
         if (status != EPCTX_OK) {
             return status;
         }
-        *equal = memcmp(a->data + at, piece, size) == 0;
-        w->stats.compared_bytes += size;
+        equal = epctx__first_difference(s->data + *same, piece, size);
+        *after = equal < size && s->data[*same + equal] > piece[equal];
+        *same += equal;
+        w->stats.compared_bytes += equal < size ? equal + 1 : size;
     }
     return EPCTX_OK;
 }
 
 /* -- adding -- */
 
-/* A weight that is looked for. */
-typedef struct epctx__weight_search {
-    epctx__weight_bytes bytes;
-    uint32_t kind, alignment;
-    uint64_t sample, hash;
-    uint32_t in; /* the tables it will be in if it is new */
-} epctx__weight_search;
-
-static bool epctx__weight_like(const struct epctx__weight *e, const epctx__weight_search *s)
+/* Looks for equal bytes among those of one size, kind and sample; `first` is in the table of
+ * samples. What lies between two weights begins as both do: that much is not compared again. */
+static epctx_status epctx__weight_find_bytes(epctx_weights *w, const epctx__weight_search *s,
+                                             uint32_t first, epctx__path *path, uint32_t *found,
+                                             epctx_error *error)
 {
-    return e->size == s->bytes.size && e->kind == s->kind;
-}
-
-static epctx_status epctx__weight_try(epctx_weights *w, const epctx__weight_search *s,
-                                      uint32_t index, uint32_t *found, epctx_error *error)
-{
-    bool equal = false;
-    epctx_status status = EPCTX_OK;
-    if ((w->entries[index].offset & (s->alignment - 1)) == 0) {
-        status = epctx__weight_equal(w, &s->bytes, index, &equal, error);
-    }
-    *found = status == EPCTX_OK && equal ? index : EPCTX__WEIGHT_NONE;
-    return status;
-}
-
-/* More of one sample than is worth trying: by the hash of all bytes. */
-static epctx_status epctx__weight_find_bytes(epctx_weights *w, epctx__weight_search *s,
-                                             const uint32_t tries[EPCTX_WEIGHTS_TRIES],
-                                             uint32_t *found, epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    uint32_t at;
-    size_t i;
-    for (i = EPCTX_WEIGHTS_TRIES; status == EPCTX_OK && i-- > 0;) { /* the oldest is the last */
-        struct epctx__weight *e = &w->entries[tries[i]];
-        epctx__weight_bytes b = epctx__weight_stored(w, tries[i]);
-        if ((e->in & EPCTX__WEIGHT_BY_BYTES) == 0) {
-            status = epctx__weight_hash(w, &b, &e->bytes, error);
-            if (status == EPCTX_OK) {
-                epctx__weight_link(w, tries[i], 2, e->bytes);
-            }
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__weight_hash(w, &s->bytes, &s->hash, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    s->in = EPCTX__WEIGHT_BY_BYTES;
-    for (at = *epctx__weight_head(w, 2, s->hash);
-         status == EPCTX_OK && at != EPCTX__WEIGHT_NONE && *found == EPCTX__WEIGHT_NONE;
-         at = w->entries[at].next[2]) {
-        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].bytes == s->hash) {
-            status = epctx__weight_try(w, s, at, found, error);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_search *s,
-                                              uint32_t *found, epctx_error *error)
-{
-    uint32_t tries[EPCTX_WEIGHTS_TRIES];
-    size_t count = 0;
-    uint32_t at;
-    epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
-    size_t i;
-    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
-        return status;
-    }
-    s->in = EPCTX__WEIGHT_BY_SAMPLE;
-    for (at = *epctx__weight_head(w, 1, s->sample);
-         at != EPCTX__WEIGHT_NONE && count < EPCTX_WEIGHTS_TRIES; at = w->entries[at].next[1]) {
-        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].sample == s->sample) {
-            tries[count++] = at;
-        }
-    }
-    if (count == EPCTX_WEIGHTS_TRIES) {
-        return epctx__weight_find_bytes(w, s, tries, found, error);
-    }
-    for (i = 0; status == EPCTX_OK && i < count && *found == EPCTX__WEIGHT_NONE; i++) {
-        status = epctx__weight_try(w, s, tries[i], found, error);
-    }
-    return status;
-}
-
-static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s, uint32_t *found,
-                                       epctx_error *error)
-{
-    uint64_t hash = epctx__weight_size_hash(w, s->bytes.size, s->kind);
-    uint32_t at = *epctx__weight_head(w, 0, hash);
-    *found = EPCTX__WEIGHT_NONE;
-    while (at != EPCTX__WEIGHT_NONE && !epctx__weight_like(&w->entries[at], s)) {
-        at = w->entries[at].next[0];
-    }
-    if (at == EPCTX__WEIGHT_NONE) {
-        s->in = EPCTX__WEIGHT_BY_SIZE; /* a size seen once is never hashed */
-        return EPCTX_OK;
-    }
-    if ((w->entries[at].in & (EPCTX__WEIGHT_BY_SAMPLE | EPCTX__WEIGHT_BY_BYTES)) == 0) {
-        epctx__weight_bytes b = epctx__weight_stored(w, at);
-        epctx_status status = epctx__weight_sample(w, &b, &w->entries[at].sample, error);
+    uint32_t *link = &w->entries[first].alike;
+    size_t low = 0, high = 0;
+    path->depth = 0;
+    epctx__path_step(path, link);
+    while (*link != EPCTX__NO_NODE) {
+        struct epctx__weight *e = &w->entries[*link];
+        size_t same = low < high ? low : high;
+        bool after;
+        epctx_status status = epctx__weight_compare(w, s, *link, &same, &after, error);
         if (status != EPCTX_OK) {
             return status;
         }
-        epctx__weight_link(w, at, 1, w->entries[at].sample);
+        if (same == s->size) {
+            *found = *link;
+            return EPCTX_OK;
+        }
+        if (path->depth == 1) { /* the others begin as this one does */
+            if (same < w->entries[first].shared) {
+                w->entries[first].shared = same;
+            }
+            low = high = (size_t)w->entries[first].shared;
+        }
+        *(after ? &low : &high) = same;
+        link = &e->bytes.link[after];
+        epctx__path_step(path, link);
     }
-    return epctx__weight_find_sample(w, s, found, error);
+    return EPCTX_OK;
+}
+
+/* What a search found. */
+typedef struct epctx__weight_spot {
+    unsigned table; /* the new one goes there, or, EPCTX__WEIGHT_TABLES, among those alike, */
+    uint32_t equal; /* or behind this one, which has its bytes */
+    epctx__path path;
+} epctx__weight_spot;
+
+/* A place whose bytes are known to be equal serves when its offset fits. */
+static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint32_t alignment)
+{
+    while (index != EPCTX__NO_NODE && (w->entries[index].offset & (alignment - 1)) != 0) {
+        index = w->entries[index].next;
+    }
+    return index;
+}
+
+static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s,
+                                       epctx__weight_spot *spot, uint32_t *found,
+                                       epctx_error *error)
+{
+    epctx__weight_bytes b;
+    epctx_status status;
+    uint32_t first = epctx__weight_look(w, EPCTX__WEIGHT_SIZES, s->size, s->kind, 0, &spot->path);
+    *found = spot->equal = EPCTX__NO_NODE;
+    spot->table = EPCTX__WEIGHT_SIZES;
+    if (first == EPCTX__NO_NODE) {
+        return EPCTX_OK; /* a size seen once is never hashed */
+    }
+    if (w->entries[first].in[EPCTX__WEIGHT_SAMPLES].tag == 0) {
+        b = epctx__weight_stored(w, first);
+        status = epctx__weight_sample(w, &b, &w->entries[first].sample, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, w->entries[first].sample,
+                           &spot->path);
+        epctx__weight_found_sample(w, first, &spot->path);
+    }
+    b.data = s->data;
+    b.offset = 0;
+    b.size = s->size;
+    status = epctx__weight_sample(w, &b, &s->sample, error);
+    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
+        return status;
+    }
+    spot->table = EPCTX__WEIGHT_SAMPLES;
+    first = epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, s->sample, &spot->path);
+    if (first == EPCTX__NO_NODE) {
+        return EPCTX_OK;
+    }
+    spot->table = EPCTX__WEIGHT_TABLES;
+    status = epctx__weight_find_bytes(w, s, first, &spot->path, &spot->equal, error);
+    *found = epctx__weight_fits(w, spot->equal, s->alignment);
+    return status;
+}
+
+/* Where the weight of a new place is found again. */
+static void epctx__weight_keep(epctx_weights *w, uint32_t index, epctx__weight_spot *spot)
+{
+    epctx__twigs twigs;
+    if (spot->equal != EPCTX__NO_NODE) {
+        w->entries[index].next = w->entries[spot->equal].next;
+        w->entries[spot->equal].next = index;
+    } else if (spot->table == EPCTX__WEIGHT_SIZES) {
+        epctx__weight_link(w, index, EPCTX__WEIGHT_SIZES, &spot->path);
+    } else if (spot->table == EPCTX__WEIGHT_SAMPLES) {
+        epctx__weight_found_sample(w, index, &spot->path);
+    } else {
+        twigs.first = &w->entries->bytes;
+        twigs.stride = sizeof *w->entries;
+        epctx__tree_add(&twigs, &spot->path, index);
+    }
 }
 
 /* A new place at the end. */
@@ -23083,35 +23117,28 @@ static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_se
     struct epctx__weight *e = &w->entries[index];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
     uint64_t padding = (0 - end) & (s->alignment - 1);
-    if (s->bytes.size > UINT64_MAX - end || padding > UINT64_MAX - end - s->bytes.size) {
+    if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
     }
     if (binary != NULL) {
         size_t before = binary->size;
         epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
         if (status == EPCTX_OK) {
-            status = epctx_buffer_append(binary, s->bytes.data, s->bytes.size);
+            status = epctx_buffer_append(binary, s->data, s->size);
         }
         if (status != EPCTX_OK) {
             binary->size = before;
-            return epctx__nomem(error, s->bytes.size);
+            return epctx__nomem(error, s->size);
         }
     }
     memset(e, 0, sizeof *e);
     e->offset = end + padding;
-    e->size = s->bytes.size;
+    e->size = s->size;
     e->kind = s->kind;
     e->sample = s->sample;
-    e->bytes = s->hash;
+    e->next = EPCTX__NO_NODE;
     w->count++;
     w->end = e->offset + e->size;
-    if ((s->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
-        epctx__weight_link(w, index, 0, epctx__weight_size_hash(w, e->size, e->kind));
-    } else if ((s->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
-        epctx__weight_link(w, index, 1, e->sample);
-    } else {
-        epctx__weight_link(w, index, 2, e->bytes);
-    }
     w->stats.stored++;
     w->stats.stored_bytes += e->size;
     w->stats.padding += padding;
@@ -23124,27 +23151,34 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
 {
     static const uint8_t nothing[1] = {0};
     epctx__weight_search s;
-    uint32_t found = EPCTX__WEIGHT_NONE;
+    epctx__weight_spot spot;
+    uint32_t found = EPCTX__NO_NODE;
     epctx_status status;
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
-    s.bytes.data = size > 0 ? (const uint8_t *)data : nothing;
-    s.bytes.size = size;
+    s.data = size > 0 ? (const uint8_t *)data : nothing;
+    s.size = size;
     s.kind = kind;
     s.alignment = alignment > 0 ? alignment : 1;
-    if (s.bytes.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+    if (s.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "bytes and an alignment that is a power of two are expected, found %s%u",
-                          s.bytes.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
+                          s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
     status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
     if (status == EPCTX_OK) {
-        status = epctx__weight_find(weights, &s, &found, error);
+        status = epctx__weight_find(weights, &s, &spot, &found, error);
     }
-    if (status == EPCTX_OK && found == EPCTX__WEIGHT_NONE) {
+    if (status == EPCTX_OK && found == EPCTX__NO_NODE && weights->count == weights->capacity) {
         status = epctx__weights_grow(weights, error);
+        if (status == EPCTX_OK) { /* the path led through the former table */
+            status = epctx__weight_find(weights, &s, &spot, &found, error);
+        }
+    }
+    if (status == EPCTX_OK && found == EPCTX__NO_NODE) {
+        status = epctx__weight_place(weights, &s, error);
         if (status == EPCTX_OK) {
-            status = epctx__weight_place(weights, &s, error);
+            epctx__weight_keep(weights, (uint32_t)weights->count - 1, &spot);
         }
     }
     if (status != EPCTX_OK) {
@@ -23152,9 +23186,8 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
     }
     weights->stats.added++;
     weights->stats.added_bytes += size;
-    epctx_weights_at(weights, found != EPCTX__WEIGHT_NONE ? found : (uint32_t)weights->count - 1,
-                     out);
-    out->fresh = found == EPCTX__WEIGHT_NONE;
+    epctx_weights_at(weights, found != EPCTX__NO_NODE ? found : (uint32_t)weights->count - 1, out);
+    out->fresh = found == EPCTX__NO_NODE;
     if (!out->fresh) {
         weights->stats.shared++;
         weights->stats.shared_bytes += size;
