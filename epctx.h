@@ -521,6 +521,9 @@ typedef struct epctx_model {
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that epctx_graph_load mapped */
+    epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
+    void *file_list;
+    size_t file_room;
     uint64_t external_there;   /* bytes of these files */
     uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
     struct epctx_slot *root;        /* what is written and edited */
@@ -12364,20 +12367,23 @@ static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder,
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
+    uint32_t at;
     if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
         EPCTX_OK) {
         return NULL;
     }
-    for (file = model->files; file != NULL; file = file->next) {
-        if (strcmp(file->path, path) == 0) {
-            return file;
-        }
+    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
+    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        return ((epctx__file **)model->file_list)[at];
     }
+    at = (uint32_t)model->file_paths.count;
     file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
     if (file != NULL) {
         file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
     }
-    if (file == NULL || file->path == NULL) {
+    if (file == NULL || file->path == NULL ||
+        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
         epctx__nomem(error, model->arena.missing);
         return NULL;
     }
@@ -12385,6 +12391,12 @@ static const epctx__file *epctx__model_map(epctx_model *model, epctx_str folder,
                        error) != EPCTX_OK) {
         return NULL;
     }
+    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    ((epctx__file **)model->file_list)[at] = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
@@ -18241,6 +18253,7 @@ typedef struct epctx__combine {
     epctx__list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
+    epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
 } epctx__combine;
 
 static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const char *output_path,
@@ -18255,6 +18268,7 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     }
     epctx_map_init(&m->files, m->c.arena);
     epctx_map_init(&m->paths, m->c.arena);
+    epctx_map_init(&m->alike, m->c.arena);
     return true;
 }
 
@@ -18653,21 +18667,50 @@ static uint64_t epctx__carried_hash(epctx__carried *file)
     return file->hash;
 }
 
-/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. Files whose size occurs once
- * are not read. */
-static uint32_t epctx__carried_equal(const epctx__combine *m, epctx__carried *file)
+/* Makes file `at` known by its size, or, when that is not the first of it, by its hash, too. */
+static bool epctx__carried_known(epctx__combine *m, uint32_t at, bool by_hash)
 {
-    epctx__carried *list = (epctx__carried *)m->carried.items;
-    size_t i;
-    for (i = 0; i < m->carried.count; i++) {
-        if (list[i].bytes.size == file->bytes.size &&
-            epctx__carried_hash(&list[i]) == epctx__carried_hash(file) &&
-            /* not taken: different files of one hash */
-            memcmp(list[i].bytes.data, file->bytes.data, file->bytes.size) == 0) {
-            return (uint32_t)i;
-        }
+    epctx__carried *file = (epctx__carried *)m->carried.items + at;
+    uint64_t *key = (uint64_t *)epctx_arena_alloc(m->c.arena, 2 * sizeof *key);
+    epctx_str text;
+    if (key == NULL) {
+        return epctx__convert_nomem(&m->c);
     }
-    return EPCTX_MAP_NONE;
+    key[0] = file->bytes.size;
+    text.data = (const char *)key;
+    text.size = sizeof *key;
+    if (by_hash || epctx__has(&m->alike, text)) {
+        key[1] = epctx__carried_hash(file);
+        text.size = 2 * sizeof *key;
+    }
+    return epctx__has(&m->alike, text) || epctx__combine_put(m, &m->alike, text, at);
+}
+
+/* An earlier file of the same bytes. Sizes that occur once are not hashed. */
+static bool epctx__carried_equal(epctx__combine *m, epctx__carried *file, uint32_t *at)
+{
+    uint64_t key[2];
+    epctx_str text;
+    key[0] = file->bytes.size;
+    text.data = (const char *)key;
+    text.size = sizeof *key;
+    *at = epctx_map_get(&m->alike, text);
+    if (*at == EPCTX_MAP_NONE) {
+        return true;
+    }
+    if (!((const epctx__carried *)m->carried.items)[*at].hashed &&
+        !epctx__carried_known(m, *at, true)) {
+        return false;
+    }
+    key[1] = epctx__carried_hash(file);
+    text.size = sizeof key;
+    *at = epctx_map_get(&m->alike, text);
+    if (*at != EPCTX_MAP_NONE && /* not taken: different files of one hash */
+        memcmp(((const epctx__carried *)m->carried.items)[*at].bytes.data, file->bytes.data,
+               file->bytes.size) != 0) {
+        *at = EPCTX_MAP_NONE;
+    }
+    return true;
 }
 
 /* Puts a file among those of the result, under a name that no other has. */
@@ -18702,7 +18745,8 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
     }
     *kept = *file;
     if (!epctx__combine_put(m, &m->files, file->name, at) ||
-        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at)) {
+        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at) ||
+        !epctx__carried_known(m, at, false)) {
         return false;
     }
     parts[0] = m->c.folder;
@@ -18741,7 +18785,9 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
         file.path = mapped->path;
         file.bytes.data = mapped->mapping.data;
         file.bytes.size = mapped->mapping.size;
-        at = alone || !may_rename ? EPCTX_MAP_NONE : epctx__carried_equal(m, &file);
+        if (!alone && may_rename && !epctx__carried_equal(m, &file, &at)) {
+            return false;
+        }
         if (at == EPCTX_MAP_NONE) {
             if (!epctx__carry_new(m, dep, &file, may_rename)) {
                 return false;
