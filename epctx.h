@@ -1769,7 +1769,8 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
  * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
+ * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
@@ -3590,7 +3591,7 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 #define EPCTX__BLOCK_HEAD                                                                          \
     ((sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1))
 /* Bytes that are worth looking for their block; where each allocation is a block, all of them. */
-#define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 0u : 65536u)
+#define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 1u : 65536u)
 
 typedef struct epctx__block {
     struct epctx__block *next;
