@@ -290,10 +290,12 @@ EPCTX_API void epctx_buffer_init(epctx_buffer *buffer, const epctx_allocator *al
 EPCTX_API epctx_status epctx_buffer_append(epctx_buffer *buffer, const void *data, size_t size);
 EPCTX_API void epctx_buffer_free(epctx_buffer *buffer);
 
-/* String to number map (open addressing, in an arena, insert only). Keys are borrowed. */
+/* String to number map (in an arena, insert only). Keys are borrowed. A call takes O(log n)
+ * comparisons at worst, whoever chose the keys. */
 typedef struct epctx_map {
     epctx_arena *arena;
-    struct epctx__map_slot *slots;
+    struct epctx__map_node *nodes;
+    uint32_t *heads;
     size_t count;
     size_t capacity;
 } epctx_map;
@@ -532,6 +534,11 @@ typedef struct epctx_model {
     const char *path; /* empty when opened from memory */
     const char *external_folder;
     struct epctx__file *files; /* external data that epctx_graph_load mapped */
+    epctx_map file_paths;      /* canonical path -> position in `file_list`, of pointers */
+    void *file_list;
+    size_t file_room;
+    uint64_t external_there;   /* bytes of these files */
+    uint64_t external_asked;   /* bytes of the tensors in them, since a graph was last loaded */
     struct epctx_slot *root;        /* what is written and edited */
     struct epctx_slot *graph;
     struct epctx_slot *shown;       /* what is read: the same, or with doubled fields merged */
@@ -1786,7 +1793,8 @@ EPCTX_API epctx_scan_event epctx_scan_next(epctx_scan *scan, epctx_error *error)
 /* A graph record from the main graph: names, types, attributes, initializer bytes (typed fields are
  * converted to raw, external data is mapped through the model's io from the model's folder).
  * Everything lives until the model is closed. EPCTX_ERR_GRAPH for a malformed tensor, a cycle, or a
- * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data. */
+ * model without a graph, EPCTX_ERR_PATH / NOT_FOUND for external data, LIMIT where the tensors in it
+ * lie over each other: together they may have 1 GiB and 16 times the bytes of their files. */
 EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, epctx_error *error);
 
 #endif /* EPCTX_NO_WIRE */
@@ -2334,26 +2342,23 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  *
  * Two weights share their place only when every byte agrees, so a hash cannot make a wrong place,
  * it only saves comparisons. A table that hashes every byte wants XXH3, twice as fast as epctx_hash
- * and longer than this section by thousands of lines. This one seldom hashes a byte. There are four
- * steps, each taken only for what the one before could not tell apart: the size; epctx_hash (XXH64)
- * of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte against the first
- * EPCTX_WEIGHTS_TRIES of that size and sample; for more of them epctx_hash of all bytes, then byte
- * by byte. So distinct weights of 64 KiB go in 16 times as fast as XXH3 alone would hash them, of 4
- * KiB as fast; the worst case, weights made to agree in the sample, runs at half of its speed and
- * still reads every byte a bounded number of times. Only weights made to collide in all 64 bits of
- * XXH64 cost more, against which there is the seed. `make bench` measures this.
+ * and longer than this section by thousands of lines. This one never hashes a whole weight. There
+ * are three steps, each taken only for what the one before could not tell apart: the size;
+ * epctx_hash of a sample, EPCTX_WEIGHTS_SAMPLE bytes from all over the weight; byte by byte, in a
+ * balanced tree of the weights of that size and sample. So distinct weights of 64 KiB go in many
+ * times as fast as XXH3 alone would hash them. Whoever makes the weights, knowing all of this, can
+ * make them agree in size and sample: then adding one among n of them reads it up to log n times, as
+ * a rule once, as comparisons begin behind what all of them share. `make bench` measures this.
  * ============================================================================================== */
 
 #define EPCTX_WEIGHTS_SAMPLE 256u
-#define EPCTX_WEIGHTS_TRIES  4u
 
 /* Zero-initialised: a growing table, whose bytes the caller keeps in a buffer of the table. */
 typedef struct epctx_weights_opts {
     const epctx_allocator *allocator; /* for the table; default malloc; copied */
     void *memory;                     /* fixed memory instead of the allocator; borrowed */
     size_t memory_size;               /* epctx_weights_memory tells how much is needed */
-    uint64_t seed;                    /* unknown to whoever makes the weights; the places do not
-                                         depend on it */
+    uint64_t seed;                    /* of the samples' hashes; the places do not depend on it */
     epctx_buffer *binary; /* borrowed: weights are appended to it and compared with it; offsets
                              count from its size at epctx_weights_init */
     /* Without `binary`: bytes of the section that were placed before, at most 64 KiB a call; valid
@@ -2378,7 +2383,7 @@ typedef struct epctx_weights_stats {
     uint64_t shared, shared_bytes; /* what was there already */
     uint64_t padding;
     uint64_t sampled;        /* hashes of samples made */
-    uint64_t hashed_bytes;   /* read for hashes */
+    uint64_t hashed_bytes;   /* read for these */
     uint64_t compared_bytes; /* compared byte by byte, until the first difference */
 } epctx_weights_stats;
 
@@ -2387,7 +2392,7 @@ typedef struct epctx_weights {
     epctx_weights_opts opts;
     epctx_allocator allocator;
     struct epctx__weight *entries;
-    uint32_t *heads; /* hash tables: size, sample, all bytes */
+    uint32_t *heads; /* hash tables: size, sample */
     size_t count;
     size_t capacity; /* of the entries, a power of two, and of each hash table */
     size_t start;    /* of the section in opts.binary */
@@ -2824,8 +2829,8 @@ typedef struct epctx_bound {
 typedef struct epctx_loaded {
     epctx_bound *bound; /* in node order */
     size_t bound_count;
-    const epctx_node_view *others; /* nodes of the main graph that are not ours, in order: for the
-                                      CPU, or (epctx_is_epnode) for other EPs */
+    const epctx_view *others; /* nodes of the main graph that are not ours, in order, for
+                                 epctx_node_of: for the CPU, or (epctx_is_epnode) for other EPs */
     size_t other_nodes;
     size_t cpu_nodes; /* of them for the CPU */
     const epctx_backend *backend;
@@ -2843,6 +2848,9 @@ typedef struct epctx_loaded {
     const struct epctx__sharing *sharing;
     struct epctx_workspace *workspace;
     epctx_map taken; /* graphs that this set took out of the workspace */
+    epctx_map files; /* canonical path of a binary -> its context */
+    size_t *owners;  /* bound nodes that name a binary of their own */
+    size_t owner_count;
 } epctx_loaded;
 
 /* Loads every primary context that is ours, any number, each file once, and binds every node by the
@@ -3700,9 +3708,15 @@ static epctx_allocator epctx__allocator(const epctx_allocator *allocator)
 #define EPCTX_ARENA_BLOCK 4096
 #endif
 
+#define EPCTX__BLOCK_HEAD                                                                          \
+    ((sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1))
+/* Bytes that are worth looking for their block; where each allocation is a block, all of them. */
+#define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 1u : 65536u)
+
 typedef struct epctx__block {
     struct epctx__block *next;
     size_t doubled; /* how often the size of the next block doubles */
+    size_t whole;   /* not 0: one allocation of so many bytes has the block to itself */
 } epctx__block;
 
 EPCTX_API void epctx_arena_init(epctx_arena *arena, const epctx_allocator *allocator)
@@ -3721,11 +3735,17 @@ EPCTX_API void epctx_arena_init_fixed(epctx_arena *arena, void *buffer, size_t s
     }
 }
 
+/* Where the memory of a block begins. */
+static uint8_t *epctx__block_memory(epctx__block *block)
+{
+    uint8_t *memory = (uint8_t *)block + EPCTX__BLOCK_HEAD;
+    return memory + ((size_t)(0 - (uintptr_t)memory) & (EPCTX__ALIGN - 1));
+}
+
 /* Adds a block with room for `size` bytes, which leaves 4096 for its head. Blocks double so that
  * their number stays small; a large request does not make the blocks after it large. */
 static bool epctx__arena_grow(epctx_arena *arena, size_t size)
 {
-    const size_t head = (sizeof(epctx__block) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     epctx__block *last = (epctx__block *)arena->blocks;
     epctx__block *block;
     size_t doubled = last == NULL ? 0 : last->doubled;
@@ -3737,17 +3757,39 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size)
         return false;
     }
     block = (epctx__block *)arena->allocator.alloc_fn(arena->allocator.user,
-                                                      room + head + EPCTX__ALIGN);
+                                                      room + EPCTX__BLOCK_HEAD + EPCTX__ALIGN);
     if (block == NULL) {
         return false;
     }
     block->next = last;
     block->doubled = doubled < 8 ? doubled + 1 : 8;
+    block->whole = room == size ? size : 0;
     arena->blocks = block;
-    arena->next = (uint8_t *)block + head;
-    arena->next += (size_t)(0 - (uintptr_t)arena->next) & (EPCTX__ALIGN - 1);
+    arena->next = epctx__block_memory(block);
     arena->left = room;
     return true;
+}
+
+/* Gives back what a list has outgrown, when it is large enough to have a block of its own: a list
+ * that doubles would otherwise leave as much as it needs. */
+static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size)
+{
+    epctx__block *above = NULL;
+    epctx__block *block = (epctx__block *)arena->blocks;
+    if (size < EPCTX__RELEASE) {
+        return;
+    }
+    while (block != NULL && (void *)epctx__block_memory(block) != memory) {
+        above = block;
+        block = block->next;
+    }
+    /* The newest block says how large the next one is: it stays. */
+    if (block == NULL || above == NULL || block->whole == 0) {
+        return;
+    }
+    above->next = block->next;
+    arena->used -= block->whole;
+    arena->allocator.free_fn(arena->allocator.user, block);
 }
 
 /* Arena memory that the caller fills completely. */
@@ -3873,11 +3915,95 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer)
     buffer->size = buffer->capacity = 0;
 }
 
+/* -- tables: hashed, and no slower than a balanced tree --
+ *
+ * Names come from files, so that somebody may have made them collide. No secret is needed against
+ * that, which a library without global state could not get on every platform: what falls into one
+ * slot of a table stands in a balanced tree (an AA tree), not in a list. It is one node large as a
+ * rule; a slot with n nodes, however they were chosen, costs log n. Time depends on no address and
+ * no random number, so a run can be repeated. */
+
+#define EPCTX__NO_NODE    UINT32_MAX
+#define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), the new one and the head */
+
+/* The part of a node that its tree uses. Nodes stand in one array and are known by their number. */
+typedef struct epctx__twig {
+    uint32_t link[2];
+    uint32_t level : 6;
+    uint32_t tag : 26; /* the owner's */
+} epctx__twig;
+
+/* The links that were followed, from the head to the empty one where a new node belongs. */
+typedef struct epctx__path {
+    uint32_t *link[EPCTX__TREE_DEPTH];
+    size_t depth;
+} epctx__path;
+
+/* Twigs in an array of larger nodes. */
+typedef struct epctx__twigs {
+    void *first;
+    size_t stride;
+} epctx__twigs;
+
+static epctx__twig *epctx__twig_at(const epctx__twigs *twigs, uint32_t index)
+{
+    return (epctx__twig *)(void *)((uint8_t *)twigs->first + index * twigs->stride);
+}
+
+static void epctx__path_step(epctx__path *path, uint32_t *link)
+{
+    if (path != NULL) {
+        path->link[path->depth++] = link;
+    }
+}
+
+/* Turns a left child of the same level into the parent. */
+static void epctx__tree_skew(const epctx__twigs *twigs, uint32_t *link)
+{
+    epctx__twig *top = epctx__twig_at(twigs, *link);
+    uint32_t left = top->link[0];
+    if (left != EPCTX__NO_NODE && epctx__twig_at(twigs, left)->level == top->level) {
+        top->link[0] = epctx__twig_at(twigs, left)->link[1];
+        epctx__twig_at(twigs, left)->link[1] = *link;
+        *link = left;
+    }
+}
+
+/* Lifts the middle one of three nodes of one level. */
+static void epctx__tree_split(const epctx__twigs *twigs, uint32_t *link)
+{
+    epctx__twig *top = epctx__twig_at(twigs, *link);
+    uint32_t right = top->link[1];
+    epctx__twig *middle = right != EPCTX__NO_NODE ? epctx__twig_at(twigs, right) : NULL;
+    if (middle != NULL && middle->link[1] != EPCTX__NO_NODE &&
+        epctx__twig_at(twigs, middle->link[1])->level == top->level) {
+        top->link[1] = middle->link[0];
+        middle->link[0] = *link;
+        middle->level++;
+        *link = right;
+    }
+}
+
+/* Puts a node at the end of the path on which it was looked for in vain. */
+static void epctx__tree_add(const epctx__twigs *twigs, epctx__path *path, uint32_t index)
+{
+    epctx__twig *twig = epctx__twig_at(twigs, index);
+    twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
+    twig->level = 1;
+    *path->link[--path->depth] = index;
+    while (path->depth > 0) {
+        path->depth--;
+        epctx__tree_skew(twigs, path->link[path->depth]);
+        epctx__tree_split(twigs, path->link[path->depth]);
+    }
+}
+
 /* -- map -- */
 
-struct epctx__map_slot {
-    epctx_str key; /* data NULL: free */
+struct epctx__map_node {
+    epctx_str key;
     uint32_t value;
+    epctx__twig twig; /* tag: bits of the hash that choose no slot */
 };
 
 EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
@@ -3886,63 +4012,109 @@ EPCTX_API void epctx_map_init(epctx_map *map, epctx_arena *arena)
     map->arena = arena;
 }
 
-/* The address of the table is the seed: names in a file cannot be made to collide without knowing
- * it. Nothing depends on the order of the slots. */
-static struct epctx__map_slot *epctx__map_find(const epctx_map *map, epctx_str key)
+static uint32_t epctx__map_tag(uint64_t hash)
 {
-    uint64_t seed = (uint64_t)(uintptr_t)map->slots;
-    size_t at = (size_t)epctx_hash(key.data, key.size, seed) & (map->capacity - 1);
-    while (map->slots[at].key.data != NULL && !epctx_str_eq(map->slots[at].key, key)) {
-        at = (at + 1) & (map->capacity - 1);
+    return (uint32_t)(hash >> 38) & 0x3ffffffu;
+}
+
+/* The node with `key`; `path` (may be NULL) leads to it, or to where it belongs. */
+static struct epctx__map_node *epctx__map_find(const epctx_map *map, epctx_str key, uint64_t hash,
+                                               epctx__path *path)
+{
+    uint32_t *link = &map->heads[(size_t)hash & (map->capacity - 1)];
+    uint32_t tag = epctx__map_tag(hash);
+    if (path != NULL) {
+        path->depth = 0;
     }
-    return &map->slots[at];
+    epctx__path_step(path, link);
+    while (*link != EPCTX__NO_NODE) {
+        struct epctx__map_node *node = &map->nodes[*link];
+        bool after = tag > node->twig.tag;
+        if (tag == node->twig.tag) {
+            int order = key.size == node->key.size
+                            ? (key.size > 0 ? memcmp(key.data, node->key.data, key.size) : 0)
+                            : (key.size > node->key.size ? 1 : -1);
+            if (order == 0) {
+                return node;
+            }
+            after = order > 0;
+        }
+        link = &node->twig.link[after];
+        epctx__path_step(path, link);
+    }
+    return NULL;
+}
+
+static struct epctx__map_node *epctx__map_look(const epctx_map *map, epctx_str key)
+{
+    return map->count == 0 ? NULL
+                           : epctx__map_find(map, key, epctx_hash(key.data, key.size, 0), NULL);
 }
 
 EPCTX_API uint32_t epctx_map_get(const epctx_map *map, epctx_str key)
 {
-    const struct epctx__map_slot *slot;
-    if (map->count == 0) {
-        return EPCTX_MAP_NONE;
-    }
-    slot = epctx__map_find(map, key);
-    return slot->key.data != NULL ? slot->value : EPCTX_MAP_NONE;
+    const struct epctx__map_node *node = epctx__map_look(map, key);
+    return node != NULL ? node->value : EPCTX_MAP_NONE;
+}
+
+/* Links a node that no other one equals, at the end of the path on which it was looked for. */
+static void epctx__map_link(epctx_map *map, uint32_t index, uint64_t hash, epctx__path *path)
+{
+    epctx__twigs twigs;
+    twigs.first = &map->nodes->twig;
+    twigs.stride = sizeof *map->nodes;
+    map->nodes[index].twig.tag = epctx__map_tag(hash) & 0x3ffffffu;
+    epctx__tree_add(&twigs, path, index);
 }
 
 static epctx_status epctx__map_grow(epctx_map *map)
 {
-    epctx_map bigger = *map;
-    size_t i;
-    bigger.capacity = map->capacity == 0 ? 16 : map->capacity * 2;
-    bigger.slots = (struct epctx__map_slot *)epctx_arena_array(map->arena, bigger.capacity,
-                                                               sizeof *bigger.slots);
-    if (bigger.slots == NULL) {
+    const size_t each = sizeof *map->nodes + sizeof *map->heads;
+    size_t capacity = map->capacity == 0 ? 16 : map->capacity * 2;
+    struct epctx__map_node *nodes = NULL;
+    uint32_t i;
+    if (capacity <= (size_t)1 << 31 && capacity <= SIZE_MAX / each) {
+        nodes = (struct epctx__map_node *)epctx__arena_raw(map->arena, capacity * each);
+    }
+    if (nodes == NULL) {
         return EPCTX_ERR_NOMEM;
     }
-    for (i = 0; i < map->capacity; i++) {
-        if (map->slots[i].key.data != NULL) {
-            *epctx__map_find(&bigger, map->slots[i].key) = map->slots[i];
-        }
+    if (map->count > 0) {
+        memcpy(nodes, map->nodes, map->count * sizeof *nodes);
+        epctx__arena_release(map->arena, map->nodes, map->capacity * each);
     }
-    *map = bigger;
+    map->nodes = nodes;
+    map->heads = (uint32_t *)(void *)(nodes + capacity);
+    map->capacity = capacity;
+    memset(map->heads, 0xff, capacity * sizeof *map->heads);
+    for (i = 0; i < map->count; i++) {
+        uint64_t hash = epctx_hash(nodes[i].key.data, nodes[i].key.size, 0);
+        epctx__path path;
+        epctx__map_find(map, nodes[i].key, hash, &path);
+        epctx__map_link(map, i, hash, &path);
+    }
     return EPCTX_OK;
 }
 
 EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t value)
 {
-    struct epctx__map_slot *slot;
-    if (map->count + map->count / 2 >= map->capacity) {
-        epctx_status status = epctx__map_grow(map);
-        if (status != EPCTX_OK) {
-            return status;
+    uint64_t hash = epctx_hash(key.data, key.size, 0);
+    epctx__path path;
+    struct epctx__map_node *node =
+        map->count > 0 ? epctx__map_find(map, key, hash, &path) : NULL;
+    if (node == NULL) {
+        if (map->count == map->capacity) {
+            epctx_status status = epctx__map_grow(map);
+            if (status != EPCTX_OK) {
+                return status;
+            }
+            epctx__map_find(map, key, hash, &path);
         }
+        node = &map->nodes[map->count];
+        node->key = key;
+        epctx__map_link(map, (uint32_t)map->count++, hash, &path);
     }
-    slot = epctx__map_find(map, key);
-    if (slot->key.data == NULL) {
-        slot->key.data = key.data != NULL ? key.data : "";
-        slot->key.size = key.size;
-        map->count++;
-    }
-    slot->value = value;
+    node->value = value;
     return EPCTX_OK;
 }
 
@@ -9034,6 +9206,7 @@ static bool epctx__list_room(epctx_arena *arena, void **list, size_t count, size
     }
     if (count > 0) {
         memcpy(more, *list, count * size);
+        epctx__arena_release(arena, *list, *room * size);
     }
     *list = more;
     *room = want;
@@ -12407,20 +12580,23 @@ static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx
 {
     char path[EPCTX_PATH_MAX];
     epctx__file *file;
+    uint32_t at;
     if (epctx_path_find(model->io, folder, name, model->path_flags, path, sizeof path, error) !=
         EPCTX_OK) {
         return NULL;
     }
-    for (file = model->files; file != NULL; file = file->next) {
-        if (strcmp(file->path, path) == 0) {
-            return file;
-        }
+    model->file_paths.arena = &model->arena; /* the caller may have moved the model */
+    at = epctx_map_get(&model->file_paths, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        return ((epctx__file **)model->file_list)[at];
     }
+    at = (uint32_t)model->file_paths.count;
     file = (epctx__file *)epctx_arena_alloc(&model->arena, sizeof *file);
     if (file != NULL) {
         file->path = epctx_arena_copy(&model->arena, epctx_str_of(path));
     }
-    if (file == NULL || file->path == NULL) {
+    if (file == NULL || file->path == NULL ||
+        !epctx__list_room(&model->arena, &model->file_list, at, &model->file_room, sizeof file)) {
         epctx__nomem(error, model->arena.missing);
         return NULL;
     }
@@ -12428,9 +12604,16 @@ static epctx__file *epctx__model_map(epctx_model *model, epctx_str folder, epctx
                        error) != EPCTX_OK) {
         return NULL;
     }
+    if (epctx_map_put(&model->file_paths, epctx_str_of(file->path), at) != EPCTX_OK) {
+        model->io->unmap_fn(model->io->user, &file->mapping);
+        epctx__nomem(error, model->arena.missing);
+        return NULL;
+    }
+    ((epctx__file **)model->file_list)[at] = file;
     file->name = name;
     file->next = model->files;
     model->files = file;
+    model->external_there += file->mapping.size;
     return file;
 }
 
@@ -12448,6 +12631,11 @@ static epctx__file *epctx__external_file(epctx__loader *l, epctx_str location)
     folder = folder.size > 0 ? folder : epctx_path_folder(epctx_str_of(l->model->path));
     return epctx__model_map(l->model, folder, location, l->error);
 }
+
+/* Many tensors may name the same bytes of a file. Weights are shared now and then; who reads all
+ * tensors is to be done in the time that the files take, not that time for each tensor. */
+#define EPCTX__EXTERNAL_TIMES 16u
+#define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
 /* The file that has the data, or NULL. */
 static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_view *view,
@@ -12471,6 +12659,16 @@ static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_vi
         return NULL;
     }
     size = view->length != UINT64_MAX ? view->length : size;
+    l->model->external_asked += size;
+    if (l->model->external_asked > EPCTX__EXTERNAL_FREE &&
+        (l->model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
+            l->model->external_there) {
+        epctx_fail(l->error, EPCTX_ERR_LIMIT,
+                   "initializer '%S': the tensors so far lie over each other in the external data: "
+                   "they have %u bytes, the files %u",
+                   &tensor->name, l->model->external_asked, l->model->external_there);
+        return false;
+    }
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
     tensor->location = view->location;
@@ -13200,6 +13398,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
         epctx_blame(loader.error, model->path, NULL, NULL);
         return loader.error->status;
     }
+    model->model->external_asked = 0;
     loader.model = model;
     loader.arena = &model->arena;
     loader.ir_version = epctx_model_read(model).ir_version;
@@ -16465,6 +16664,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
     size_t mark = epctx_edit_mark(model);
     epctx_error *use = error != NULL ? error : &local;
     epctx_error_clear(use);
+    model->model->external_asked = 0;
     if (changes != NULL) {
         memset(changes, 0, sizeof *changes);
     }
@@ -18565,6 +18765,7 @@ typedef struct epctx__combine {
     epctx__list carried;
     epctx_map files; /* name in the result -> number in `carried` */
     epctx_map paths; /* canonical path -> the same */
+    epctx_map alike; /* size -> the first of it; size and hash, of sizes that occur again -> same */
 } epctx__combine;
 
 static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const char *output_path,
@@ -18579,6 +18780,7 @@ static bool epctx__combine_begin(epctx__combine *m, epctx_model *model, const ch
     }
     epctx_map_init(&m->files, m->c.arena);
     epctx_map_init(&m->paths, m->c.arena);
+    epctx_map_init(&m->alike, m->c.arena);
     return true;
 }
 
@@ -18977,21 +19179,50 @@ static uint64_t epctx__carried_hash(epctx__carried *file)
     return file->hash;
 }
 
-/* The number of a carried file with the same bytes, or EPCTX_MAP_NONE. Files whose size occurs once
- * are not read. */
-static uint32_t epctx__carried_equal(const epctx__combine *m, epctx__carried *file)
+/* Makes file `at` known by its size, or, when that is not the first of it, by its hash, too. */
+static bool epctx__carried_known(epctx__combine *m, uint32_t at, bool by_hash)
 {
-    epctx__carried *list = (epctx__carried *)m->carried.items;
-    size_t i;
-    for (i = 0; i < m->carried.count; i++) {
-        if (list[i].bytes.size == file->bytes.size &&
-            epctx__carried_hash(&list[i]) == epctx__carried_hash(file) &&
-            /* not taken: different files of one hash */
-            memcmp(list[i].bytes.data, file->bytes.data, file->bytes.size) == 0) {
-            return (uint32_t)i;
-        }
+    epctx__carried *file = (epctx__carried *)m->carried.items + at;
+    uint64_t *key = (uint64_t *)epctx_arena_alloc(m->c.arena, 2 * sizeof *key);
+    epctx_str text;
+    if (key == NULL) {
+        return epctx__convert_nomem(&m->c);
     }
-    return EPCTX_MAP_NONE;
+    key[0] = file->bytes.size;
+    text.data = (const char *)key;
+    text.size = sizeof *key;
+    if (by_hash || epctx__has(&m->alike, text)) {
+        key[1] = epctx__carried_hash(file);
+        text.size = 2 * sizeof *key;
+    }
+    return epctx__has(&m->alike, text) || epctx__combine_put(m, &m->alike, text, at);
+}
+
+/* An earlier file of the same bytes. Sizes that occur once are not hashed. */
+static bool epctx__carried_equal(epctx__combine *m, epctx__carried *file, uint32_t *at)
+{
+    uint64_t key[2];
+    epctx_str text;
+    key[0] = file->bytes.size;
+    text.data = (const char *)key;
+    text.size = sizeof *key;
+    *at = epctx_map_get(&m->alike, text);
+    if (*at == EPCTX_MAP_NONE) {
+        return true;
+    }
+    if (!((const epctx__carried *)m->carried.items)[*at].hashed &&
+        !epctx__carried_known(m, *at, true)) {
+        return false;
+    }
+    key[1] = epctx__carried_hash(file);
+    text.size = sizeof key;
+    *at = epctx_map_get(&m->alike, text);
+    if (*at != EPCTX_MAP_NONE && /* not taken: different files of one hash */
+        memcmp(((const epctx__carried *)m->carried.items)[*at].bytes.data, file->bytes.data,
+               file->bytes.size) != 0) {
+        *at = EPCTX_MAP_NONE;
+    }
+    return true;
 }
 
 /* Puts a file among those of the result, under a name that no other has. */
@@ -19026,7 +19257,8 @@ static bool epctx__carry_new(epctx__combine *m, const epctx_dependency *dep, epc
     }
     *kept = *file;
     if (!epctx__combine_put(m, &m->files, file->name, at) ||
-        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at)) {
+        !epctx__combine_put(m, &m->paths, epctx_str_of(file->path), at) ||
+        !epctx__carried_known(m, at, false)) {
         return false;
     }
     parts[0] = m->c.folder;
@@ -19065,7 +19297,9 @@ static bool epctx__carry(epctx__combine *m, epctx__convert *c, size_t number,
         file.path = mapped->path;
         file.bytes.data = mapped->mapping.data;
         file.bytes.size = mapped->mapping.size;
-        at = alone || !may_rename ? EPCTX_MAP_NONE : epctx__carried_equal(m, &file);
+        if (!alone && may_rename && !epctx__carried_equal(m, &file, &at)) {
+            return false;
+        }
         if (at == EPCTX_MAP_NONE) {
             if (!epctx__carry_new(m, dep, &file, may_rename)) {
                 return false;
@@ -19691,16 +19925,23 @@ static bool epctx__merge_end(epctx__merge *w, size_t part, epctx_str name, epctx
                              epctx_view value, bool input)
 {
     uint32_t at = (uint32_t)w->ends.count;
+    const epctx__end *ends;
     epctx__end *end = (epctx__end *)epctx__convert_add(&w->m.c, &w->ends, sizeof *end);
     if (end == NULL) {
         return false;
     }
+    ends = (const epctx__end *)w->ends.items;
     end->part = part;
     end->name = name;
     end->now = now;
     end->value = value;
     end->input = input;
     end->before = epctx_map_get(&w->end_names, name);
+    /* Of those with one name in one model the last is found, and would be n times. */
+    if (end->before != EPCTX_MAP_NONE && ends[end->before].part == part &&
+        ends[end->before].input == input) {
+        end->before = ends[end->before].before;
+    }
     return epctx__combine_put(&w->m, &w->end_names, name, at);
 }
 
@@ -23068,25 +23309,28 @@ EPCTX_API epctx_status epctx_partition_graph(const epctx_graph *graph, const uin
  * ============================================================================================== */
 
 #define EPCTX__WEIGHT_PIECE 65536u /* read at once */
+#define EPCTX__WEIGHT_FIRST 4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK 16u    /* a sample is made of these */
-#define EPCTX__WEIGHT_NONE  UINT32_MAX
 
-/* Which hash tables an entry is in. */
-#define EPCTX__WEIGHT_BY_SIZE   1u /* the first of its size and kind */
-#define EPCTX__WEIGHT_BY_SAMPLE 2u /* one of the first EPCTX_WEIGHTS_TRIES of its sample */
-#define EPCTX__WEIGHT_BY_BYTES  4u
+/* The hash tables. */
+#define EPCTX__WEIGHT_SIZES   0u /* the first weight of each size and kind */
+#define EPCTX__WEIGHT_SAMPLES 1u /* the first of each size, kind and sample */
+#define EPCTX__WEIGHT_TABLES  2u
 
 struct epctx__weight {
     uint64_t offset, size;
-    uint64_t sample, bytes; /* hashes, as far as they have been needed */
+    uint64_t sample;                       /* hash of it, when it has been needed */
+    epctx__twig in[EPCTX__WEIGHT_TABLES];  /* tag not 0: it is in that table */
+    epctx__twig bytes;                     /* in the tree of those of its size, kind and sample */
     uint32_t kind;
-    uint32_t in;            /* EPCTX__WEIGHT_BY_ bits */
-    uint32_t next[3];       /* in the same slot of each table */
+    uint32_t alike;                        /* in the table of samples: root of that tree, */
+    uint64_t shared;                       /* and bytes in which all in it begin */
+    uint32_t next;                         /* equal bytes in another place, for alignment */
 };
 
 static size_t epctx__weights_bytes(size_t capacity)
 {
-    return capacity * (sizeof(struct epctx__weight) + 3 * sizeof(uint32_t));
+    return capacity * (sizeof(struct epctx__weight) + EPCTX__WEIGHT_TABLES * sizeof(uint32_t));
 }
 
 /* A power of two, so small that no size of a table overflows. */
@@ -23109,7 +23353,7 @@ static void epctx__weights_use(epctx_weights *w, void *memory, size_t capacity)
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, 3 * capacity * sizeof *w->heads);
+    memset(w->heads, 0xff, EPCTX__WEIGHT_TABLES * capacity * sizeof *w->heads);
 }
 
 EPCTX_API epctx_status epctx_weights_init(epctx_weights *weights, const epctx_weights_opts *opts,
@@ -23165,26 +23409,67 @@ EPCTX_API bool epctx_weights_at(const epctx_weights *weights, uint32_t index, ep
     return true;
 }
 
-/* -- the three hash tables -- */
+/* -- the hash tables -- */
 
-static uint64_t epctx__weight_size_hash(const epctx_weights *w, uint64_t size, uint32_t kind)
+/* A weight that is looked for. */
+typedef struct epctx__weight_search {
+    const uint8_t *data;
+    size_t size;
+    uint32_t kind, alignment;
+    uint64_t sample;
+} epctx__weight_search;
+
+static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t size,
+                                    uint32_t kind, uint64_t sample)
 {
     uint64_t h = (size + w->opts.seed) * EPCTX__P1 + kind * EPCTX__P3;
     h = (h ^ h >> 33) * EPCTX__P2;
-    return h ^ h >> 29;
+    h = table == EPCTX__WEIGHT_SAMPLES ? h ^ sample : h ^ h >> 29;
+    return &w->heads[table * w->capacity + ((size_t)h & (w->capacity - 1))];
 }
 
-static uint32_t *epctx__weight_head(const epctx_weights *w, unsigned table, uint64_t hash)
+/* The weight of a table that has this size, kind and (in the table of samples) sample; `path` leads
+ * to it, or to where it belongs. */
+static uint32_t epctx__weight_look(const epctx_weights *w, unsigned table, uint64_t size,
+                                   uint32_t kind, uint64_t sample, epctx__path *path)
 {
-    return &w->heads[table * w->capacity + ((size_t)hash & (w->capacity - 1))];
+    uint32_t *link = epctx__weight_head(w, table, size, kind, sample);
+    path->depth = 0;
+    epctx__path_step(path, link);
+    while (*link != EPCTX__NO_NODE) {
+        struct epctx__weight *e = &w->entries[*link];
+        bool after = size > e->size;
+        if (table == EPCTX__WEIGHT_SAMPLES && sample != e->sample) {
+            after = sample > e->sample;
+        } else if (size == e->size && kind == e->kind) {
+            return *link;
+        } else if (size == e->size) {
+            after = kind > e->kind;
+        }
+        link = &e->in[table].link[after];
+        epctx__path_step(path, link);
+    }
+    return EPCTX__NO_NODE;
 }
 
-static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, uint64_t hash)
+static void epctx__weight_link(epctx_weights *w, uint32_t index, unsigned table, epctx__path *path)
 {
-    uint32_t *head = epctx__weight_head(w, table, hash);
-    w->entries[index].next[table] = *head;
-    w->entries[index].in |= 1u << table;
-    *head = index;
+    epctx__twigs twigs;
+    twigs.first = &w->entries->in[table];
+    twigs.stride = sizeof *w->entries;
+    w->entries[index].in[table].tag = 1;
+    epctx__tree_add(&twigs, path, index);
+}
+
+/* The first of its size, kind and sample: the tree of the others has it for a root. */
+static void epctx__weight_found_sample(epctx_weights *w, uint32_t index, epctx__path *path)
+{
+    struct epctx__weight *e = &w->entries[index];
+    epctx__weight_link(w, index, EPCTX__WEIGHT_SAMPLES, path);
+    e->bytes.link[0] = e->bytes.link[1] = EPCTX__NO_NODE;
+    e->bytes.level = 1;
+    e->alike = index;
+    e->shared = e->size;
 }
 
 /* Room for one more place. */
@@ -23217,14 +23502,13 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error)
     }
     for (i = 0; i < w->count; i++) {
         const struct epctx__weight *e = &w->entries[i];
-        if ((e->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
-            epctx__weight_link(w, i, 0, epctx__weight_size_hash(w, e->size, e->kind));
-        }
-        if ((e->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
-            epctx__weight_link(w, i, 1, e->sample);
-        }
-        if ((e->in & EPCTX__WEIGHT_BY_BYTES) != 0) {
-            epctx__weight_link(w, i, 2, e->bytes);
+        unsigned table;
+        for (table = 0; table < EPCTX__WEIGHT_TABLES; table++) {
+            epctx__path path;
+            if (e->in[table].tag != 0) {
+                epctx__weight_look(w, table, e->size, e->kind, e->sample, &path);
+                epctx__weight_link(w, i, table, &path);
+            }
         }
     }
     return EPCTX_OK;
@@ -23266,11 +23550,6 @@ static epctx_status epctx__weight_piece(const epctx_weights *w, const epctx__wei
                                            b->offset + at);
 }
 
-static size_t epctx__weight_left(size_t size, size_t at)
-{
-    return size - at < EPCTX__WEIGHT_PIECE ? size - at : EPCTX__WEIGHT_PIECE;
-}
-
 /* Blocks at equal distances, the first and the last one included. */
 static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_bytes *b,
                                          uint64_t *hash, epctx_error *error)
@@ -23303,156 +23582,155 @@ static epctx_status epctx__weight_sample(epctx_weights *w, const epctx__weight_b
     return status;
 }
 
-static epctx_status epctx__weight_hash(epctx_weights *w, const epctx__weight_bytes *b,
-                                       uint64_t *hash, epctx_error *error)
+/* Where two runs of bytes differ first; `size` when they do not. */
+static size_t epctx__first_difference(const uint8_t *a, const uint8_t *b, size_t size)
 {
-    const uint8_t *piece = NULL;
-    size_t at, size;
-    *hash = w->opts.seed;
-    for (at = 0; at < b->size; at += size) {
-        epctx_status status;
-        size = epctx__weight_left(b->size, at);
-        status = epctx__weight_piece(w, b, at, size, &piece, error);
-        if (status != EPCTX_OK) {
-            return status;
-        }
-        *hash = epctx_hash(piece, size, *hash);
+    const size_t block = 1024;
+    size_t at = 0;
+    while (size - at > block && memcmp(a + at, b + at, block) == 0) {
+        at += block;
     }
-    w->stats.hashed_bytes += b->size;
-    return EPCTX_OK;
+    while (at < size && a[at] == b[at]) {
+        at++;
+    }
+    return at;
 }
 
-static epctx_status epctx__weight_equal(epctx_weights *w, const epctx__weight_bytes *a,
-                                        uint32_t index, bool *equal, epctx_error *error)
+/* Compares from byte `*same` on, where both agree before it, and moves it to the first difference;
+ * to the end when every byte agrees. */
+static epctx_status epctx__weight_compare(epctx_weights *w, const epctx__weight_search *s,
+                                          uint32_t index, size_t *same, bool *after,
+                                          epctx_error *error)
 {
     epctx__weight_bytes b = epctx__weight_stored(w, index);
-    const uint8_t *piece = NULL;
-    size_t at, size;
-    *equal = true;
-    for (at = 0; *equal && at < a->size; at += size) {
+    size_t most = EPCTX__WEIGHT_FIRST;
+    size_t equal, size;
+    *after = false;
+    for (equal = size = 0; *same < s->size && equal == size; most = EPCTX__WEIGHT_PIECE) {
+        const uint8_t *piece = NULL;
         epctx_status status;
-        size = epctx__weight_left(a->size, at);
-        status = epctx__weight_piece(w, &b, at, size, &piece, error);
+        size = s->size - *same < most ? s->size - *same : most;
+        status = epctx__weight_piece(w, &b, *same, size, &piece, error);
         if (status != EPCTX_OK) {
             return status;
         }
-        *equal = memcmp(a->data + at, piece, size) == 0;
-        w->stats.compared_bytes += size;
+        equal = epctx__first_difference(s->data + *same, piece, size);
+        *after = equal < size && s->data[*same + equal] > piece[equal];
+        *same += equal;
+        w->stats.compared_bytes += equal < size ? equal + 1 : size;
     }
     return EPCTX_OK;
 }
 
 /* -- adding -- */
 
-/* A weight that is looked for. */
-typedef struct epctx__weight_search {
-    epctx__weight_bytes bytes;
-    uint32_t kind, alignment;
-    uint64_t sample, hash;
-    uint32_t in; /* the tables it will be in if it is new */
-} epctx__weight_search;
-
-static bool epctx__weight_like(const struct epctx__weight *e, const epctx__weight_search *s)
+/* Looks for equal bytes among those of one size, kind and sample; `first` is in the table of
+ * samples. What lies between two weights begins as both do: that much is not compared again. */
+static epctx_status epctx__weight_find_bytes(epctx_weights *w, const epctx__weight_search *s,
+                                             uint32_t first, epctx__path *path, uint32_t *found,
+                                             epctx_error *error)
 {
-    return e->size == s->bytes.size && e->kind == s->kind;
-}
-
-static epctx_status epctx__weight_try(epctx_weights *w, const epctx__weight_search *s,
-                                      uint32_t index, uint32_t *found, epctx_error *error)
-{
-    bool equal = false;
-    epctx_status status = EPCTX_OK;
-    if ((w->entries[index].offset & (s->alignment - 1)) == 0) {
-        status = epctx__weight_equal(w, &s->bytes, index, &equal, error);
-    }
-    *found = status == EPCTX_OK && equal ? index : EPCTX__WEIGHT_NONE;
-    return status;
-}
-
-/* More of one sample than is worth trying: by the hash of all bytes. */
-static epctx_status epctx__weight_find_bytes(epctx_weights *w, epctx__weight_search *s,
-                                             const uint32_t tries[EPCTX_WEIGHTS_TRIES],
-                                             uint32_t *found, epctx_error *error)
-{
-    epctx_status status = EPCTX_OK;
-    uint32_t at;
-    size_t i;
-    for (i = EPCTX_WEIGHTS_TRIES; status == EPCTX_OK && i-- > 0;) { /* the oldest is the last */
-        struct epctx__weight *e = &w->entries[tries[i]];
-        epctx__weight_bytes b = epctx__weight_stored(w, tries[i]);
-        if ((e->in & EPCTX__WEIGHT_BY_BYTES) == 0) {
-            status = epctx__weight_hash(w, &b, &e->bytes, error);
-            if (status == EPCTX_OK) {
-                epctx__weight_link(w, tries[i], 2, e->bytes);
-            }
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__weight_hash(w, &s->bytes, &s->hash, error);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    s->in = EPCTX__WEIGHT_BY_BYTES;
-    for (at = *epctx__weight_head(w, 2, s->hash);
-         status == EPCTX_OK && at != EPCTX__WEIGHT_NONE && *found == EPCTX__WEIGHT_NONE;
-         at = w->entries[at].next[2]) {
-        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].bytes == s->hash) {
-            status = epctx__weight_try(w, s, at, found, error);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__weight_find_sample(epctx_weights *w, epctx__weight_search *s,
-                                              uint32_t *found, epctx_error *error)
-{
-    uint32_t tries[EPCTX_WEIGHTS_TRIES];
-    size_t count = 0;
-    uint32_t at;
-    epctx_status status = epctx__weight_sample(w, &s->bytes, &s->sample, error);
-    size_t i;
-    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
-        return status;
-    }
-    s->in = EPCTX__WEIGHT_BY_SAMPLE;
-    for (at = *epctx__weight_head(w, 1, s->sample);
-         at != EPCTX__WEIGHT_NONE && count < EPCTX_WEIGHTS_TRIES; at = w->entries[at].next[1]) {
-        if (epctx__weight_like(&w->entries[at], s) && w->entries[at].sample == s->sample) {
-            tries[count++] = at;
-        }
-    }
-    if (count == EPCTX_WEIGHTS_TRIES) {
-        return epctx__weight_find_bytes(w, s, tries, found, error);
-    }
-    for (i = 0; status == EPCTX_OK && i < count && *found == EPCTX__WEIGHT_NONE; i++) {
-        status = epctx__weight_try(w, s, tries[i], found, error);
-    }
-    return status;
-}
-
-static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s, uint32_t *found,
-                                       epctx_error *error)
-{
-    uint64_t hash = epctx__weight_size_hash(w, s->bytes.size, s->kind);
-    uint32_t at = *epctx__weight_head(w, 0, hash);
-    *found = EPCTX__WEIGHT_NONE;
-    while (at != EPCTX__WEIGHT_NONE && !epctx__weight_like(&w->entries[at], s)) {
-        at = w->entries[at].next[0];
-    }
-    if (at == EPCTX__WEIGHT_NONE) {
-        s->in = EPCTX__WEIGHT_BY_SIZE; /* a size seen once is never hashed */
-        return EPCTX_OK;
-    }
-    if ((w->entries[at].in & (EPCTX__WEIGHT_BY_SAMPLE | EPCTX__WEIGHT_BY_BYTES)) == 0) {
-        epctx__weight_bytes b = epctx__weight_stored(w, at);
-        epctx_status status = epctx__weight_sample(w, &b, &w->entries[at].sample, error);
+    uint32_t *link = &w->entries[first].alike;
+    size_t low = 0, high = 0;
+    path->depth = 0;
+    epctx__path_step(path, link);
+    while (*link != EPCTX__NO_NODE) {
+        struct epctx__weight *e = &w->entries[*link];
+        size_t same = low < high ? low : high;
+        bool after;
+        epctx_status status = epctx__weight_compare(w, s, *link, &same, &after, error);
         if (status != EPCTX_OK) {
             return status;
         }
-        epctx__weight_link(w, at, 1, w->entries[at].sample);
+        if (same == s->size) {
+            *found = *link;
+            return EPCTX_OK;
+        }
+        if (path->depth == 1) { /* the others begin as this one does */
+            if (same < w->entries[first].shared) {
+                w->entries[first].shared = same;
+            }
+            low = high = (size_t)w->entries[first].shared;
+        }
+        *(after ? &low : &high) = same;
+        link = &e->bytes.link[after];
+        epctx__path_step(path, link);
     }
-    return epctx__weight_find_sample(w, s, found, error);
+    return EPCTX_OK;
+}
+
+/* What a search found. */
+typedef struct epctx__weight_spot {
+    unsigned table; /* the new one goes there, or, EPCTX__WEIGHT_TABLES, among those alike, */
+    uint32_t equal; /* or behind this one, which has its bytes */
+    epctx__path path;
+} epctx__weight_spot;
+
+/* A place whose bytes are known to be equal serves when its offset fits. */
+static uint32_t epctx__weight_fits(const epctx_weights *w, uint32_t index, uint32_t alignment)
+{
+    while (index != EPCTX__NO_NODE && (w->entries[index].offset & (alignment - 1)) != 0) {
+        index = w->entries[index].next;
+    }
+    return index;
+}
+
+static epctx_status epctx__weight_find(epctx_weights *w, epctx__weight_search *s,
+                                       epctx__weight_spot *spot, uint32_t *found,
+                                       epctx_error *error)
+{
+    epctx__weight_bytes b;
+    epctx_status status;
+    uint32_t first = epctx__weight_look(w, EPCTX__WEIGHT_SIZES, s->size, s->kind, 0, &spot->path);
+    *found = spot->equal = EPCTX__NO_NODE;
+    spot->table = EPCTX__WEIGHT_SIZES;
+    if (first == EPCTX__NO_NODE) {
+        return EPCTX_OK; /* a size seen once is never hashed */
+    }
+    if (w->entries[first].in[EPCTX__WEIGHT_SAMPLES].tag == 0) {
+        b = epctx__weight_stored(w, first);
+        status = epctx__weight_sample(w, &b, &w->entries[first].sample, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, w->entries[first].sample,
+                           &spot->path);
+        epctx__weight_found_sample(w, first, &spot->path);
+    }
+    b.data = s->data;
+    b.offset = 0;
+    b.size = s->size;
+    status = epctx__weight_sample(w, &b, &s->sample, error);
+    if (status != EPCTX_OK) { /* not taken: these are the caller's bytes, nothing is fetched */
+        return status;
+    }
+    spot->table = EPCTX__WEIGHT_SAMPLES;
+    first = epctx__weight_look(w, EPCTX__WEIGHT_SAMPLES, s->size, s->kind, s->sample, &spot->path);
+    if (first == EPCTX__NO_NODE) {
+        return EPCTX_OK;
+    }
+    spot->table = EPCTX__WEIGHT_TABLES;
+    status = epctx__weight_find_bytes(w, s, first, &spot->path, &spot->equal, error);
+    *found = epctx__weight_fits(w, spot->equal, s->alignment);
+    return status;
+}
+
+/* Where the weight of a new place is found again. */
+static void epctx__weight_keep(epctx_weights *w, uint32_t index, epctx__weight_spot *spot)
+{
+    epctx__twigs twigs;
+    if (spot->equal != EPCTX__NO_NODE) {
+        w->entries[index].next = w->entries[spot->equal].next;
+        w->entries[spot->equal].next = index;
+    } else if (spot->table == EPCTX__WEIGHT_SIZES) {
+        epctx__weight_link(w, index, EPCTX__WEIGHT_SIZES, &spot->path);
+    } else if (spot->table == EPCTX__WEIGHT_SAMPLES) {
+        epctx__weight_found_sample(w, index, &spot->path);
+    } else {
+        twigs.first = &w->entries->bytes;
+        twigs.stride = sizeof *w->entries;
+        epctx__tree_add(&twigs, &spot->path, index);
+    }
 }
 
 /* A new place at the end. */
@@ -23464,35 +23742,28 @@ static epctx_status epctx__weight_place(epctx_weights *w, const epctx__weight_se
     struct epctx__weight *e = &w->entries[index];
     uint64_t end = binary != NULL ? binary->size - w->start : w->end;
     uint64_t padding = (0 - end) & (s->alignment - 1);
-    if (s->bytes.size > UINT64_MAX - end || padding > UINT64_MAX - end - s->bytes.size) {
+    if (s->size > UINT64_MAX - end || padding > UINT64_MAX - end - s->size) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the weights have more than 2^64 bytes");
     }
     if (binary != NULL) {
         size_t before = binary->size;
         epctx_status status = epctx_buffer_append(binary, NULL, (size_t)padding);
         if (status == EPCTX_OK) {
-            status = epctx_buffer_append(binary, s->bytes.data, s->bytes.size);
+            status = epctx_buffer_append(binary, s->data, s->size);
         }
         if (status != EPCTX_OK) {
             binary->size = before;
-            return epctx__nomem(error, s->bytes.size);
+            return epctx__nomem(error, s->size);
         }
     }
     memset(e, 0, sizeof *e);
     e->offset = end + padding;
-    e->size = s->bytes.size;
+    e->size = s->size;
     e->kind = s->kind;
     e->sample = s->sample;
-    e->bytes = s->hash;
+    e->next = EPCTX__NO_NODE;
     w->count++;
     w->end = e->offset + e->size;
-    if ((s->in & EPCTX__WEIGHT_BY_SIZE) != 0) {
-        epctx__weight_link(w, index, 0, epctx__weight_size_hash(w, e->size, e->kind));
-    } else if ((s->in & EPCTX__WEIGHT_BY_SAMPLE) != 0) {
-        epctx__weight_link(w, index, 1, e->sample);
-    } else {
-        epctx__weight_link(w, index, 2, e->bytes);
-    }
     w->stats.stored++;
     w->stats.stored_bytes += e->size;
     w->stats.padding += padding;
@@ -23505,27 +23776,34 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
 {
     static const uint8_t nothing[1] = {0};
     epctx__weight_search s;
-    uint32_t found = EPCTX__WEIGHT_NONE;
+    epctx__weight_spot spot;
+    uint32_t found = EPCTX__NO_NODE;
     epctx_status status;
     epctx_error_clear(error);
     memset(&s, 0, sizeof s);
-    s.bytes.data = size > 0 ? (const uint8_t *)data : nothing;
-    s.bytes.size = size;
+    s.data = size > 0 ? (const uint8_t *)data : nothing;
+    s.size = size;
     s.kind = kind;
     s.alignment = alignment > 0 ? alignment : 1;
-    if (s.bytes.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
+    if (s.data == NULL || (s.alignment & (s.alignment - 1)) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG,
                           "bytes and an alignment that is a power of two are expected, found %s%u",
-                          s.bytes.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
+                          s.data == NULL ? "no bytes and " : "", (uint64_t)alignment);
     }
     status = weights->capacity > 0 ? EPCTX_OK : epctx__weights_grow(weights, error);
     if (status == EPCTX_OK) {
-        status = epctx__weight_find(weights, &s, &found, error);
+        status = epctx__weight_find(weights, &s, &spot, &found, error);
     }
-    if (status == EPCTX_OK && found == EPCTX__WEIGHT_NONE) {
+    if (status == EPCTX_OK && found == EPCTX__NO_NODE && weights->count == weights->capacity) {
         status = epctx__weights_grow(weights, error);
+        if (status == EPCTX_OK) { /* the path led through the former table */
+            status = epctx__weight_find(weights, &s, &spot, &found, error);
+        }
+    }
+    if (status == EPCTX_OK && found == EPCTX__NO_NODE) {
+        status = epctx__weight_place(weights, &s, error);
         if (status == EPCTX_OK) {
-            status = epctx__weight_place(weights, &s, error);
+            epctx__weight_keep(weights, (uint32_t)weights->count - 1, &spot);
         }
     }
     if (status != EPCTX_OK) {
@@ -23533,9 +23811,8 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
     }
     weights->stats.added++;
     weights->stats.added_bytes += size;
-    epctx_weights_at(weights, found != EPCTX__WEIGHT_NONE ? found : (uint32_t)weights->count - 1,
-                     out);
-    out->fresh = found == EPCTX__WEIGHT_NONE;
+    epctx_weights_at(weights, found != EPCTX__NO_NODE ? found : (uint32_t)weights->count - 1, out);
+    out->fresh = found == EPCTX__NO_NODE;
     if (!out->fresh) {
         weights->stats.shared++;
         weights->stats.shared_bytes += size;
@@ -25290,6 +25567,7 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type,
 static bool epctx__settle_model(epctx__rewrite *w)
 {
     epctx_slot *slot;
+    w->g->model->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
         epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
                            : slot->number == 25 ? EPCTX__T_FUNCTION
@@ -26309,6 +26587,7 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
                                         const epctx__wanted *wanted, epctx_error *error)
 {
     epctx_status status;
+    uint32_t at;
     c->path = epctx_arena_copy(&loaded->arena, epctx_str_of(wanted->path));
     if (c->path == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
@@ -26328,8 +26607,13 @@ static epctx_status epctx__load_outside(epctx_loaded *loaded, epctx__context *c,
         epctx__context_unmap(loaded, c);
         return epctx__other_size(wanted->name, size, wanted->size, error);
     }
+    at = (uint32_t)loaded->context_count;
     status = epctx__load_bytes(loaded, c, error);
     epctx__blame_binary(error, c->path);
+    if (status == EPCTX_OK &&
+        epctx_map_put(&loaded->files, epctx_str_of(c->path), at) != EPCTX_OK) {
+        status = epctx__nomem(error, loaded->arena.missing); /* epctx_unload has the context */
+    }
     return status;
 }
 
@@ -26356,7 +26640,7 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
     epctx__context *c = &loaded->contexts[loaded->context_count];
     epctx__wanted wanted;
     epctx_status status;
-    size_t i;
+    uint32_t at;
     *out = c;
     if (node->embed_mode == 1) {
         c->payload.data = (const uint8_t *)node->ep_cache_context.data;
@@ -26374,13 +26658,15 @@ static epctx_status epctx__load_primary(epctx_loaded *loaded, const epctx_epnode
     wanted.path = path;
     wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     status = epctx__load_locate(loaded, &wanted, path, sizeof path, error);
-    for (i = 0; status == EPCTX_OK && i < loaded->context_count; i++) {
-        if (loaded->contexts[i].path != NULL && strcmp(loaded->contexts[i].path, path) == 0) {
-            *out = &loaded->contexts[i];
-            return EPCTX_OK;
-        }
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status == EPCTX_OK ? epctx__load_outside(loaded, c, &wanted, error) : status;
+    at = epctx_map_get(&loaded->files, epctx_str_of(path));
+    if (at != EPCTX_MAP_NONE) {
+        *out = &loaded->contexts[at];
+        return EPCTX_OK;
+    }
+    return epctx__load_outside(loaded, c, &wanted, error);
 }
 
 /* Under which name the graph of a node is in its context. */
@@ -26430,6 +26716,7 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
     epctx__wanted wanted;
     char path[EPCTX_PATH_MAX];
     epctx_status status = EPCTX_ERR_CONTEXT;
+    size_t count = own ? bound->node.embed_mode == 0 : loaded->owner_count;
     size_t i;
     memset(&wanted, 0, sizeof wanted);
     wanted.folder = folder;
@@ -26437,11 +26724,8 @@ static epctx_status epctx__bind_from(epctx_loaded *loaded, size_t index, epctx_s
     wanted.size = loaded->made != NULL ? loaded->made->size : 0;
     wanted.key = epctx__load_key(loaded, &bound->node);
     wanted.hash = epctx_notes_hash(bound->node.notes);
-    for (i = 0; i < loaded->bound_count && status == EPCTX_ERR_CONTEXT; i++) {
-        const epctx_epnode *node = &loaded->bound[i].node;
-        if ((own && i != index) || !epctx__load_has_own(loaded, node) || node->embed_mode != 0) {
-            continue;
-        }
+    for (i = 0; i < count && status == EPCTX_ERR_CONTEXT; i++) {
+        const epctx_epnode *node = own ? &bound->node : &loaded->bound[loaded->owners[i]].node;
         epctx_error_clear(error);
         *tried = true;
         wanted.name = node->ep_cache_context;
@@ -26529,28 +26813,39 @@ static epctx_status epctx__load_collect(epctx_loaded *loaded, const epctx_model 
                                         epctx_error *error)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
-    size_t count = epctx__count(it);
+    epctx_cursor ahead = it;
+    size_t ours = 0, count = 0;
     epctx_node_view node;
-    epctx_node_view *others =
-        (epctx_node_view *)epctx_arena_array(&loaded->arena, count, sizeof *others);
+    epctx_view *others;
+    for (; epctx_next_node(&ahead, &node); count++) {
+        ours += epctx__load_is_ours(loaded, &node);
+    }
+    /* A node that is not ours gets no room for a context: it may be one of millions. */
+    others = (epctx_view *)epctx_arena_array(&loaded->arena, count - ours, sizeof *others);
     loaded->others = others;
-    loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->bound);
+    loaded->bound = (epctx_bound *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->bound);
     loaded->contexts =
-        (epctx__context *)epctx_arena_array(&loaded->arena, count, sizeof *loaded->contexts);
-    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL) {
+        (epctx__context *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->contexts);
+    loaded->owners = (size_t *)epctx_arena_array(&loaded->arena, ours, sizeof *loaded->owners);
+    if (others == NULL || loaded->bound == NULL || loaded->contexts == NULL ||
+        loaded->owners == NULL) {
         return epctx__nomem(error, loaded->arena.missing);
     }
     while (epctx_next_node(&it, &node)) {
-        epctx_bound *bound = &loaded->bound[loaded->bound_count];
+        epctx_bound *bound;
         if (!epctx__load_is_ours(loaded, &node)) {
-            others[loaded->other_nodes++] = node;
+            others[loaded->other_nodes++] = node.view;
             loaded->cpu_nodes += !epctx_is_epnode(&node);
             continue;
         }
+        bound = &loaded->bound[loaded->bound_count];
         if (epctx_epnode_read(&node, &bound->node, error) != EPCTX_OK) {
             return EPCTX_ERR_GRAPH;
         }
         bound->view = node;
+        if (bound->node.embed_mode == 0 && epctx__load_has_own(loaded, &bound->node)) {
+            loaded->owners[loaded->owner_count++] = loaded->bound_count;
+        }
         loaded->bound_count++;
     }
     return EPCTX_OK;
@@ -26947,6 +27242,7 @@ static epctx_status epctx__load_model(epctx_loaded *loaded, const epctx_model *m
     }
     epctx_arena_init(&loaded->arena, opts->allocator);
     epctx_map_init(&loaded->taken, &loaded->arena);
+    epctx_map_init(&loaded->files, &loaded->arena);
     status = epctx__load_made(loaded, model, error);
     if (status == EPCTX_OK) {
         status = epctx__load_collect(loaded, model, error);
@@ -27883,7 +28179,7 @@ static void epctx__give(epctx_workspace *w, epctx_shared *shared)
     epctx__entry *entry = shared->entry;
     /* not taken: what is given back was taken */
     if (epctx__is_taken(entry, shared->graph)) {
-        epctx__map_find(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
+        epctx__map_look(&entry->graphs, epctx__handle_key(&shared->graph))->value = 0;
         entry->taken--;
     }
     epctx__entry_release(w, entry);

@@ -217,9 +217,10 @@ EPCTX_API const epctx_npu_arch *epctx_npu_arch_find(epctx_str name);
 
 struct epctx_npu_context;
 
-/* One graph of a loaded context. Members other than `info` are private. */
+/* One graph of a loaded context. Members other than `info` and `work` are private. */
 typedef struct epctx_npu_graph {
     epctx_graph_info info;
+    uint64_t work; /* of one run, at most: products and sums, and bytes read and written */
     uint64_t hash; /* as given to compile */
     const struct epctx_npu_context *context;
     const uint32_t *commands;
@@ -302,6 +303,8 @@ typedef struct epctx_npu_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
     bool check_weights;               /* loading also reads all weights and compares their checksum;
                                          default off: damage there changes results, nothing else */
+    uint64_t max_work; /* loading refuses graphs with more `work`: a hostile binary of some
+                          megabytes can ask for hours. Default no limit */
 } epctx_npu_opts;
 
 /* Figures of the graph compiled last. */
@@ -326,6 +329,7 @@ typedef struct epctx_npu {
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
     bool check_weights;
+    uint64_t max_work;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are used, and needs no
@@ -1150,6 +1154,7 @@ typedef struct epctx_npu__extent {
 typedef struct epctx_npu__needs {
     epctx_npu__extent in[EPCTX_NPU__MAX_IN];
     epctx_npu__extent out[EPCTX_NPU__MAX_OUT];
+    uint64_t work; /* products and sums, where they can be more than the bytes */
 } epctx_npu__needs;
 
 /* What the processor can do beyond the portable kernels. */
@@ -1998,6 +2003,8 @@ static bool epctx_npu__check_conv(const void *params, epctx_npu__needs *needs)
         epctx_npu__floats(epctx_npu__mul4(planes, p->out_channels, w->out_h, w->out_w));
     needs->out[1] =
         epctx_npu__floats(epctx_npu__mul4(p->tiles, p->slice, taps, EPCTX_NPU__COLUMNS));
+    needs->work = epctx_npu__mul3(epctx_npu__mul3(planes, p->out_channels, depth), w->out_h,
+                                  w->out_w);
     return p->tiles >= 1 && p->slice >= 1 && epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
@@ -2626,6 +2633,8 @@ static bool epctx_npu__check_depthwise(const void *params, epctx_npu__needs *nee
     needs->in[1] = epctx_npu__floats(epctx_npu__mul3(outputs, w->kernel_h, w->kernel_w));
     needs->in[2] = epctx_npu__floats(outputs);
     needs->out[0] = epctx_npu__floats(epctx_npu__mul4(p->batch, outputs, w->out_h, w->out_w));
+    needs->work = epctx_npu__mul3(epctx_npu__mul4(p->batch, outputs, w->out_h, w->out_w),
+                                  w->kernel_h, w->kernel_w);
     return epctx_npu__window_ok(w) && epctx_npu__act_ok(&p->act);
 }
 
@@ -2674,6 +2683,7 @@ static bool epctx_npu__check_gemm(const void *params, epctx_npu__needs *needs)
         epctx_npu__packed(p->b_shared != 0 ? 1 : p->batch, p->n, p->k, EPCTX_NPU__COLUMNS));
     needs->in[2] = epctx_npu__floats(p->n);
     needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->batch, p->m, p->n));
+    needs->work = epctx_npu__mul4(p->batch, p->m, p->n, p->k);
     return p->b_shared <= 1 && epctx_npu__act_ok(&p->act);
 }
 
@@ -2753,6 +2763,8 @@ static bool epctx_npu__check_pool(const void *params, epctx_npu__needs *needs)
     const epctx_npu__window *w = &p->window;
     needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->planes, w->in_h, w->in_w));
     needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->planes, w->out_h, w->out_w));
+    needs->work = epctx_npu__mul3(epctx_npu__mul3(p->planes, w->out_h, w->out_w), w->kernel_h,
+                                  w->kernel_w);
     return epctx_npu__window_ok(w);
 }
 
@@ -3784,6 +3796,7 @@ static bool epctx_npu__check_resample(const void *params, epctx_npu__needs *need
     needs->in[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->in, p->inner));
     needs->in[1] = needs->in[2] = epctx_npu__floats(epctx_npu__mul(p->out, p->taps));
     needs->out[0] = epctx_npu__floats(epctx_npu__mul3(p->outer, p->out, p->inner));
+    needs->work = epctx_npu__mul4(p->outer, p->out, p->inner, p->taps);
     return p->taps >= 1;
 }
 
@@ -3874,6 +3887,7 @@ static bool epctx_npu__check_recurrent(const void *params, epctx_npu__needs *nee
     needs->out[0] = epctx_npu__floats(epctx_npu__mul((uint64_t)p->time + 2, state));
     needs->out[1] =
         epctx_npu__floats(epctx_npu__mul(epctx_npu__padded(p->hidden), (uint64_t)gates + 1));
+    needs->work = epctx_npu__mul4(p->time, state, p->hidden, gates);
     return epctx_npu__act_ok(&p->f) && epctx_npu__act_ok(&p->g) && epctx_npu__act_ok(&p->h);
 }
 
@@ -4385,7 +4399,14 @@ static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu_
            (!written || o->place == EPCTX_NPU__SCRATCH || o->place == EPCTX_NPU__OUTPUT);
 }
 
-static bool epctx_npu__command_ok(const epctx_npu_graph *graph, const uint32_t *words)
+/* Adds the work of a command; a sum never goes above the largest product. */
+static void epctx_npu__add_work(epctx_npu_graph *graph, uint64_t work)
+{
+    const uint64_t top = UINT64_MAX / 4;
+    graph->work = work < top - graph->work ? graph->work + work : top;
+}
+
+static bool epctx_npu__command_ok(epctx_npu_graph *graph, const uint32_t *words)
 {
     const epctx_npu__op_info *op = &epctx_npu__ops[words[0]];
     const uint32_t count = op->in_count + op->out_count;
@@ -4401,11 +4422,13 @@ static bool epctx_npu__command_ok(const epctx_npu_graph *graph, const uint32_t *
     if (!op->check_fn(&params, &needs)) {
         return false;
     }
+    epctx_npu__add_work(graph, needs.work);
     for (i = 0; i < count; i++) {
         bool written = i >= op->in_count;
         operands[i] =
             epctx_npu__operand_at(words + EPCTX_NPU__COMMAND_WORDS + i * EPCTX_NPU__OPERAND_WORDS);
         need[i] = written ? needs.out[i - op->in_count] : needs.in[i];
+        epctx_npu__add_work(graph, need[i].bytes);
         if (!epctx_npu__operand_ok(graph, &operands[i], &need[i], written,
                                    written || (op->required >> i & 1) != 0)) {
             return false;
@@ -5093,6 +5116,8 @@ typedef struct epctx_npu__tensor {
     bool outside;    /* constant that a weightless blob does not hold: it is (a part of) */
     uint32_t whole;  /* this one, which is an initializer or made of initializers */
     uint64_t at;     /* byte of `whole` where it begins */
+    epctx_value known; /* elem 0, what cannot be used: what the graph says of it */
+    bool stored;       /* an initializer */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -5657,56 +5682,38 @@ static bool epctx_npu__has_input(const epctx_node *node, size_t i)
     return i < node->input_count && node->inputs[i].size > 0;
 }
 
-static const epctx_value *epctx_npu__find_value(const epctx_value *values, size_t count,
-                                                epctx_str name)
-{
-    size_t i;
-    for (i = 0; i < count; i++) {
-        if (epctx_str_eq(values[i].name, name)) {
-            return &values[i];
-        }
-    }
-    return NULL;
-}
-
 /* Why nothing can be compiled that reads this value, as far as the graph tells. */
-static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, epctx_str name)
+static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_npu__tensor *t,
+                                            epctx_str name)
 {
-    const epctx_graph *g = c->graph;
-    const epctx_value *value = epctx_npu__find_value(g->inputs, g->input_count, name);
-    size_t k;
+    const epctx_value *value = &t->known;
     int32_t i = 0;
-    if (value == NULL) {
-        value = epctx_npu__find_value(g->values, g->value_count, name);
+    if (t->stored) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "constant '%S' is %s of rank %d: expected float32, int8, uint8, "
+                          "int32, int64 or bool of rank %u or less, with its data",
+                          &name, epctx_elem_name(value->elem_type), (int64_t)value->rank,
+                          (uint64_t)EPCTX_NPU_MAX_RANK);
     }
-    for (k = 0; k < g->initializer_count; k++) {
-        if (epctx_str_eq(g->initializers[k].name, name)) {
-            return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
-                              "constant '%S' is %s of rank %d: expected float32, int8, uint8, "
-                              "int32, int64 or bool of rank %u or less, with its data",
-                              &name, epctx_elem_name(g->initializers[k].elem_type),
-                              (int64_t)g->initializers[k].rank, (uint64_t)EPCTX_NPU_MAX_RANK);
-        }
-    }
-    if (value != NULL && value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
+    if (value->elem_type != 0 && epctx_npu__elem_size(value->elem_type) == 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' is %s: expected float32, int8, uint8, int32, int64 or bool",
                           &name, epctx_elem_name(value->elem_type));
     }
-    while (value != NULL && i < value->rank && value->dims[i] > 0) {
+    while (i < value->rank && value->dims[i] > 0) {
         i++;
     }
-    if (value != NULL && value->rank > EPCTX_NPU_MAX_RANK) {
+    if (value->rank > EPCTX_NPU_MAX_RANK) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' has %d dimensions: expected %u or fewer", &name,
                           (int64_t)value->rank, (uint64_t)EPCTX_NPU_MAX_RANK);
     }
-    if (value != NULL && i < value->rank) {
+    if (i < value->rank) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' has no fixed shape, dimension %d is no number above 0", &name,
                           (int64_t)i);
     }
-    if (value == NULL || value->elem_type == 0 || value->rank < 0) {
+    if (value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' is of unknown type or shape: it comes from a node that is "
                           "not taken, and the model does not tell",
@@ -5733,7 +5740,7 @@ static epctx_status epctx_npu__optional(epctx_npu__compiler *c, size_t i, uint32
     }
     t = &c->tensors[*id];
     if (t->elem == 0) {
-        return epctx_npu__refuse_value(c, node->inputs[i]);
+        return epctx_npu__refuse_value(c, t, node->inputs[i]);
     }
     return EPCTX_OK;
 }
@@ -10613,6 +10620,7 @@ static epctx_status epctx_npu__import_value(epctx_npu__compiler *c, const epctx_
     EPCTX_NPU__TRY(epctx_npu__add_tensor(c, usable ? value->elem_type : 0, &shape, &id));
     t = &c->tensors[id];
     t->name = value->name;
+    t->known = *value;
     EPCTX_NPU__TRY(
         epctx_npu__add_buffer(c, usable ? t->count * epctx_npu__elem_size(t->elem) : 0, &buffer));
     t->buffer = buffer;
@@ -10655,6 +10663,9 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
         uint32_t id;
         const epctx_tensor *from = &g->initializers[i];
         EPCTX_NPU__TRY(epctx_npu__import_tensor(c, from, &id));
+        c->tensors[id].stored = true;
+        c->tensors[id].known.elem_type = from->elem_type;
+        c->tensors[id].known.rank = from->rank;
         c->tensors[id].outside =
             c->tensors[id].constant && from->size >= EPCTX_NPU__OUTSIDE &&
             (c->weightless == EPCTX_WEIGHTLESS_ALL ||
@@ -12474,6 +12485,23 @@ static void epctx_npu__discard(void *self, void *build)
 
 #endif /* EPCTX_NPU_NO_COMPILER */
 
+/* Graphs that make weights are run, too. */
+static epctx_status epctx_npu__check_work(const epctx_npu_context *context, uint64_t most,
+                                          epctx_error *error)
+{
+    size_t i;
+    for (i = 0; i < context->total_count; i++) {
+        const epctx_npu_graph *graph = &context->graphs[i];
+        if (graph->work > most) {
+            return epctx_fail(error, EPCTX_ERR_LIMIT,
+                              "context binary: a run of graph '%S' asks for %u operations, allowed "
+                              "are %u (max_work)",
+                              &graph->info.name, graph->work, most);
+        }
+    }
+    return EPCTX_OK;
+}
+
 static epctx_status epctx_npu__load(void *self, epctx_span binary, void **context,
                                     epctx_error *error)
 {
@@ -12494,6 +12522,9 @@ static epctx_status epctx_npu__load(void *self, epctx_span binary, void **contex
     }
     status =
         epctx_npu_load((epctx_npu_context *)(void *)memory, binary, memory + head, size, error);
+    if (status == EPCTX_OK && npu->max_work > 0) {
+        status = epctx_npu__check_work((epctx_npu_context *)(void *)memory, npu->max_work, error);
+    }
     if (status == EPCTX_OK && npu->check_weights) {
         status = epctx_npu_check_weights((epctx_npu_context *)(void *)memory, error);
     }
@@ -12638,6 +12669,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_MALLOC: pass an allocator");
     }
     npu->check_weights = opts != NULL && opts->check_weights;
+    npu->max_work = opts != NULL ? opts->max_work : 0;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

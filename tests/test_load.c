@@ -210,6 +210,7 @@ TEST(primaries)
     epctx_backend backend = fake_backend(&f);
     bytes graph = {0};
     epctx_model opened;
+    epctx_node_view node;
     epctx_loaded loaded;
     epctx_error error;
     char name[40], value[40];
@@ -237,9 +238,11 @@ TEST(primaries)
     /* What is left, by name: for the CPU and for another EP. */
     CHECK_UINT(loaded.other_nodes, 2);
     CHECK_UINT(loaded.cpu_nodes, 1);
-    CHECK_TRUE(epctx_str_is(loaded.others[0].name, "foreign"));
-    CHECK_TRUE(epctx_is_epnode(&loaded.others[0]));
-    CHECK_TRUE(epctx_str_is(loaded.others[1].name, "cpu"));
+    node = epctx_node_of(loaded.others[0]);
+    CHECK_TRUE(epctx_str_is(node.name, "foreign"));
+    CHECK_TRUE(epctx_is_epnode(&node));
+    node = epctx_node_of(loaded.others[1]);
+    CHECK_TRUE(epctx_str_is(node.name, "cpu"));
     CHECK_TRUE(epctx_str_is(loaded.bound[MANY + 1].info.name, "left"));
     epctx_unload(&loaded);
     epctx_model_close(&opened);

@@ -984,6 +984,111 @@ TEST(forged_strides)
     }
 }
 
+/* One operator of [1, 8, 16 size, 16 size], or a product of matrices with 64 size rows and columns. */
+static epctx_status work_blob(const char *op, int64_t size, epctx_buffer *blob, epctx_error *error)
+{
+    static const int64_t three[2] = {3, 3}, edge[4] = {1, 1, 1, 1};
+    const int64_t image[4] = {1, 8, 16 * size, 16 * size}, weights[4] = {8, 8, 3, 3};
+    const int64_t each[4] = {8, 1, 3, 3}, matrix[2] = {64 * size, 64 * size};
+    const int64_t hidden[3] = {1, 32, 8}, cell[3] = {1, 32, 8}, steps[3] = {64 * size, 1, 8};
+    bool gemm = strcmp(op, "MatMul") == 0, lstm = strcmp(op, "LSTM") == 0;
+    static float data[1024];
+    graph_builder b;
+    epctx_status status;
+    gb_randomize(data, 1024, 5);
+    gb_init(&b);
+    gb_input(&b, "x", 1, gemm ? 2 : lstm ? 3 : 4, gemm ? matrix : lstm ? steps : image);
+    if (gemm) gb_input(&b, "w", 1, 2, matrix);
+    if (lstm) gb_floats(&b, "w", 3, hidden, data);
+    if (lstm) gb_floats(&b, "r", 3, cell, data);
+    if (strcmp(op, "Conv") == 0) gb_floats(&b, "w", 4, weights, data);
+    if (strcmp(op, "Depthwise") == 0) gb_floats(&b, "w", 4, each, data);
+    gb_node(&b, strcmp(op, "Depthwise") == 0 ? "Conv" : op, 14,
+            lstm ? "x,w,r" : strstr(op, "Pool") != NULL || strcmp(op, "Relu") == 0 ? "x" : "x,w",
+            "y");
+    if (strcmp(op, "Depthwise") == 0) gb_attr_int(&b, "group", 8);
+    if (strcmp(op, "Depthwise") == 0 || strcmp(op, "Conv") == 0) gb_attr_ints(&b, "pads", 4, edge);
+    if (strstr(op, "Pool") != NULL) gb_attr_ints(&b, "kernel_shape", 2, three);
+    if (lstm) gb_attr_int(&b, "hidden_size", 8);
+    gb_output(&b, "y");
+    epctx_error_clear(error);
+    status = gb_compile(&b, NULL, blob, error);
+    gb_free(&b);
+    return status;
+}
+
+/* Loads with `most`; the work of its graph comes back. */
+static epctx_status load_limited(const epctx_buffer *blob, uint64_t most, uint64_t *work,
+                                 epctx_error *error)
+{
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_npu_opts opts;
+    epctx_span span;
+    void *context;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    opts.max_work = most;
+    span.data = blob->data;
+    span.size = blob->size;
+    epctx_error_clear(error);
+    status = epctx_npu_init(&npu, &opts, &backend, error);
+    if (status == EPCTX_OK) status = backend.load_fn(backend.self, span, &context, error);
+    if (status != EPCTX_OK) return status;
+    *work = ((const epctx_npu_context *)context)->graphs[0].work;
+    backend.unload_fn(backend.self, context);
+    return EPCTX_OK;
+}
+
+/* A graph's work is at least its products and sums, grows as they do, and can be limited. */
+TEST(work_is_limited)
+{
+    static const struct {
+        const char *op;
+        uint64_t least; /* products of the small one */
+        uint64_t most;  /* times as much, in tenths, with sizes doubled */
+    } cases[] = {{"MatMul", 64 * 64 * 64, 80},
+                 {"Conv", 8 * 8 * 9 * 256, 40},
+                 {"Depthwise", 8 * 9 * 256, 40},
+                 {"MaxPool", 8 * 9 * 14 * 14, 48},
+                 {"LSTM", 64 * 32 * 8, 20},
+                 {"Relu", 8 * 256, 40}};
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        epctx_buffer small, large;
+        uint64_t work = 0, more = 0;
+        epctx_error error;
+        CHECK_OK(work_blob(cases[i].op, 1, &small, &error), error);
+        CHECK_OK(work_blob(cases[i].op, 2, &large, &error), error);
+        CHECK_OK(load_limited(&small, 0, &work, &error), error);
+        CHECK_OK(load_limited(&large, 0, &more, &error), error);
+        CHECK(work >= cases[i].least && work <= 40 * cases[i].least,
+              "%s: work is %" PRIu64 ", it has %" PRIu64 " products", cases[i].op, work,
+              cases[i].least);
+        CHECK(more * 10 <= work * cases[i].most && more * 14 >= work * cases[i].most / 2,
+              "%s: work grows from %" PRIu64 " to %" PRIu64, cases[i].op, work, more);
+        CHECK_OK(load_limited(&large, more, &more, &error), error);
+        CHECK_INT(load_limited(&large, more - 1, &more, &error), EPCTX_ERR_LIMIT);
+        CHECK(strstr(error.message, "max_work") != NULL, "%s", error.message);
+        epctx_buffer_free(&small);
+        epctx_buffer_free(&large);
+    }
+}
+
+/* Some hundred bytes that ask for 5 * 10^11 products. */
+TEST(work_of_a_small_blob)
+{
+    epctx_buffer blob;
+    uint64_t work = 0;
+    epctx_error error;
+    CHECK_OK(work_blob("MatMul", 128, &blob, &error), error);
+    CHECK(blob.size < 1000, "the blob has %zu bytes", blob.size);
+    CHECK_INT(load_limited(&blob, UINT64_C(1) << 36, &work, &error), EPCTX_ERR_LIMIT);
+    CHECK_OK(load_limited(&blob, UINT64_C(1) << 40, &work, &error), error);
+    CHECK_TRUE(work >= UINT64_C(8192) * 8192 * 8192);
+    epctx_buffer_free(&blob);
+}
+
 int main(int argc, char **argv)
 {
     RUN(runs);
@@ -1011,5 +1116,7 @@ int main(int argc, char **argv)
     RUN(forged_weights);
     RUN(forged_maker_without_inputs);
     RUN(forged_strides);
+    RUN(work_is_limited);
+    RUN(work_of_a_small_blob);
     return test_end();
 }

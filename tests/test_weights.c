@@ -1,6 +1,7 @@
 /* The weight table: what is equal in every byte is stored once, and nothing else is. */
 #define _XOPEN_SOURCE 700
 #include "epctx.h"
+#include "forged.h"
 #include "test.h"
 
 /* A table over a binary of its own. */
@@ -506,6 +507,32 @@ TEST(allocator_fails)
     CHECK(fails_at > 5, "only %d allocations were seen", fails_at);
 }
 
+/* Weights whose hashes agree, for whatever seed: each is read a few times, not once for each other. */
+TEST(one_hash)
+{
+    enum { COUNT = 20000 };
+    epctx_weights_stats stats;
+    char data[FORGED_SIZE];
+    fixture f;
+    uint32_t i;
+    CHECK_TRUE(begin_seeded(&f, UINT64_C(0x7f1234567890)));
+    for (i = 0; i < COUNT; i++) {
+        forge(data, i);
+        CHECK_INT(add(&f, data, sizeof data), EPCTX_OK);
+        CHECK(f.got.fresh, "weight %" PRIu32 " is taken for another one", i);
+    }
+    for (i = 0; i < COUNT; i++) {
+        forge(data, i);
+        CHECK_INT(add(&f, data, sizeof data), EPCTX_OK);
+        CHECK(!f.got.fresh && f.got.index == i, "weight %" PRIu32 " is not found again", i);
+    }
+    stats = epctx_weights_statistics(&f.weights);
+    CHECK(stats.compared_bytes <= (uint64_t)2 * COUNT * 32 * FORGED_SIZE,
+          "%" PRIu64 " bytes were compared for %d weights of %d bytes", stats.compared_bytes, COUNT,
+          FORGED_SIZE);
+    end(&f);
+}
+
 int main(int argc, char **argv)
 {
     RUN(stored_once);
@@ -516,6 +543,7 @@ int main(int argc, char **argv)
     RUN(nothing_at_all);
     RUN(section_in_a_binary);
     RUN(places_do_not_depend_on_the_seed);
+    RUN(one_hash);
     RUN(hostile_samples);
     RUN(fetched_bytes);
     RUN(fixed_memory);

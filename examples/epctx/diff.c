@@ -13,18 +13,18 @@ enum { DIFF_FAILED = 2 };
 
 /* One thing that a model says. */
 typedef struct fact {
-    epctx_str key, value;
-    uint64_t repeats;
+    const char *key, *value;
+    uint32_t repeats; /* how many facts had the same key */
 } fact;
 
 /* What may have another name in the other model: a node, or an initializer. */
 typedef struct thing {
-    epctx_str at;      /* the body that it stands in */
-    epctx_str owner;   /* "node 'a'" with `at` before it: how the keys of its facts begin */
-    epctx_str outputs; /* a node's; empty when it has none */
-    uint64_t content;  /* of its facts without its name and its outputs */
-    size_t first, end; /* its facts, those of its bodies too */
-    size_t next;       /* the next one that looks the same, SIZE_MAX behind the last */
+    const char *at;      /* the body that it stands in */
+    const char *owner;   /* "node 'a'" with `at` before it: how the keys of its facts begin */
+    const char *outputs; /* a node's; empty when it has none */
+    uint64_t content;    /* of its facts without its name and its outputs */
+    uint32_t first, end; /* its facts, those of its bodies too */
+    uint32_t next;       /* the next one that looks the same, UINT32_MAX behind the last */
 } thing;
 
 typedef struct facts {
@@ -36,20 +36,51 @@ typedef struct facts {
     size_t count, room;
     thing *things;
     size_t thing_count, thing_room;
+    char texts[16][512]; /* of text(): used in turn */
+    unsigned turn;
+    epctx_map data;       /* files of external data that were read */
+    uint64_t there, read; /* bytes of these files, and of the tensors in them */
+    bool overlaid; /* too much to read */
     bool short_of_memory;
 } facts;
 
+static bool stopped(const facts *f)
+{
+    return f->short_of_memory || f->overlaid;
+}
+
+/* Good for the next few calls: what lasts goes through keep(). */
 static epctx_str text(facts *f, const char *format, ...)
 {
-    char small[512];
+    char *out = f->texts[f->turn++ % 16];
     va_list args;
-    const char *copy;
     va_start(args, format);
-    vsnprintf(small, sizeof small, format, args);
+    vsnprintf(out, sizeof f->texts[0], format, args);
     va_end(args);
-    copy = epctx_arena_copy(&f->arena, epctx_str_of(small));
+    return epctx_str_of(out);
+}
+
+static const char *keep(facts *f, epctx_str made)
+{
+    const char *copy = made.size > 0 ? epctx_arena_copy(&f->arena, made) : "";
     if (copy == NULL) f->short_of_memory = true;
-    return epctx_str_of(copy != NULL ? copy : "");
+    return copy != NULL ? copy : "";
+}
+
+/* Room for one more element of a list that malloc made. */
+static bool list_room(facts *f, void **list, size_t count, size_t *room, size_t size)
+{
+    size_t want = *room * 2 + 64;
+    void *more;
+    if (count < *room) return true;
+    more = count < UINT32_MAX / 2 && want <= SIZE_MAX / size ? realloc(*list, want * size) : NULL;
+    if (more == NULL) {
+        f->short_of_memory = true;
+        return false;
+    }
+    *list = more;
+    *room = want;
+    return true;
 }
 
 /* Names of hostile length are cut, and so are those with a zero; a hash keeps them apart. */
@@ -72,29 +103,28 @@ static epctx_str value_of(facts *f, epctx_str value)
                 epctx_hash(value.data, value.size, 0));
 }
 
+/* `key` lasts. */
+static void add_kept(facts *f, const char *key, epctx_str value)
+{
+    uint32_t at = epctx_map_get(&f->at, epctx_str_of(key));
+    const fact *last = f->count > 0 ? &f->list[f->count - 1] : NULL;
+    fact made;
+    /* The same key again: the second, third ... of its kind. */
+    if (at != EPCTX_MAP_NONE)
+        key = keep(f, text(f, "%" PRIu32 " more: %s", ++f->list[at].repeats, key));
+    made.key = key;
+    made.value = last != NULL && epctx_str_eq(epctx_str_of(last->value), value) ? last->value
+                                                                                : keep(f, value);
+    made.repeats = 0;
+    if (!list_room(f, (void **)&f->list, f->count, &f->room, sizeof *f->list)) return;
+    f->list[f->count] = made;
+    if (epctx_map_put(&f->at, epctx_str_of(key), (uint32_t)f->count++) != EPCTX_OK)
+        f->short_of_memory = true;
+}
+
 static void add(facts *f, epctx_str key, epctx_str value)
 {
-    uint32_t at = epctx_map_get(&f->at, key);
-    if (f->count == f->room) {
-        size_t room = f->room * 2 + 64;
-        fact *more = (fact *)epctx_arena_array(&f->arena, room, sizeof *more);
-        if (more == NULL) {
-            f->short_of_memory = true;
-            return;
-        }
-        if (f->count > 0) memcpy(more, f->list, f->count * sizeof *more);
-        f->list = more;
-        f->room = room;
-    }
-    /* The same key again: the second, third ... of its kind. */
-    if (at != EPCTX_MAP_NONE) {
-        f->list[at].repeats++;
-        key = text(f, "%" PRIu64 " more: %.*s", f->list[at].repeats, (int)key.size, key.data);
-    }
-    f->list[f->count].key = key;
-    f->list[f->count].value = value;
-    f->list[f->count].repeats = 0;
-    if (epctx_map_put(&f->at, key, (uint32_t)f->count++) != EPCTX_OK) f->short_of_memory = true;
+    add_kept(f, keep(f, key), value);
 }
 
 /* -- things: what is paired when its name has changed -- */
@@ -106,26 +136,17 @@ static bool begins_with(epctx_str text, epctx_str prefix)
 }
 
 /* The facts from now on are about `owner`; returns its number for end_thing. */
-static size_t begin_thing(facts *f, const char *at, epctx_str owner, epctx_str outputs)
+static size_t begin_thing(facts *f, const char *at, const char *owner, epctx_str outputs)
 {
     thing *t;
-    if (f->thing_count == f->thing_room) {
-        size_t room = f->thing_room * 2 + 64;
-        thing *more = (thing *)epctx_arena_array(&f->arena, room, sizeof *more);
-        if (more == NULL) {
-            f->short_of_memory = true;
-            return SIZE_MAX;
-        }
-        if (f->thing_count > 0) memcpy(more, f->things, f->thing_count * sizeof *more);
-        f->things = more;
-        f->thing_room = room;
-    }
+    if (!list_room(f, (void **)&f->things, f->thing_count, &f->thing_room, sizeof *f->things))
+        return SIZE_MAX;
     t = &f->things[f->thing_count];
     memset(t, 0, sizeof *t);
-    t->at = epctx_str_of(at);
+    t->at = at;
     t->owner = owner;
-    t->outputs = outputs;
-    t->first = t->end = f->count;
+    t->outputs = keep(f, outputs);
+    t->first = t->end = (uint32_t)f->count;
     return f->thing_count++;
 }
 
@@ -136,15 +157,15 @@ static void end_thing(facts *f, size_t number)
     size_t i;
     if (number == SIZE_MAX) return;
     t = &f->things[number];
-    t->end = f->count;
+    t->end = (uint32_t)f->count;
     for (i = t->first; i < t->end; i++) {
-        epctx_str key = f->list[i].key;
-        if (!begins_with(key, t->owner)) continue; /* cut, or the second of its name */
-        key.data += t->owner.size;
-        key.size -= t->owner.size;
+        epctx_str key = epctx_str_of(f->list[i].key), owner = epctx_str_of(t->owner);
+        if (!begins_with(key, owner)) continue; /* cut, or the second of its name */
+        key.data += owner.size;
+        key.size -= owner.size;
         if (begins_with(key, epctx_str_of(output))) continue;
         t->content = epctx_hash(key.data, key.size, t->content);
-        t->content = epctx_hash(f->list[i].value.data, f->list[i].value.size, t->content);
+        t->content = epctx_hash(f->list[i].value, strlen(f->list[i].value), t->content);
     }
 }
 
@@ -198,7 +219,7 @@ static void add_values(facts *f, const char *at, const char *word, epctx_cursor 
 {
     epctx_value_view value;
     uint64_t i = 0;
-    for (; !f->short_of_memory && epctx_next_value(&values, &value); i++) {
+    for (; !stopped(f) && epctx_next_value(&values, &value); i++) {
         epctx_type_view type = epctx_value_type(&value);
         epctx_str name = name_of(f, value.name);
         if (ordered) add(f, text(f, "%s%s %" PRIu64, at, word, i), name);
@@ -210,19 +231,35 @@ static void add_names(facts *f, const char *owner, const char *word, epctx_curso
 {
     epctx_str name;
     uint64_t i = 0;
-    for (; !f->short_of_memory && epctx_next_str(&names, &name); i++)
+    for (; !stopped(f) && epctx_next_str(&names, &name); i++)
         add(f, text(f, "%s: %s %" PRIu64, owner, word, i), name_of(f, name));
 }
 
 static void add_pairs(facts *f, const char *owner, const char *word, epctx_cursor pairs)
 {
     epctx_pair pair;
-    while (!f->short_of_memory && epctx_next_pair(&pairs, &pair))
+    while (!stopped(f) && epctx_next_pair(&pairs, &pair))
         add(f, text(f, "%s%s '%s'", owner, word, name_of(f, pair.key).data),
             value_of(f, pair.value));
 }
 
 /* -- tensors: the elements, wherever and however they are stored -- */
+
+/* Tensors that lie over each other in a file must not make the time that it takes theirs times their
+ * number: what epctx_graph_load refuses is not compared either. */
+static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, uint64_t size,
+                                   uint64_t length, epctx_error *error)
+{
+    enum { TIMES = 16, FREE = 1 << 30 };
+    if (epctx_map_get(&f->data, tensor->location) == EPCTX_MAP_NONE) {
+        f->there += size;
+        if (epctx_map_put(&f->data, tensor->location, 1) != EPCTX_OK) f->short_of_memory = true;
+    }
+    f->read += length;
+    if (f->read <= FREE || (f->read - FREE) / TIMES <= f->there) return EPCTX_OK;
+    f->overlaid = true;
+    return epctx_fail(error, EPCTX_ERR_LIMIT, "tensors lie over each other in its file");
+}
 
 /* Takes in what an external tensor has in its file. */
 static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_view *tensor,
@@ -242,7 +279,8 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     if (tensor->offset > mapping.size || length > mapping.size - tensor->offset)
         status =
             epctx_fail(error, EPCTX_ERR_GRAPH, "it ends beyond the file '%S'", &tensor->location);
-    else
+    if (status == EPCTX_OK) status = count_external(f, tensor, mapping.size, length, error);
+    if (status == EPCTX_OK)
         value_add(sum, mapping.data + (size_t)tensor->offset, (size_t)length);
     io->unmap_fn(io->user, &mapping);
     return status;
@@ -353,28 +391,28 @@ static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uin
 
 static void add_attr(facts *f, const char *owner, const epctx_attr_view *attr, uint32_t depth)
 {
-    epctx_str key = text(f, "%s: %s", owner, name_of(f, attr->name).data);
+    epctx_str key = epctx_str_of(keep(f, text(f, "%s: %s", owner, name_of(f, attr->name).data)));
     if (attr->ref_attr_name.size > 0) {
-        add(f, key,
+        add_kept(f, key.data,
             text(f, "the attribute '%s' of the function", name_of(f, attr->ref_attr_name).data));
         return;
     }
     switch (attr->type) {
     case EPCTX_ATTR_INT:
-        add(f, key, text(f, "%" PRId64, attr->i));
+        add_kept(f, key.data, text(f, "%" PRId64, attr->i));
         return;
     case EPCTX_ATTR_FLOAT:
-        add(f, key, text(f, "%.9g", (double)attr->f));
+        add_kept(f, key.data, text(f, "%.9g", (double)attr->f));
         return;
     case EPCTX_ATTR_STRING:
-        add(f, key, value_of(f, attr->s));
+        add_kept(f, key.data, value_of(f, attr->s));
         return;
     case EPCTX_ATTR_INTS:
     case EPCTX_ATTR_FLOATS:
-        add(f, key, numbers_text(f, attr));
+        add_kept(f, key.data, numbers_text(f, attr));
         return;
     default:
-        add(f, key, text(f, "of type %s", epctx_attr_type_name(attr->type)));
+        add_kept(f, key.data, text(f, "of type %s", epctx_attr_type_name(attr->type)));
         if (attr->type == EPCTX_ATTR_GRAPH || attr->type == EPCTX_ATTR_GRAPHS)
             add_graphs(f, key, attr, depth);
         else
@@ -400,31 +438,31 @@ static void add_node(facts *f, const char *at, const epctx_node_view *node, uint
     size_t number;
     epctx_next_str(&outputs, &output);
     if (name.size == 0) name = output;
-    owner = text(f, "%snode '%s'", at, name_of(f, name).data).data;
-    number = begin_thing(f, at, epctx_str_of(owner), name_of(f, output));
-    add(f, epctx_str_of(owner),
+    owner = keep(f, text(f, "%snode '%s'", at, name_of(f, name).data));
+    number = begin_thing(f, at, owner, name_of(f, output));
+    add_kept(f, owner,
         text(f, "%s:%s%s%s", domain_of(f, node->domain).data, name_of(f, node->op_type).data,
              node->overload.size > 0 ? ":" : "", name_of(f, node->overload).data));
     add_names(f, owner, "input", epctx_node_inputs(node));
     add_names(f, owner, "output", epctx_node_outputs(node));
     add_pairs(f, owner, ": metadata", epctx_metadata(node->view, EPCTX_OF_NODE));
-    while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
+    while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, depth);
     end_thing(f, number);
 }
 
 static void add_initializer(facts *f, const char *at, const epctx_tensor_view *tensor)
 {
-    epctx_str owner = text(f, "%sinitializer '%s'", at, name_of(f, tensor->name).data);
+    const char *owner = keep(f, text(f, "%sinitializer '%s'", at, name_of(f, tensor->name).data));
     size_t number = begin_thing(f, at, owner, epctx_str_of(""));
-    add(f, owner, tensor_text(f, tensor));
+    add_kept(f, owner, tensor_text(f, tensor));
     end_thing(f, number);
 }
 
 static void add_nodes(facts *f, const char *at, epctx_cursor nodes, uint32_t depth)
 {
     epctx_node_view node;
-    while (!f->short_of_memory && epctx_next_node(&nodes, &node))
+    while (!stopped(f) && epctx_next_node(&nodes, &node))
         add_node(f, at, &node, depth);
 }
 
@@ -437,7 +475,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     epctx_tensor_view tensor;
     epctx_sparse_view sparse;
     const char *prefix = "";
-    if (at[0] != '\0') prefix = text(f, "%s > ", name_of(f, epctx_str_of(at)).data).data;
+    if (at[0] != '\0') prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(at)).data));
     if (f->short_of_memory) return;
     add(f, text(f, "%sgraph name", prefix), value_of(f, graph.name));
     add_pairs(f, prefix, "graph metadata", epctx_metadata(graph.view, EPCTX_OF_GRAPH));
@@ -445,16 +483,16 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
     add_values(f, prefix, "graph output", epctx_graph_outputs(graph), true);
     add_values(f, prefix, "value", epctx_graph_values(graph), false);
     add_nodes(f, prefix, epctx_graph_nodes(graph), depth);
-    while (!f->short_of_memory && epctx_next_tensor(&tensors, &tensor))
+    while (!stopped(f) && epctx_next_tensor(&tensors, &tensor))
         add_initializer(f, prefix, &tensor);
-    while (!f->short_of_memory && epctx_next_sparse(&sparses, &sparse))
+    while (!stopped(f) && epctx_next_sparse(&sparses, &sparse))
         add(f, text(f, "%ssparse initializer '%s'", prefix, name_of(f, sparse.values.name).data),
             sparse_text(f, &sparse));
-    while (!f->short_of_memory && epctx_next_annotation(&annotations, &annotation))
-        add_pairs(
-            f,
-            text(f, "%sannotation of %s: ", prefix, name_of(f, annotation.tensor_name).data).data,
-            "", epctx_annotation_pairs(&annotation));
+    while (!stopped(f) && epctx_next_annotation(&annotations, &annotation))
+        add_pairs(f,
+                  keep(f, text(f, "%sannotation of %s: ", prefix,
+                               name_of(f, annotation.tensor_name).data)),
+                  "", epctx_annotation_pairs(&annotation));
 }
 
 /* -- the model -- */
@@ -462,7 +500,7 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
 static void add_opsets(facts *f, const char *owner, epctx_cursor opsets)
 {
     epctx_opset opset;
-    while (!f->short_of_memory && epctx_next_opset(&opsets, &opset))
+    while (!stopped(f) && epctx_next_opset(&opsets, &opset))
         add(f, text(f, "%sopset '%s'", owner, domain_of(f, opset.domain).data),
             text(f, "%" PRId64, opset.version));
 }
@@ -472,11 +510,10 @@ static void add_function(facts *f, const epctx_function_view *function)
     epctx_cursor attrs = epctx_fields(function->view, CLI_FUNCTION_DEFAULTS);
     epctx_attr_view attr;
     const char *owner =
-        text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
-             name_of(f, function->name).data, function->overload.size > 0 ? ":" : "",
-             name_of(f, function->overload).data)
-            .data;
-    const char *prefix = text(f, "%s > ", name_of(f, epctx_str_of(owner)).data).data;
+        keep(f, text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
+                     name_of(f, function->name).data, function->overload.size > 0 ? ":" : "",
+                     name_of(f, function->overload).data));
+    const char *prefix = keep(f, text(f, "%s > ", name_of(f, epctx_str_of(owner)).data));
     if (f->short_of_memory) return;
     add(f, epctx_str_of(owner),
         text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
@@ -485,7 +522,7 @@ static void add_function(facts *f, const epctx_function_view *function)
     add_names(f, owner, "attribute", epctx_fields(function->view, CLI_FUNCTION_ATTRS));
     add_opsets(f, prefix, epctx_function_opsets(function));
     add_values(f, prefix, "value", epctx_fields(function->view, CLI_FUNCTION_VALUES), false);
-    while (!f->short_of_memory && epctx_next_attr(&attrs, &attr))
+    while (!stopped(f) && epctx_next_attr(&attrs, &attr))
         add_attr(f, owner, &attr, 100);
     add_nodes(f, prefix, epctx_function_nodes(function), 100);
 }
@@ -505,11 +542,11 @@ static void add_model(facts *f)
     add_opsets(f, "", epctx_model_opsets(&f->model));
     add_pairs(f, "", "metadata", epctx_metadata(info.view, EPCTX_OF_MODEL));
     if (epctx_model_has_graph(&f->model)) add_graph(f, "", epctx_model_graph(&f->model), 100);
-    while (!f->short_of_memory && epctx_next_function(&it, &function))
+    while (!stopped(f) && epctx_next_function(&it, &function))
         add_function(f, &function);
     it = epctx_model_trainings(&f->model);
-    for (; !f->short_of_memory && epctx_next_training(&it, &training); i++) {
-        const char *at = text(f, "training %" PRIu64, i).data;
+    for (; !stopped(f) && epctx_next_training(&it, &training); i++) {
+        const char *at = keep(f, text(f, "training %" PRIu64, i));
         add_graph(f, text(f, "%s: initialization", at).data, training.initialization, 100);
         add_graph(f, text(f, "%s: algorithm", at).data, training.algorithm, 100);
         add_pairs(f, at, ": initialize", epctx_training_bindings(&training, false));
@@ -524,32 +561,44 @@ static bool open_facts(facts *f, const char *file)
     f->file = file;
     epctx_arena_init(&f->arena, NULL);
     epctx_map_init(&f->at, &f->arena);
+    epctx_map_init(&f->data, &f->arena);
     if (epctx_model_open_file(&f->model, file, NULL, &error) != EPCTX_OK) {
         cli_fail(&error);
         return false;
     }
     add_model(f);
     if (f->short_of_memory) cli_fail_text("out of memory");
-    return !f->short_of_memory;
+    else if (f->overlaid)
+        cli_fail_text("%s: its tensors lie over each other in the external data: they have %" PRIu64
+                      " bytes, the files %" PRIu64, file, f->read, f->there);
+    return !f->short_of_memory && !f->overlaid;
+}
+
+static void close_facts(facts *f)
+{
+    epctx_model_close(&f->model);
+    epctx_arena_free(&f->arena);
+    free(f->list);
+    free(f->things);
 }
 
 static void put_line(char sign, const fact *a, const fact *b)
 {
     printf("%c ", sign);
-    cli_put(stdout, a->key);
+    cli_put(stdout, epctx_str_of(a->key));
     fputs(": ", stdout);
-    cli_put(stdout, a->value);
+    cli_put(stdout, epctx_str_of(a->value));
     if (b != NULL) fputs(" -> ", stdout);
-    if (b != NULL) cli_put(stdout, b->value);
+    if (b != NULL) cli_put(stdout, epctx_str_of(b->value));
     putchar('\n');
 }
 
 static void put_json(const char *change, const fact *a, const fact *b, bool first)
 {
     printf("%s\n  {\"change\": \"%s\", ", first ? "" : ",", change);
-    cli_json_str("what", a != NULL ? a->key : b->key, ", ");
-    if (a != NULL) cli_json_str("old", a->value, b != NULL ? ", " : "}");
-    if (b != NULL) cli_json_str("new", b->value, "}");
+    cli_json_str("what", epctx_str_of(a != NULL ? a->key : b->key), ", ");
+    if (a != NULL) cli_json_str("old", epctx_str_of(a->value), b != NULL ? ", " : "}");
+    if (b != NULL) cli_json_str("new", epctx_str_of(b->value), "}");
 }
 
 /* -- what has another name -- */
@@ -557,55 +606,52 @@ static void put_json(const char *change, const fact *a, const fact *b, bool firs
 /* In the other model nothing is called so. */
 static bool is_free(const thing *t, const facts *other)
 {
-    return t->end > t->first && epctx_map_get(&other->at, t->owner) == EPCTX_MAP_NONE;
+    return t->end > t->first && epctx_map_get(&other->at, epctx_str_of(t->owner)) == EPCTX_MAP_NONE;
 }
 
 /* What two things have in common when one is the other under a new name. A node of the same
  * outputs is the same, whatever else has changed; after that the same content will do. */
 static epctx_str likeness(facts *f, const thing *t, bool by_content)
 {
-    if (by_content)
-        return text(f, "%016" PRIx64 " %s", t->content, t->at.data);
-    return text(f, "%s %s", t->outputs.data, t->at.data);
+    return by_content ? text(f, "%016" PRIx64 " %s", t->content, t->at)
+                      : text(f, "%s %s", t->outputs, t->at);
 }
 
 /* `text` with another beginning. */
-static epctx_str with_prefix(facts *f, epctx_str whole, epctx_str old, epctx_str now)
+static const char *with_prefix(facts *f, const char *whole, epctx_str old, epctx_str now)
 {
-    if (!begins_with(whole, old)) return whole;
-    return text(f, "%.*s%.*s", (int)now.size, now.data, (int)(whole.size - old.size),
-                whole.data + old.size);
+    if (!begins_with(epctx_str_of(whole), old)) return whole;
+    return keep(f, text(f, "%.*s%s", (int)now.size, now.data, whole + old.size));
 }
 
 /* The facts of a thing, and of what stands in its bodies, under the name in the other model. */
 static void rename_thing(facts *f, size_t number, epctx_str now)
 {
     thing t = f->things[number];
+    epctx_str old = epctx_str_of(t.owner);
     size_t i;
     for (i = t.first; i < t.end; i++) {
-        f->list[i].key = with_prefix(f, f->list[i].key, t.owner, now);
-        if (epctx_map_put(&f->at, f->list[i].key, (uint32_t)i) != EPCTX_OK)
+        f->list[i].key = with_prefix(f, f->list[i].key, old, now);
+        if (epctx_map_put(&f->at, epctx_str_of(f->list[i].key), (uint32_t)i) != EPCTX_OK)
             f->short_of_memory = true;
     }
     for (i = number; i < f->thing_count && f->things[i].first < t.end; i++) {
-        f->things[i].at = with_prefix(f, f->things[i].at, t.owner, now);
-        f->things[i].owner = with_prefix(f, f->things[i].owner, t.owner, now);
+        f->things[i].at = with_prefix(f, f->things[i].at, old, now);
+        f->things[i].owner = with_prefix(f, f->things[i].owner, old, now);
     }
 }
 
 static void put_renamed(const thing *old, const thing *now, bool json, bool first)
 {
-    fact from = {{NULL, 0}, {NULL, 0}, 0}, to = from;
-    from.key = from.value = old->owner;
-    to.value = now->owner;
+    fact from = {old->owner, old->owner, 0}, to = {NULL, now->owner, 0};
     if (json) {
         put_json("renamed", &from, &to, first);
         return;
     }
     fputs("> ", stdout);
-    cli_put(stdout, from.value);
+    cli_put(stdout, epctx_str_of(from.value));
     fputs(" -> ", stdout);
-    cli_put(stdout, to.value);
+    cli_put(stdout, epctx_str_of(to.value));
     putchar('\n');
 }
 
@@ -619,10 +665,11 @@ static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t
         thing *t = &b->things[i];
         epctx_str key;
         uint32_t next;
-        if (!is_free(t, a) || (!by_content && t->outputs.size == 0)) continue;
+        if (!is_free(t, a) || (!by_content && t->outputs[0] == '\0')) continue;
         key = likeness(b, t, by_content);
         next = epctx_map_get(&alike, key);
-        t->next = next != EPCTX_MAP_NONE ? next : SIZE_MAX;
+        t->next = next;
+        if (next == EPCTX_MAP_NONE) key = epctx_str_of(keep(b, key)); /* else it is in the map */
         if (epctx_map_put(&alike, key, (uint32_t)i) != EPCTX_OK) b->short_of_memory = true;
     }
     for (i = 0; i < a->thing_count && !a->short_of_memory && !b->short_of_memory; i++) {
@@ -630,18 +677,18 @@ static size_t pair_things(facts *a, facts *b, bool by_content, bool json, size_t
         thing *other;
         epctx_str key;
         uint32_t at;
-        if (!is_free(t, b) || (!by_content && t->outputs.size == 0)) continue;
+        if (!is_free(t, b) || (!by_content && t->outputs[0] == '\0')) continue;
         key = likeness(a, t, by_content);
         at = epctx_map_get(&alike, key);
         if (at == EPCTX_MAP_NONE) continue;
         other = &b->things[at];
         if (!is_free(other, a)) continue; /* found already, in a body that was renamed */
-        if (other->next != SIZE_MAX &&
+        if (other->next != UINT32_MAX &&
             epctx_map_put(&alike, key, (uint32_t)other->next) != EPCTX_OK)
             a->short_of_memory = true;
         put_renamed(t, other, json, found + count == 0);
         count++;
-        rename_thing(a, i, other->owner);
+        rename_thing(a, i, epctx_str_of(other->owner));
     }
     return count;
 }
@@ -652,9 +699,9 @@ static size_t compare(facts *a, facts *b, bool json)
     size_t i, found = pair_things(a, b, false, json, 0);
     found += pair_things(a, b, true, json, found);
     for (i = 0; i < a->count; i++) {
-        uint32_t at = epctx_map_get(&b->at, a->list[i].key);
+        uint32_t at = epctx_map_get(&b->at, epctx_str_of(a->list[i].key));
         const fact *other = at != EPCTX_MAP_NONE ? &b->list[at] : NULL;
-        if (other != NULL && epctx_str_eq(other->value, a->list[i].value)) continue;
+        if (other != NULL && strcmp(other->value, a->list[i].value) == 0) continue;
         if (json)
             put_json(other != NULL ? "changed" : "removed", &a->list[i], other, found == 0);
         else
@@ -662,7 +709,7 @@ static size_t compare(facts *a, facts *b, bool json)
         found++;
     }
     for (i = 0; i < b->count; i++) {
-        if (epctx_map_get(&a->at, b->list[i].key) != EPCTX_MAP_NONE) continue;
+        if (epctx_map_get(&a->at, epctx_str_of(b->list[i].key)) != EPCTX_MAP_NONE) continue;
         if (json)
             put_json("added", NULL, &b->list[i], found == 0);
         else
@@ -689,10 +736,8 @@ static int run(int argc, char **argv)
         code = compare(&a, &b, json) > 0 ? CLI_FAILED : CLI_OK;
         if (json) puts("\n]");
     }
-    epctx_model_close(&a.model);
-    epctx_arena_free(&a.arena);
-    epctx_model_close(&b.model);
-    epctx_arena_free(&b.arena);
+    close_facts(&a);
+    close_facts(&b);
     return code;
 }
 

@@ -5,6 +5,13 @@
 #include <string.h>
 
 static epctx_npu npu; /* the backend borrows it; one is enough for one command */
+static uint64_t max_work;
+
+void cli_max_work(uint64_t most)
+{
+    max_work = most;
+}
+
 /* Names the architectures that there are. */
 static epctx_status unknown(const char *arch, epctx_error *error)
 {
@@ -26,6 +33,7 @@ epctx_status cli_backend(const char *arch, epctx_backend *backend, epctx_error *
     memset(&opts, 0, sizeof opts);
     opts.architecture = arch;
     opts.check_weights = true; /* who comes here with a file suspects it */
+    opts.max_work = max_work;
     if (arch != NULL && epctx_npu_arch_find(epctx_str_of(arch)) == NULL)
         return unknown(arch, error);
     return epctx_npu_init(&npu, &opts, backend, error);

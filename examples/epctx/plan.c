@@ -7,6 +7,8 @@
 
 enum { MOST_NAMES = 8, MOST_TEXT = 300 };
 
+enum { NO_BINARY = INT32_MAX - 1, NEW_BINARY }; /* of which_binary, beside numbers */
+
 /* The first names of a list that has no end. */
 typedef struct name_list {
     const char *names[MOST_NAMES]; /* sorted */
@@ -16,6 +18,7 @@ typedef struct name_list {
 /* A binary that a model which is replaced names now, and will not any more. */
 typedef struct old_binary {
     struct old_binary *next;
+    uint32_t number;
     const char *path, *name; /* canonical, and as the model has it */
     name_list leaving, staying; /* models that are replaced, and others that name it */
 } old_binary;
@@ -26,8 +29,9 @@ typedef struct search {
     epctx_arena *arena;
     epctx_map graphs;   /* of the models that are replaced: they may go */
     epctx_map replaced; /* the names of these models */
+    epctx_map looked;   /* names of binaries in `folder` -> NEW_BINARY or number of an old one */
     name_list needing;  /* models that need another graph of the new binary */
-    old_binary *old;
+    old_binary *old;    /* the last one has number 0 */
     bool no_memory;
 } search;
 
@@ -96,6 +100,7 @@ static void add_old(search *s, const char *model, const epctx_dependency *file)
             s->no_memory = true;
             return;
         }
+        old->number = s->old != NULL ? s->old->number + 1 : 0;
         old->next = s->old;
         s->old = old;
     }
@@ -129,25 +134,51 @@ static void add_replaced(search *s, const char *path)
     epctx_model_close(&model);
 }
 
+/* Which binary a name means in the folder: the number of an old one, or NEW_BINARY. However many
+ * models have the name, it is looked for once: that takes a dozen system calls. */
+static uint32_t which_binary(search *s, epctx_str name)
+{
+    static char path[EPCTX_PATH_MAX];
+    uint32_t which = epctx_map_get(&s->looked, name);
+    epctx_str copy = {NULL, 0};
+    const old_binary *old;
+    if (which != EPCTX_MAP_NONE) return which;
+    which = NO_BINARY;
+    if (epctx_path_find(epctx_io_files(), s->folder, name, 0, path, sizeof path, NULL) ==
+        EPCTX_OK) {
+        for (old = s->old; old != NULL; old = old->next)
+            if (strcmp(path, old->path) == 0) which = old->number;
+        if (s->binary != NULL && strcmp(path, s->binary) == 0) which = NEW_BINARY;
+    }
+    copy.data = epctx_arena_copy(s->arena, name);
+    copy.size = name.size;
+    if (copy.data == NULL || epctx_map_put(&s->looked, copy, which) != EPCTX_OK)
+        s->no_memory = true;
+    return which;
+}
+
 /* Which of the binaries another model names. */
 static void add_other(search *s, const char *name, const char *path)
 {
+    epctx_check_opts names_only;
     epctx_dependency *files;
     epctx_model model;
     epctx_error ignored;
     epctx_arena arena;
     old_binary *old;
     size_t count = 0, i;
+    memset(&names_only, 0, sizeof names_only);
+    names_only.no_files = true;
     epctx_arena_init(&arena, NULL);
     if (epctx_model_open_file(&model, path, NULL, &ignored) == EPCTX_OK &&
-        epctx_model_files(&model, NULL, &arena, &files, &count, &ignored) == EPCTX_OK)
+        epctx_model_files(&model, &names_only, &arena, &files, &count, &ignored) == EPCTX_OK)
         for (i = 0; i < count; i++) {
-            if (files[i].use != EPCTX_USE_CONTEXT || files[i].path == NULL) continue;
-            if (s->binary != NULL && strcmp(files[i].path, s->binary) == 0 &&
-                needs_other_graph(s, &model))
-                add_name(s, &s->needing, name);
-            for (old = s->old; old != NULL; old = old->next)
-                if (strcmp(files[i].path, old->path) == 0) add_name(s, &old->staying, name);
+            uint32_t which;
+            if (files[i].use != EPCTX_USE_CONTEXT) continue;
+            which = which_binary(s, files[i].name);
+            if (which == NEW_BINARY && needs_other_graph(s, &model)) add_name(s, &s->needing, name);
+            for (old = which < NO_BINARY ? s->old : NULL; old != NULL; old = old->next)
+                if (old->number == which) add_name(s, &old->staying, name);
         }
     epctx_model_close(&model);
     epctx_arena_free(&arena);
@@ -273,6 +304,7 @@ epctx_status compile_check_binary(const char *const *files, int count, const com
     s.arena = &notes->arena;
     epctx_map_init(&s.graphs, s.arena);
     epctx_map_init(&s.replaced, s.arena);
+    epctx_map_init(&s.looked, s.arena);
     status = look_beside(&s, path, files, count, set, error);
     return status == EPCTX_OK ? tell_left(&s, notes, error) : status;
 }

@@ -28,13 +28,13 @@ static epctx_status warn(report *out, const epctx_error *what, epctx_error *erro
     return EPCTX_OK;
 }
 
-static uint64_t count_nodes(const epctx_model *model)
+static size_t count_parts(const epctx_model *model)
 {
     epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
     epctx_node_view node;
-    uint64_t count = 0;
+    size_t count = 0;
     while (epctx_next_node(&it, &node))
-        count++;
+        count += epctx_is_epnode(&node);
     return count;
 }
 
@@ -77,6 +77,14 @@ static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view
     if (at != EPCTX_MAP_NONE) {
         out->ops[at].count++;
         return EPCTX_OK;
+    }
+    if (out->op_count == out->op_room) {
+        size_t room = out->op_room * 2 + 16;
+        report_op *more = (report_op *)epctx_arena_array(&out->arena, room, sizeof *more);
+        if (more == NULL) return no_memory(error);
+        if (out->op_count > 0) memcpy(more, out->ops, out->op_count * sizeof *more);
+        out->ops = more;
+        out->op_room = room;
     }
     at = (uint32_t)out->op_count++;
     out->ops[at].name = name;
@@ -184,7 +192,6 @@ static epctx_status add_files(report *out, epctx_error *error)
 epctx_status report_make(report *out, const epctx_model *model, const char *file,
                          epctx_error *error)
 {
-    size_t nodes = (size_t)count_nodes(model); /* in memory, so it fits */
     epctx_status status;
     epctx_error_clear(error);
     memset(out, 0, sizeof *out);
@@ -192,10 +199,9 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     out->model = model;
     out->file = file;
     out->initializers = count_initializers(model);
-    /* Every node is a part or an op. */
-    out->parts = (report_part *)epctx_arena_array(&out->arena, nodes, sizeof *out->parts);
-    out->ops = (report_op *)epctx_arena_array(&out->arena, nodes, sizeof *out->ops);
-    if (out->parts == NULL || out->ops == NULL) return no_memory(error);
+    out->parts =
+        (report_part *)epctx_arena_array(&out->arena, count_parts(model), sizeof *out->parts);
+    if (out->parts == NULL) return no_memory(error);
     status = add_nodes(out, error);
     if (status == EPCTX_OK) status = check_parts(out, error);
     return status == EPCTX_OK ? add_files(out, error) : status;

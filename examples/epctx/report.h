@@ -27,6 +27,7 @@ typedef struct report {
     size_t file_count;
     report_op *ops; /* most frequent first */
     size_t op_count;
+    size_t op_room;
     uint64_t cpu_nodes;
     uint64_t initializers;
     const char **warnings; /* something the model needs is missing or broken */

@@ -131,6 +131,8 @@ static int run(int argc, char **argv)
     settings set;
     const char *seed = NULL;
     const char *repeat = "1";
+    const char *most = "0";
+    uint64_t work;
     const char *file;
     memset(&set, 0, sizeof set);
     {
@@ -140,6 +142,7 @@ static int run(int argc, char **argv)
                                       {"--dump", &set.dump_folder, NULL},
                                       {"--output-dir", &set.output_folder, NULL},
                                       {"--source", &set.source, NULL},
+                                      {"--max-work", &most, NULL},
                                       {"--json", NULL, &set.json},
                                       {NULL, NULL, NULL}};
         if (!cli_parse(&cli_run, argc, argv, options, &file, 1)) return CLI_USAGE;
@@ -150,15 +153,17 @@ static int run(int argc, char **argv)
         return CLI_USAGE;
     }
     if (!cli_number("--seed", seed != NULL ? seed : "1", 0, UINT64_MAX, &set.seed) ||
-        !cli_number("--repeat", repeat, 1, 10000000, &set.repeat))
+        !cli_number("--repeat", repeat, 1, 10000000, &set.repeat) ||
+        !cli_number("--max-work", most, 0, UINT64_MAX, &work))
         return CLI_USAGE;
+    cli_max_work(work);
     return run_model(file, &set);
 }
 
 const cli_command cli_run = {
     "run",
     "[--seed N | --input-dir DIR] [--dump DIR] [--output-dir DIR] [--repeat N]\n"
-    "                 [--source MODEL] [--json] FILE",
+    "                 [--source MODEL] [--max-work N] [--json] FILE",
     "run a model on the reference NPU",
     "Loads an EPContext model of the reference NPU and runs it; an ordinary model is compiled in\n"
     "memory first. Every node must be the NPU's: there is no other execution provider here.\n\n"
@@ -172,6 +177,8 @@ const cli_command cli_run = {
     "  --source MODEL    the model that a weightless one takes its weights from; others refuse it\n"
     "                    (ep.context_source_model_path); default what FILE names, beside it\n"
     "  --repeat N        run N times and print the median time\n"
+    "  --max-work N      refuse a graph that asks for more than N operations (products and\n"
+    "                    sums, and bytes moved); 0, the default: no limit\n"
     "  --json            one JSON object; numbers that JSON has not are strings\n\n"
     "'open-to-first-output' is the time from opening the file to the end of the first run,\n"
     "without making or reading the inputs.\n",

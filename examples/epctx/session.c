@@ -66,14 +66,6 @@ static epctx_status compile(session *s, epctx_error *error)
 
 /* -- nodes that are not ours -- */
 
-static bool is_bound(const session *s, const epctx_node_view *node)
-{
-    size_t i;
-    for (i = 0; i < s->loaded.bound_count; i++)
-        if (epctx_str_eq(s->loaded.bound[i].view.name, node->name)) return true;
-    return false;
-}
-
 enum { SHOWN_NAME = 60, SHOWN_WORD = 40 };
 
 /* Appends the first letters of a text, with a mark where there are more. */
@@ -103,15 +95,15 @@ static bool append_node(char *text, size_t capacity, const epctx_node_view *node
 /* Which EPs they need: the first by name that nodes with contexts name, and ORT's for the rest. */
 static void needed_eps(const session *s, char *text, size_t capacity)
 {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
-    epctx_node_view node;
     epctx_epnode ep, first;
     bool found = false, more = false, cpu = false;
+    size_t i;
     memset(&first, 0, sizeof first);
-    while (epctx_next_node(&it, &node)) {
+    for (i = 0; i < s->loaded.other_nodes; i++) {
+        epctx_node_view node = epctx_node_of(s->loaded.others[i]);
         if (!epctx_is_epnode(&node)) {
             cpu = true;
-        } else if (!is_bound(s, &node) && epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
+        } else if (epctx_epnode_read(&node, &ep, NULL) == EPCTX_OK) {
             more = more || (found && !epctx_str_eq(ep.source, first.source));
             if (!found) first = ep;
             found = true;
@@ -129,15 +121,13 @@ static void needed_eps(const session *s, char *text, size_t capacity)
 /* Names the first few nodes that would need another execution provider. */
 static epctx_status refuse_others(const session *s, epctx_error *error)
 {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(&s->model));
-    epctx_node_view node;
     char text[180] = ""; /* epctx_fail prints no more than 200 bytes of it */
     char eps[120];
     size_t listed = 0;
     bool room = true;
     needed_eps(s, eps, sizeof eps);
-    while (room && epctx_next_node(&it, &node)) {
-        if (epctx_is_epnode(&node) && is_bound(s, &node)) continue;
+    while (room && listed < s->loaded.other_nodes) {
+        epctx_node_view node = epctx_node_of(s->loaded.others[listed]);
         room = append_node(text, sizeof text, &node);
         if (room) listed++;
     }
@@ -279,36 +269,51 @@ static epctx_status add_step(session *s, session_step *step, const epctx_bound *
     return status;
 }
 
-/* Types of a model's inputs may have free dimensions; the compiled graphs know better. */
-static const epctx_value *known_type(const session *s, const epctx_value *declared)
+/* What the compiled graphs take under the names of the model's inputs -> index in `known`. Types of a
+ * model's inputs may have free dimensions; the compiled graphs know better. */
+static epctx_status find_types(const session *s, const epctx_graph *graph, epctx_map *names,
+                               const epctx_value **known, epctx_error *error)
 {
-    size_t i;
+    size_t i, k;
+    for (i = 0; i < graph->input_count; i++) {
+        known[i] = NULL;
+        if (epctx_map_put(names, graph->inputs[i].name, (uint32_t)i) != EPCTX_OK)
+            return no_memory(error);
+    }
     for (i = 0; i < s->loaded.bound_count; i++) {
         const epctx_bound *bound = &s->loaded.bound[i];
         epctx_cursor it = epctx_node_inputs(&bound->view);
         epctx_str name;
-        size_t k;
-        for (k = 0; k < bound->info.input_count && epctx_next_str(&it, &name); k++)
-            if (epctx_str_eq(name, declared->name)) return &bound->info.inputs[k];
+        for (k = 0; k < bound->info.input_count && epctx_next_str(&it, &name); k++) {
+            uint32_t at = epctx_map_get(names, name);
+            if (at != EPCTX_MAP_NONE && known[at] == NULL) known[at] = &bound->info.inputs[k];
+        }
     }
-    return declared;
+    return EPCTX_OK;
 }
 
 static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx_error *error)
 {
+    const epctx_value **known = (const epctx_value **)epctx_arena_array(
+        &s->arena, graph->input_count, sizeof *known);
+    epctx_status status;
+    epctx_map names;
     size_t i;
+    epctx_map_init(&names, &s->arena);
     s->inputs =
         (session_value **)epctx_arena_array(&s->arena, graph->input_count, sizeof *s->inputs);
-    if (s->inputs == NULL) return no_memory(error);
-    for (i = 0; i < graph->input_count; i++) {
+    if (s->inputs == NULL || known == NULL) return no_memory(error);
+    status = find_types(s, graph, &names, known, error);
+    for (i = 0; status == EPCTX_OK && i < graph->input_count; i++) {
         const epctx_value *declared = &graph->inputs[i];
+        const epctx_value *type = known[epctx_map_get(&names, declared->name)];
         session_value *value;
-        epctx_status status = use_value(s, declared->name, known_type(s, declared), &value, error);
+        status = use_value(s, declared->name, type != NULL ? type : declared, &value, error);
         if (status != EPCTX_OK) return status;
         value->made = true;
         s->inputs[s->input_count++] = value;
     }
-    return EPCTX_OK;
+    return status;
 }
 
 static epctx_status add_initializers(session *s, const epctx_graph *graph, epctx_error *error)
