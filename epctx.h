@@ -12667,7 +12667,7 @@ static epctx__file *epctx__load_external(epctx__loader *l, const epctx_tensor_vi
                    "initializer '%S': the tensors so far lie over each other in the external data: "
                    "they have %u bytes, the files %u",
                    &tensor->name, l->model->external_asked, l->model->external_there);
-        return false;
+        return NULL;
     }
     tensor->data = file->mapping.data + view->offset;
     tensor->size = (size_t)size;
@@ -13398,7 +13398,7 @@ EPCTX_API epctx_status epctx_graph_load(epctx_model *model, epctx_graph *out, ep
         epctx_blame(loader.error, model->path, NULL, NULL);
         return loader.error->status;
     }
-    model->model->external_asked = 0;
+    model->external_asked = 0;
     loader.model = model;
     loader.arena = &model->arena;
     loader.ir_version = epctx_model_read(model).ir_version;
@@ -16664,7 +16664,7 @@ static epctx_status epctx__convert_run(epctx_model *model, const epctx_convert_o
     size_t mark = epctx_edit_mark(model);
     epctx_error *use = error != NULL ? error : &local;
     epctx_error_clear(use);
-    model->model->external_asked = 0;
+    model->external_asked = 0;
     if (changes != NULL) {
         memset(changes, 0, sizeof *changes);
     }
@@ -25567,7 +25567,7 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type,
 static bool epctx__settle_model(epctx__rewrite *w)
 {
     epctx_slot *slot;
-    w->g->model->model->external_asked = 0;
+    w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
         epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
                            : slot->number == 25 ? EPCTX__T_FUNCTION

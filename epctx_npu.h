@@ -11845,18 +11845,19 @@ static void epctx_npu__put_header(const epctx_npu__build *b, const epctx_npu_arc
 
 #ifndef EPCTX_NPU_NO_COMPILER
 
-/* The value called `name` with what the source tells about it. */
-static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_map *values,
-                                          epctx_str name)
+/* What a graph tells about its values, by name; pieces of it are judged by the same. */
+typedef struct epctx_npu__values {
+    const epctx_graph *graph;
+    epctx_map at; /* position among its values, and behind them its outputs */
+} epctx_npu__values;
+
+static epctx_value epctx_npu__known_value(const epctx_npu__values *values, epctx_str name)
 {
-    uint32_t i = epctx_map_get(values, name);
-    const epctx_value *output = epctx_npu__find_value(graph->outputs, graph->output_count, name);
+    const epctx_graph *graph = values->graph;
+    uint32_t i = epctx_map_get(&values->at, name);
     epctx_value value;
     if (i != EPCTX_MAP_NONE) {
-        return graph->values[i];
-    }
-    if (output != NULL) {
-        return *output;
+        return i < graph->value_count ? graph->values[i] : graph->outputs[i - graph->value_count];
     }
     memset(&value, 0, sizeof value);
     value.name = name;
@@ -11864,14 +11865,17 @@ static epctx_value epctx_npu__known_value(const epctx_graph *graph, const epctx_
     return value;
 }
 
-/* The position of every value of the graph by its name; pieces of a graph have the same values. */
 static epctx_status epctx_npu__map_values(const epctx_graph *graph, epctx_arena *arena,
-                                          epctx_map *values, epctx_error *error)
+                                          epctx_npu__values *values, epctx_error *error)
 {
     size_t i;
-    epctx_map_init(values, arena);
-    for (i = 0; i < graph->value_count; i++) {
-        if (epctx_map_put(values, graph->values[i].name, (uint32_t)i) != EPCTX_OK) {
+    values->graph = graph;
+    epctx_map_init(&values->at, arena);
+    for (i = 0; i < graph->value_count + graph->output_count; i++) {
+        epctx_str name = i < graph->value_count ? graph->values[i].name
+                                                : graph->outputs[i - graph->value_count].name;
+        if ((i < graph->value_count || epctx_map_get(&values->at, name) == EPCTX_MAP_NONE) &&
+            epctx_map_put(&values->at, name, (uint32_t)i) != EPCTX_OK) {
             return epctx_fail(error, EPCTX_ERR_NOMEM, "judging needs more memory");
         }
     }
@@ -11977,7 +11981,7 @@ static void epctx_npu__guess(epctx_npu__compiler *c, const epctx_node *node, siz
  * are left to others. `reason` tells what was wrong with the last one; `end` (may be NULL) gets
  * the compiler with all values. */
 static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
-                                     const epctx_map *values, size_t count, epctx_arena *arena,
+                                     const epctx_npu__values *values, size_t count, epctx_arena *arena,
                                      uint8_t *taken, epctx_npu__compiler *end, epctx_error *reason,
                                      epctx_error *error)
 {
@@ -12005,7 +12009,7 @@ static epctx_status epctx_npu__judge(epctx_npu *npu, const epctx_graph *graph,
         }
         c.step_count = steps;
         for (j = 0; j < node->output_count; j++) {
-            epctx_value value = epctx_npu__known_value(graph, values, node->outputs[j]);
+            epctx_value value = epctx_npu__known_value(values, node->outputs[j]);
             if (value.name.size > 0) {
                 epctx_npu__guess(&c, node, j, &value);
                 EPCTX_NPU__TRY(epctx_npu__import_value(&c, &value, EPCTX_NPU__INPUT, 0));
@@ -12027,7 +12031,7 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
     epctx_npu__shape shape;
     epctx_arena own;
     epctx_error reason;
-    epctx_map values;
+    epctx_npu__values values;
     epctx_status status;
     uint8_t *taken;
     size_t i, j, most = 0, count = 0;
@@ -12049,7 +12053,7 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
     }
     for (i = 0; status == EPCTX_OK && i < graph->node_count; i++) {
         for (j = 0; status == EPCTX_OK && j < graph->nodes[i].output_count; j++) {
-            epctx_value value = epctx_npu__known_value(graph, &values, graph->nodes[i].outputs[j]);
+            epctx_value value = epctx_npu__known_value(&values, graph->nodes[i].outputs[j]);
             const uint32_t id = epctx_map_get(&c.names, value.name);
             const epctx_npu__tensor *t = id != EPCTX_MAP_NONE ? &c.tensors[id] : NULL;
             if (t == NULL || t->elem == 0 || epctx_npu__value_usable(&value, &shape)) {
@@ -12068,7 +12072,7 @@ static epctx_status epctx_npu__infer(void *self, const epctx_graph *graph, epctx
 
 /* Judges every piece by itself and gives back the nodes that do not compile in it. */
 static epctx_status epctx_npu__judge_parts(epctx_npu *npu, const epctx_graph *graph,
-                                           const epctx_map *values, uint8_t *take, bool *changed,
+                                           const epctx_npu__values *values, uint8_t *take, bool *changed,
                                            epctx_error *error)
 {
     epctx_partition *parts;
@@ -12111,7 +12115,7 @@ static epctx_status epctx_npu__capability(void *self, const epctx_graph *graph, 
     epctx_npu *npu = (epctx_npu *)self;
     epctx_arena arena;
     epctx_error reason;
-    epctx_map values;
+    epctx_npu__values values;
     epctx_status status;
     bool changed = true;
     int round;
@@ -12141,7 +12145,7 @@ static epctx_status epctx_npu__explain(void *self, const epctx_graph *graph, siz
     epctx_npu *npu = (epctx_npu *)self;
     epctx_error reason;
     epctx_arena arena;
-    epctx_map values;
+    epctx_npu__values values;
     epctx_status status;
     uint8_t *taken;
     epctx_error_clear(error);
