@@ -168,10 +168,34 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
     return count;
 }
 
+/* Which nodes of a graph are claimed. */
+typedef struct claim {
+    ep_session *session;
+    const ep_record *record;
+    epctx_arena *arena;
+    uint8_t *take;      /* 1: can be claimed */
+    uint32_t *owner;    /* its group */
+    const char **why;   /* it is not, where explain_fn has no answer for the whole graph; or NULL */
+} claim;
+
+/* Of the backend, with node `index` of `graph` in view; NULL: it has nothing to say. */
+static const char *explanation(const claim *c, const epctx_graph *graph, size_t index)
+{
+    const epctx_backend *backend = &c->session->backend;
+    epctx_error error;
+    epctx_error_clear(&error);
+    if (!backend->explain_fn ||
+        backend->explain_fn(backend->self, graph, index, &error) == EPCTX_OK) {
+        return NULL;
+    }
+    return epctx_arena_copy(c->arena, epctx_str_of(error.message));
+}
+
 /* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its
  * own, with the same ids. */
-static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtNode **nodes,
-                         const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
+                         const OrtNode **nodes, const uint32_t *positions, size_t count,
+                         bool *changed)
 {
     const OrtApi *ort = view->api->ort;
     size_t i, k;
@@ -182,7 +206,8 @@ static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtN
         for (k = 0; k < count; k++) {
             EP_TRY(ort->Node_GetId(nodes[k], &id));
             if (id != wanted) continue;
-            take[positions[k]] = 0;
+            c->take[positions[k]] = 0;
+            c->why[positions[k]] = explanation(c, &view->graph, i);
             *changed = true;
         }
     }
@@ -190,11 +215,11 @@ static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtN
 }
 
 /* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
-static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const OrtNode **nodes,
-                              const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **nodes,
+                              const uint32_t *positions, size_t count, bool *changed)
 {
-    const ep_api *api = session->api;
-    const epctx_backend *backend = &session->backend;
+    const ep_api *api = c->session->api;
+    const epctx_backend *backend = &c->session->backend;
     OrtGraph *view = NULL;
     ep_record record;
     OrtStatus *status;
@@ -210,7 +235,7 @@ static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const 
                               backend->capability_fn(backend->self, &record.graph, again, &error),
                               &error)
                   : ep_no_memory(api);
-        if (!status) status = untake(&record, again, nodes, positions, count, take, changed);
+        if (!status) status = untake(c, &record, again, nodes, positions, count, changed);
         ep_record_free(&record);
     }
     api->ort->ReleaseGraph(view);
@@ -258,14 +283,14 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
 
 /* While a context model is generated: leaves to the CPU what ORT could not write, and notes what it
  * would write wrongly whatever we do. */
-static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *record,
-                                     epctx_arena *arena, uint8_t *take)
+static OrtStatus *avoid_control_flow(claim *c)
 {
-    const epctx_graph *graph = &record->graph;
+    ep_session *session = c->session;
+    const epctx_graph *graph = &c->record->graph;
     epctx_map captured;
     size_t i, k;
     bool found = false;
-    epctx_map_init(&captured, arena);
+    epctx_map_init(&captured, c->arena);
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < graph->nodes[i].capture_count; k++) {
             if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK) {
@@ -273,7 +298,7 @@ static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *recor
             }
         }
         if (found) continue;
-        EP_TRY(body_has_constants(session->api, record->nodes[i], arena, &found));
+        EP_TRY(body_has_constants(session->api, c->record->nodes[i], c->arena, &found));
         if (!found) continue;
         epctx_error_clear(&session->refusal_text);
         session->refusal = epctx_fail(
@@ -285,42 +310,45 @@ static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *recor
     /* A value that only a body uses gets no type in the written model. */
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) != EPCTX_MAP_NONE) take[i] = 0;
+            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) == EPCTX_MAP_NONE) continue;
+            c->take[i] = 0;
+            c->why[i] = "a body uses its value, which ONNX Runtime could not write";
         }
     }
     return NULL;
 }
 
 /* For the user who wonders why a node is on the CPU: session log level 1 (INFO) and below. */
-static OrtStatus *log_refusals(const ep_session *session, const epctx_graph *graph,
-                               const uint8_t *take)
+static OrtStatus *log_refusals(const claim *c)
 {
-    const ep_api *api = session->api;
-    const epctx_backend *backend = &session->backend;
+    const ep_session *session = c->session;
+    const epctx_graph *graph = &c->record->graph;
     OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
     size_t i;
-    if (!backend->explain_fn) return NULL;
-    EP_TRY(api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
+    EP_TRY(session->api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
     if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
-        epctx_error error;
-        char text[900];
-        if (take[i]) continue;
-        epctx_error_clear(&error);
-        if (backend->explain_fn(backend->self, graph, i, &error) == EPCTX_OK) continue;
-        snprintf(text, sizeof text, "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
-                 node->op_type.data, (int)node->name.size, node->name.data, error.message);
-        EP_TRY(api->ort->Logger_LogMessage(session->logger, ORT_LOGGING_LEVEL_INFO, text, ORT_FILE,
-                                           __LINE__, "GetCapability"));
+        const char *why = c->why[i];
+        if (c->owner[i] != NOBODY) continue;
+        if (!why && !c->take[i]) why = explanation(c, graph, i);
+        if (!why && !c->take[i]) why = "the backend does not take it";
+        if (!why) {
+            why = "all its inputs are constant, and no partition is the only one that needs its "
+                  "value";
+        }
+        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
+               "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
+               (int)node->name.size, node->name.data, why);
     }
     return NULL;
 }
 
 /* What the backend takes, without nodes that another EP has already. */
-static OrtStatus *take_nodes(ep_session *session, const ep_record *record, epctx_arena *arena,
-                             uint8_t *take)
+static OrtStatus *take_nodes(claim *c)
 {
+    ep_session *session = c->session;
+    const ep_record *record = c->record;
     const ep_api *api = session->api;
     epctx_error error;
     ep_options ep;
@@ -328,22 +356,46 @@ static OrtStatus *take_nodes(ep_session *session, const ep_record *record, epctx
     bool bypass;
     size_t i;
     epctx_error_clear(&error);
-    EP_TRY(ep_status(
-        api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
-        &error));
-    EP_TRY(log_refusals(session, &record->graph, take));
+    EP_TRY(ep_status(api,
+                     session->backend.capability_fn(session->backend.self, &record->graph, c->take,
+                                                    &error),
+                     &error));
     for (i = 0; i < record->graph.node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
         /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
         if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
-            take[i] = 0;
+            c->take[i] = 0;
+            c->why[i] = "another EP has it already";
         }
     }
     ep_options_of(session, &ep);
     text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
     bypass = text && strcmp(text, "1") == 0;
-    return session->generate && !bypass ? avoid_control_flow(session, record, arena, take) : NULL;
+    return session->generate && !bypass ? avoid_control_flow(c) : NULL;
+}
+
+/* Finds the groups. */
+static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **nodes,
+                              uint32_t *positions, size_t *group_count)
+{
+    const size_t node_count = c->record->graph.node_count;
+    bool changed;
+    size_t p;
+    EP_TRY(take_nodes(c));
+    do {
+        changed = false;
+        EP_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
+        for (p = 0; p < *group_count; p++) {
+            /* Cut out of its graph a node may lose what the backend relied on: a constant that is
+             * computed outside, a shape that was known there. */
+            const size_t count = members(c->record, c->owner, p, nodes, positions);
+            if (count && count < node_count) {
+                EP_TRY(check_group(c, graph, nodes, positions, count, &changed));
+            }
+        }
+    } while (changed);
+    return log_refusals(c);
 }
 
 static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
@@ -352,34 +404,26 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
 {
     const ep_api *api = session->api;
     const size_t node_count = record->graph.node_count;
-    uint8_t *take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
-    uint32_t *owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *owner);
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
     const OrtNode **nodes =
         (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
     OrtNodeFusionOptions options;
     size_t p, count, group_count = 0;
-    bool changed;
-    if (!take || !owner || !positions || !nodes) return ep_no_memory(api);
-    EP_TRY(take_nodes(session, record, arena, take));
-    do {
-        changed = false;
-        EP_TRY(group(record, take, arena, owner, &group_count));
-        for (p = 0; p < group_count; p++) {
-            /* Cut out of its graph a node may lose what the backend relied on: a constant that is
-             * computed outside, a shape that was known there. */
-            count = members(record, owner, p, nodes, positions);
-            if (count && count < node_count) {
-                EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
-            }
-        }
-    } while (changed);
+    claim c;
+    c.session = session;
+    c.record = record;
+    c.arena = arena;
+    c.take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
+    c.owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *c.owner);
+    c.why = (const char **)epctx_arena_array(arena, node_count + 1, sizeof *c.why);
+    if (!c.take || !c.owner || !c.why || !positions || !nodes) return ep_no_memory(api);
+    EP_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
     options.ort_version_supported = api->version;
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
     for (p = 0; p < group_count; p++) {
-        count = members(record, owner, p, nodes, positions);
+        count = members(record, c.owner, p, nodes, positions);
         if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
     }
     return NULL;
