@@ -119,6 +119,25 @@ model.graph.output[0].name = "z"
 del model.graph.output[0].type.tensor_type.shape.dim[2:]
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
+# A constant that is computed, for the NPU and for Det.
+"${PYTHON:-/usr/bin/python3}" - $work/constant.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "constant"
+value(graph.input, "x", FLOAT, (2, 2))
+value(graph.output, "y", FLOAT, (2, 2))
+value(graph.output, "z", FLOAT, ())
+weights(graph, "scale", FLOAT, ())
+graph.initializer.add(name="q", data_type=3, dims=(2, 2), raw_data=b"\x01\xfe\x03\x04")
+node(graph, "DequantizeLinear", "for both", ("q", "scale"), ("w",))
+node(graph, "Add", "for the NPU", ("x", "w"), ("y",))
+node(graph, "Det", "not for the NPU", ("w",), ("z",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
 # shellcheck disable=SC2086 # a library and a name
 {
     try "--try" 0 "embedded: generated, reloaded: 1 EPContext node," $npu $work/m.onnx
@@ -127,6 +146,12 @@ END
     try "--try --strict" 0 "outputs as on the CPU" --strict $npu $work/m.onnx
     try "--try --strict with a node left" 1 "Det 'not for the NPU' is left to other EPs: " \
         --strict $npu $work/half.onnx
+    try "--try with a constant node left" 0 \
+        "DequantizeLinear 'for both' is left to other EPs: all its inputs are constant" \
+        $npu $work/constant.onnx
+    try "--try --strict with a constant node left" 1 \
+        "DequantizeLinear 'for both' is left to other EPs: all its inputs are constant" \
+        --strict $npu $work/constant.onnx
     try "--try without a model" 2 "usage" $npu
 }
 exit $status
