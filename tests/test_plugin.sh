@@ -147,10 +147,10 @@ END
     try "--try --strict with a node left" 1 "Det 'not for the NPU' is left to other EPs: " \
         --strict $npu $work/half.onnx
     try "--try with a constant node left" 0 \
-        "DequantizeLinear 'for both' is left to other EPs: all its inputs are constant" \
+        "is left to other EPs: all its inputs are constant" \
         $npu $work/constant.onnx
     try "--try --strict with a constant node left" 1 \
-        "DequantizeLinear 'for both' is left to other EPs: all its inputs are constant" \
+        "is left to other EPs: all its inputs are constant" \
         --strict $npu $work/constant.onnx
     try "--try without a model" 2 "usage" $npu
 }

@@ -334,8 +334,7 @@ static OrtStatus *log_refusals(const claim *c)
         if (!why && !c->take[i]) why = explanation(c, graph, i);
         if (!why && !c->take[i]) why = "the backend does not take it";
         if (!why) {
-            why = "all its inputs are constant, and no partition is the only one that needs its "
-                  "value";
+            why = "all its inputs are constant, and its value is not for one partition alone";
         }
         ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
                "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
