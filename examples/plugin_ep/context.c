@@ -627,20 +627,36 @@ static OrtStatus *take_shared(loader *l, size_t count, bound_node *bound)
     return file_failed(l, bound, status, &error);
 }
 
-/* A weightless node has all constants of its graph as inputs, which are none of the graph's. Of
- * another node constants are: ORT may compute now what was a value when the graph was compiled. */
-static size_t without_weights(const epctx_graph *graph, const char **names, size_t count)
+/* A weightless node has all constants of its graph as inputs besides those that the graph was
+ * compiled with. Of another node constants are among the latter: ORT may compute now what was a
+ * value when the graph was compiled. */
+static OrtStatus *without_weights(loader *l, const epctx_graph *graph, void *compiled,
+                                  const char **names, size_t *count)
 {
-    size_t i, k, kept = 0;
-    if (ep_weights_text(&graph->nodes[0]).size == 0) return count;
-    for (i = 0; i < count; i++) {
-        for (k = 0; k < graph->initializer_count &&
-                    !epctx_str_is(graph->initializers[k].name, names[i]);
-             k++) {
+    const ep_session *session = l->session;
+    const epctx_backend *backend = &session->backend;
+    epctx_graph_info info;
+    epctx_map weights;
+    epctx_error error;
+    size_t i, kept = 0;
+    memset(&info, 0, sizeof info);
+    epctx_error_clear(&error);
+    EP_TRY(ep_load_status(session->api, backend->info_fn(backend->self, compiled, &info, &error),
+                          &error));
+    if (*count <= info.input_count) return NULL;
+    epctx_map_init(&weights, &l->arena);
+    for (i = 0; i < graph->initializer_count; i++) {
+        if (epctx_map_put(&weights, graph->initializers[i].name, 1) != EPCTX_OK) {
+            return ep_no_memory(session->api);
         }
-        if (k == graph->initializer_count) names[kept++] = names[i];
     }
-    return kept;
+    for (i = 0; i < *count; i++) {
+        if (epctx_map_get(&weights, epctx_str_of(names[i])) == EPCTX_MAP_NONE) {
+            names[kept++] = names[i];
+        }
+    }
+    *count = kept;
+    return NULL;
 }
 
 static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *fused,
@@ -663,7 +679,7 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
-    input_count = without_weights(&bound->record.graph, inputs, input_count);
+    EP_TRY(without_weights(l, &bound->record.graph, graph, inputs, &input_count));
     EP_TRY(ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out));
     return ep_kernel_set_weights(*out, ep_weights_text(&bound->record.graph.nodes[0]),

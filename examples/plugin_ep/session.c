@@ -608,28 +608,27 @@ static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSu
     return NULL;
 }
 
-/* What the options ask for, as far as the backend can. */
-static epctx_weightless_support weightless_wanted(const ep_session *session)
+/* ep.enable_weightless, or while generating its former name. They mean the same here: ORT makes all
+ * constants of a fused node its inputs or none, so a weight in the binary would be in the context
+ * model as well. */
+static const char *weightless_key(const ep_session *session)
 {
-    epctx_weightless_support wanted = EPCTX_WEIGHTLESS_NONE;
-    if (epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
-        wanted = EPCTX_WEIGHTLESS_ALL;
-    } else if (session->generate &&
-               epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS_NODES)) {
-        wanted = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
-    }
-    return wanted < session->backend.weightless ? wanted : session->backend.weightless;
+    const epctx_options *options = &session->options;
+    if (epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS)) return "ep.enable_weightless";
+    return session->generate && epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
+               ? "ep.enable_weightless_ep_context_nodes"
+               : NULL;
 }
 
 /* What is known once the backend is open. */
 static OrtStatus *session_ready(ep_session *session)
 {
+    const char *key = weightless_key(session);
     epctx_error error;
-    session->weightless = weightless_wanted(session);
-    if (session->weightless == EPCTX_WEIGHTLESS_NONE &&
-        epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
+    session->weightless = key ? session->backend.weightless : EPCTX_WEIGHTLESS_NONE;
+    if (key && session->weightless == EPCTX_WEIGHTLESS_NONE) {
         return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT asks only since 1.29 */
-                       "ep.enable_weightless is 1, but %s does not support weightless mode",
+                       "%s is 1, but %s does not support weightless mode", key,
                        session->factory->device->ep_name);
     }
     epctx_error_clear(&error);
