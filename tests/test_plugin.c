@@ -1363,6 +1363,55 @@ TEST(control_flow_refused)
     }
 }
 
+/* if (flag) y = x * wc else y = x, of types that no backend here takes: nothing is claimed. */
+static bool make_foreign_if(const char *name)
+{
+    onnx_model m;
+    onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
+    const double w[6] = {1, 2, 3, 4, 5, 6};
+    bool ok;
+    onnx_begin(&m);
+    onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
+    onnx_value(&m.graph, ONNX_INPUT, "x", ONNX_DOUBLE, 2, dims23);
+    onnx_tensor(&then_graph, "wc", ONNX_DOUBLE, 2, dims23, w, sizeof w);
+    onnx_node(&then_graph, "Mul", "", "inside", "x,wc", "v", NULL);
+    onnx_value(&then_graph, ONNX_OUTPUT, "v", ONNX_DOUBLE, 2, dims23);
+    onnx_node(&else_graph, "Identity", "", "other", "x", "q", NULL);
+    onnx_value(&else_graph, ONNX_OUTPUT, "q", ONNX_DOUBLE, 2, dims23);
+    onnx_attr_graph(&attrs, "then_branch", &then_graph);
+    onnx_attr_graph(&attrs, "else_branch", &else_graph);
+    onnx_node(&m.graph, "If", "", "if", "flag", "y", &attrs);
+    onnx_value(&m.graph, ONNX_OUTPUT, "y", ONNX_DOUBLE, 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* Also when nothing is claimed: the compile API writes a model all the same, which ORT refuses. */
+TEST(unclaimed_control_flow_refused)
+{
+    static const char *const bypass[] = {"write_control_flow", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out = {0};
+    CHECK_TRUE(make_foreign_if("m.onnx"));
+    spec.allow_cpu = true;
+    CHECK_ORT(make_session(&spec)); /* the CPU runs it */
+    out.path = in_folder("o.onnx");
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_NOT_IMPLEMENTED, "body of node 'if' (If)");
+    spec.config = generate;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "uses constants");
+    CHECK_INT(count_files(), 1);
+    spec.config = NULL;
+    spec.options = bypass;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    spec.options = NULL;
+    spec.path = out.path;
+    CHECK(!make_session(&spec), "%s writes this model rightly: lift the guard",
+          ort_base->GetVersionString());
+    CHECK_HAS(ort_text, "not unique");
+}
+
 /* ------------------------------------------------------------------ crashes */
 
 /* Runs ORT with a broken EP in another process; true when that died of a signal. */
@@ -2312,6 +2361,7 @@ static const ort_case cases[] = {
     ORT_CASE(explains_refusals),
     ORT_CASE(control_flow),
     ORT_CASE(control_flow_refused),
+    ORT_CASE(unclaimed_control_flow_refused),
     ORT_CASE_OF("toy", ort_crashes),
     ORT_CASE_OF("toy", out_of_memory),
     ORT_CASE(ours_in_ort),

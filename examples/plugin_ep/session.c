@@ -243,8 +243,8 @@ static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **n
 }
 
 /* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
- * are written twice, and a body cannot refer to an initializer of the main graph. Such a model
- * would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
+ * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer of
+ * the main graph. Such a model would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
  * may claim the whole node: then no body is left to write, and ORT hands the bodies over with their
  * constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
@@ -281,23 +281,46 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
     return NULL;
 }
 
-/* While a context model is generated: leaves to the CPU what ORT could not write, and notes what it
- * would write wrongly whatever we do. */
-static OrtStatus *avoid_control_flow(claim *c)
+/* While a context model is generated: a value that only a body uses gets no type in the written
+ * model, so its node is left to the CPU. */
+static OrtStatus *leave_captured(claim *c)
 {
-    ep_session *session = c->session;
     const epctx_graph *graph = &c->record->graph;
     epctx_map captured;
     size_t i, k;
-    bool found = false;
     epctx_map_init(&captured, c->arena);
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < graph->nodes[i].capture_count; k++) {
             if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK) {
-                return ep_no_memory(session->api);
+                return ep_no_memory(c->session->api);
             }
         }
-        if (found) continue;
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        for (k = 0; k < graph->nodes[i].output_count; k++) {
+            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) == EPCTX_MAP_NONE) continue;
+            c->take[i] = 0;
+            c->why[i] = "a body uses its value, which ONNX Runtime could not write";
+        }
+    }
+    return NULL;
+}
+
+/* The first node whose bodies would be written wrongly, or NULL; then Compile will refuse. Without
+ * an EPContext node of ours, too: the bodies are as broken in a model that another EP compiles, and
+ * in the one that the compile API writes when nothing was compiled. */
+static OrtStatus *find_unwritable(claim *c, const OrtNode **out)
+{
+    ep_session *session = c->session;
+    const epctx_graph *graph = &c->record->graph;
+    size_t i;
+    *out = NULL;
+    for (i = 0; i < graph->node_count; i++) {
+        const char *taken_by = NULL;
+        bool found = false;
+        if (c->owner[i] != NOBODY) continue;
+        EP_TRY(session->api->ort->Node_GetEpName(c->record->nodes[i], &taken_by));
+        if (taken_by && *taken_by) continue; /* its bodies are compiled with it */
         EP_TRY(body_has_constants(session->api, c->record->nodes[i], c->arena, &found));
         if (!found) continue;
         epctx_error_clear(&session->refusal_text);
@@ -306,14 +329,8 @@ static OrtStatus *avoid_control_flow(claim *c)
             "a body of node '%S' (%S) uses constants, and ONNX Runtime writes a context model with "
             "such a body wrongly: generate it with epctx compile",
             &graph->nodes[i].name, &graph->nodes[i].op_type);
-    }
-    /* A value that only a body uses gets no type in the written model. */
-    for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) == EPCTX_MAP_NONE) continue;
-            c->take[i] = 0;
-            c->why[i] = "a body uses its value, which ONNX Runtime could not write";
-        }
+        *out = c->record->nodes[i];
+        return NULL;
     }
     return NULL;
 }
@@ -343,6 +360,15 @@ static OrtStatus *log_refusals(const claim *c)
     return NULL;
 }
 
+static bool guards_bodies(const ep_session *session)
+{
+    ep_options ep;
+    const char *text;
+    ep_options_of(session, &ep);
+    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
+    return session->generate && !(text && strcmp(text, "1") == 0);
+}
+
 /* What the backend takes, without nodes that another EP has already. */
 static OrtStatus *take_nodes(claim *c)
 {
@@ -350,9 +376,6 @@ static OrtStatus *take_nodes(claim *c)
     const ep_record *record = c->record;
     const ep_api *api = session->api;
     epctx_error error;
-    ep_options ep;
-    const char *text;
-    bool bypass;
     size_t i;
     epctx_error_clear(&error);
     EP_TRY(ep_status(api,
@@ -368,10 +391,7 @@ static OrtStatus *take_nodes(claim *c)
             c->why[i] = "another EP has it already";
         }
     }
-    ep_options_of(session, &ep);
-    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
-    bypass = text && strcmp(text, "1") == 0;
-    return session->generate && !bypass ? avoid_control_flow(c) : NULL;
+    return guards_bodies(session) ? leave_captured(c) : NULL;
 }
 
 /* Finds the groups. */
@@ -406,6 +426,7 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
     const OrtNode **nodes =
         (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
+    const OrtNode *unwritable = NULL;
     OrtNodeFusionOptions options;
     size_t p, count, group_count = 0;
     claim c;
@@ -421,6 +442,10 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
     options.ort_version_supported = api->version;
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
+    if (guards_bodies(session)) EP_TRY(find_unwritable(&c, &unwritable));
+    if (unwritable) { /* an error here would not fail the session: it does in Compile */
+        return api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &unwritable, 1, &options);
+    }
     for (p = 0; p < group_count; p++) {
         count = members(record, c.owner, p, nodes, positions);
         if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));

@@ -80,7 +80,7 @@ static inline void onnx_sub(onnx_bytes *b, unsigned field, onnx_bytes *sub)
 /* ------------------------------------------------------------------- parts */
 
 enum { ONNX_INPUT = 11, ONNX_OUTPUT = 12, ONNX_VALUE = 13 };
-enum { ONNX_FLOAT = 1, ONNX_INT8 = 3, ONNX_BOOL = 9 };
+enum { ONNX_FLOAT = 1, ONNX_INT8 = 3, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
 
 static inline void onnx_value(onnx_bytes *graph, unsigned field, const char *name, int type,
                               size_t rank, const int64_t *dims)
