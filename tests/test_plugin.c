@@ -670,6 +670,59 @@ TEST(bad_options)
     CHECK_HAS(ort_text, "exists already");
 }
 
+/* An option that nobody knows would have no effect. */
+TEST(unknown_options)
+{
+    static const char *const one_letter[] = {"hugging_face_cach", "1", NULL};
+    static const char *const npu_letter[] = {"hardware_archtecture", "epctx-npu", NULL};
+    static const char *const toy_letter[] = {"archtecture", "abacus", NULL};
+    static const char *const far[] = {"colour", "blue", NULL};
+    static const char *const value[] = {"hugging_face_cache", "yes", NULL};
+    static const char *const entry[] = {"ep.context_enabled", "1", "session.no_such_thing", "1",
+                                        "ep.other.enabled", "1", "my.own", "x", NULL};
+    const bool npu = strcmp(ep->label, "npu") == 0;
+    OrtSessionOptions *options = NULL;
+    OrtSession *session = NULL;
+    char own[160];
+    const char *prefixed[] = {own, "1", NULL};
+    size_t i;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.options = one_letter;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
+                    "has no option 'hugging_face_cach', did you mean 'hugging_face_cache'?");
+    spec.options = npu ? npu_letter : toy_letter;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
+                    npu ? "did you mean 'hardware_architecture'?" : "did you mean 'architecture'?");
+    spec.options = far;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'colour': it knows ");
+    CHECK_HAS(ort_text, npu ? "check_weights, device_memory_limit, hugging_face_cache"
+                            : "layout, device_memory_limit, hugging_face_cache");
+    spec.options = value;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
+                    "hugging_face_cache: expected 0 or 1, found 'yes'");
+    /* As a session entry, under the EP's prefix. */
+    snprintf(own, sizeof own, "ep.%s.no_such_option", ep->ep);
+    for (i = 0; own[i]; i++)
+        own[i] = own[i] >= 'A' && own[i] <= 'Z' ? (char)(own[i] - 'A' + 'a') : own[i];
+    spec.options = NULL;
+    spec.config = prefixed;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'no_such_option'");
+    /* Session entries are warned about: ORT may know more than we do. */
+    spec.config = entry;
+    ort_log_clear();
+    if (ort_options(&spec, &options) &&
+        ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL))) {
+        ort_ok(ort->CreateSession(ort_env, spec.path, options, &session));
+    }
+    if (session) ort->ReleaseSession(session);
+    if (options) ort->ReleaseSessionOptions(options);
+    CHECK(session, "%s", ort_text);
+    CHECK_HAS(ort_log,
+              "there is no session option 'ep.context_enabled', the nearest is ep.context_enable");
+    CHECK(!strstr(ort_log, "ep.other") && !strstr(ort_log, "my.own"), "%s", ort_log);
+}
+
 TEST(compile_disabled)
 {
     static const char *const config[] = {"session.disable_model_compile", "1", NULL};
@@ -2344,6 +2397,7 @@ static const ort_case cases[] = {
     ORT_CASE(other_generation),
     ORT_CASE(primaries_and_secondaries),
     ORT_CASE(bad_options),
+    ORT_CASE(unknown_options),
     ORT_CASE(compile_disabled),
     ORT_CASE(without_the_ep),
     ORT_CASE_OF("toy", run_fails),

@@ -329,7 +329,8 @@ static void mine_close(epctx_backend *backend)
     (void)backend;
 }
 
-/* YOURS: open the device. Each session calls this once; ep_option_get reads EP options. */
+/* YOURS: open the device. Each session calls this once; ep_option_get reads the EP options
+ * that `device` lists. */
 static epctx_status mine_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     (void)options, (void)error;
@@ -364,6 +365,7 @@ static const ep_device device = {
     NULL,
     NULL,
     NULL,
+    NULL, /* YOURS: the names of the EP options that mine_open reads */
 };
 
 const ep_device *ep_device_get(void)

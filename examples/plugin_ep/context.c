@@ -521,7 +521,8 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
         return status == EPCTX_OK ? open_given(l, bound->file, context, shared)
                                   : file_failed(l, bound, status, &error);
     }
-    status = epctx_path_resolve(io, bound->folder, bound->file, path, sizeof path, &error);
+    status = epctx_path_find(io, bound->folder, bound->file, l->session->path_flags, path,
+                             sizeof path, &error);
     for (i = 0; status == EPCTX_OK && i < l->context_count; i++) {
         if (l->contexts[i]->path && strcmp(l->contexts[i]->path, path) == 0) {
             *shared = l->contexts[i];
@@ -529,8 +530,8 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
         }
     }
     if (status == EPCTX_OK) {
-        status = epctx_path_map(io, bound->folder, bound->file, 0, &context->mapping, path,
-                                sizeof path, &error);
+        status = epctx_path_map(io, bound->folder, bound->file, l->session->path_flags,
+                                &context->mapping, path, sizeof path, &error);
     }
     if (status == EPCTX_OK) {
         context->path = (char *)malloc(strlen(path) + 1);

@@ -7,12 +7,18 @@
 
 #include "device.h"
 
-/* EP option hardware_architecture: one of epctx_npu_arch_list. */
+/* hardware_architecture: one of epctx_npu_arch_list. check_weights: 1: loading a context also reads
+ * its weights and compares their checksum; 0, the default: a damaged weight computes damaged
+ * numbers. */
+static const char *const option_keys[] = {"hardware_architecture", "check_weights", NULL};
+
 static epctx_status npu_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     epctx_npu_opts opts = {0};
-    epctx_npu *npu = (epctx_npu *)calloc(1, sizeof *npu);
-    epctx_status status;
+    epctx_npu *npu;
+    epctx_status status = ep_option_switch(options, "check_weights", &opts.check_weights, error);
+    if (status != EPCTX_OK) return status;
+    npu = (epctx_npu *)calloc(1, sizeof *npu);
     if (!npu) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for the NPU's state");
     opts.architecture = ep_option_get(options, "hardware_architecture");
     status = epctx_npu_init(npu, &opts, backend, error);
@@ -38,6 +44,7 @@ static const ep_device device = {
     NULL,
     NULL, /* channels first */
     NULL,
+    option_keys,
 };
 
 const ep_device *ep_device_get(void)

@@ -178,6 +178,7 @@ typedef struct ep_session {
                      is written */
     const char *context_path; /* ep.context_file_path, "" when not set */
     const char *prefix;       /* ep.context_node_name_prefix */
+    uint32_t path_flags;      /* of binaries that are loaded */
     epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
     epctx_error refusal_text;
     char compatibility[256];

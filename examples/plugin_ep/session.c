@@ -13,6 +13,15 @@ const char *ep_option_get(const ep_options *options, const char *key)
     return options->ort->GetKeyValue(options->pairs, full);
 }
 
+epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
+                              epctx_error *error)
+{
+    const char *value = ep_option_get(options, key);
+    *out = value && strcmp(value, "1") == 0;
+    if (!value || *out || strcmp(value, "0") == 0) return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_ARG, "option %s: expected 0 or 1, found '%s'", key, value);
+}
+
 /* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
 static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
                          const char *ep_name)
@@ -37,6 +46,87 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
     ep_options options;
     options_init(&options, session->api, NULL, session->factory->device->ep_name);
     snprintf(out, size, "%s%s", options.prefix, key);
+}
+
+/* Options of every EP that is made from this folder. write_control_flow is for tests of ORT. */
+static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache",
+                                          "write_control_flow", NULL};
+
+static bool is_among(const char *const *names, const char *name)
+{
+    for (; names && *names; names++) {
+        if (strcmp(*names, name) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_session_option(const char *key)
+{
+    size_t count, i;
+    const epctx_option_info *list = epctx_option_list(&count);
+    for (i = 0; i < count; i++) {
+        if (strcmp(list[i].key, key) == 0) return true;
+    }
+    return false;
+}
+
+static OrtStatus *unknown_option(const ep_session *session, const char *key)
+{
+    const ep_device *device = session->factory->device;
+    const char *nearest = device->option_keys
+                              ? epctx_nearest_name(epctx_str_of(key), device->option_keys)
+                              : NULL;
+    const char *const *lists[] = {device->option_keys, common_keys};
+    char all[400] = "";
+    size_t i, k;
+    if (!nearest) nearest = epctx_nearest_name(epctx_str_of(key), common_keys);
+    for (i = 0; i < 2; i++) {
+        for (k = 0; lists[i] && lists[i][k]; k++) {
+            const size_t used = strlen(all);
+            snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", lists[i][k]);
+        }
+    }
+    return ep_fail(session->api, EPCTX_ERR_ARG, "%s has no option '%s'%s%s%s: it knows %s",
+                   device->ep_name, key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
+                   nearest ? "'?" : "", all);
+}
+
+/* A misspelled option would have no effect: of our own that is an error. Of the session's "ep.*"
+ * entries a newer ORT may know more than epctx.h, so these are warned about. */
+static OrtStatus *check_keys(const ep_session *session)
+{
+    const char *const *keys = NULL, *const *values = NULL;
+    epctx_options scratch;
+    epctx_arena arena;
+    ep_options own;
+    OrtStatus *status = NULL;
+    size_t count = 0, i, prefix;
+    ep_options_of(session, &own);
+    prefix = strlen(own.prefix);
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, NULL);
+    epctx_options_init(&scratch, &arena);
+    session->api->ort->GetKeyValuePairs(session->config, &keys, &values, &count);
+    for (i = 0; i < count && !status; i++) {
+        epctx_error error;
+        if (strncmp(keys[i], own.prefix, prefix) == 0) {
+            const char *name = keys[i] + prefix;
+            if (is_among(session->factory->device->option_keys, name)) continue;
+            if (!is_among(common_keys, name)) status = unknown_option(session, name);
+            continue;
+        }
+        epctx_error_clear(&error);
+        /* Values of the keys that are known are read by read_options. */
+        if (is_session_option(keys[i]) ||
+            epctx_options_set(&scratch, epctx_str_of(keys[i]), epctx_str_of(values[i]), &error) !=
+                EPCTX_ERR_ARG) {
+            continue;
+        }
+        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_WARNING, "%s: %s",
+               session->factory->device->ep_name, error.message);
+    }
+    epctx_arena_free(&arena);
+    return status;
 }
 
 /* What ORT and applications ask of a session, read as epctx.h reads it: values that a key does not
@@ -365,7 +455,7 @@ static bool guards_bodies(const ep_session *session)
     ep_options ep;
     const char *text;
     ep_options_of(session, &ep);
-    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
+    text = ep_option_get(&ep, "write_control_flow");
     return session->generate && !(text && strcmp(text, "1") == 0);
 }
 
@@ -670,10 +760,16 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     ep_options ep;
     epctx_error error;
     epctx_status status;
+    bool hugging_face = false;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
+    EP_TRY(check_keys(session));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
     ep_options_of(session, &ep);
+    epctx_error_clear(&error);
+    EP_TRY(ep_status(api,
+                     ep_option_switch(&ep, "hugging_face_cache", &hugging_face, &error), &error));
+    session->path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,
                        "ep.share_ep_contexts needs files: binaries that the application reads or "

@@ -282,6 +282,7 @@ epctx_status ep_share_take(ep_session *session, epctx_str folder, epctx_str bina
     file.io = epctx_io_files();
     file.folder = folder;
     file.name = binary;
+    file.path_flags = session->path_flags;
     status = epctx_share_take(session->factory->sharing->workspace, &session->backend, &file, key,
                               hash, &context->shared, error);
     if (status != EPCTX_OK) {
