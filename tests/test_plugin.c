@@ -498,6 +498,72 @@ TEST(bad_contexts)
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
 }
 
+/* The NPU reads weights when it runs, not when it loads them, unless it is told to. */
+TEST(damaged_weight)
+{
+    static const char *const check[] = {"check_weights", "1", NULL};
+    static const char *const odd[] = {"check_weights", "true", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    float w[6];
+    uint8_t *binary, *at;
+    size_t size;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.options = check;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    binary = (uint8_t *)slurp(binary_name("m"), &size);
+    CHECK_TRUE(binary);
+    weights(w, -1);
+    at = (uint8_t *)memmem(binary, size, w, sizeof w);
+    if (at) at[5] ^= 1;
+    CHECK_TRUE(save(binary_name("m"), binary, size));
+    free(binary);
+    CHECK(at, "the weights are not in the binary");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "weights");
+    CHECK_HAS(ort_text, binary_name("m"));
+    spec.options = NULL;
+    CHECK_ORT(make_session(&spec));
+    spec.options = odd;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "check_weights: expected 0 or 1, found 'true'");
+}
+
+/* Files of a snapshot are links into the folder of blobs: fine where the application says that it
+ * is such a cache, and into no other folder. */
+TEST(hugging_face_cache)
+{
+    static const char *const cache[] = {"hugging_face_cache", "1", NULL};
+    static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
+    ort_spec spec = spec_of(in_folder("hub/snapshots/x/m_ctx.onnx"));
+    char link[128], target[64];
+    int shared;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    mkdir(in_folder("hub"), 0777);
+    mkdir(in_folder("hub/blobs"), 0777);
+    mkdir(in_folder("hub/other"), 0777);
+    mkdir(in_folder("hub/snapshots"), 0777);
+    mkdir(in_folder("hub/snapshots/x"), 0777);
+    snprintf(link, sizeof link, "hub/snapshots/x/%s", binary_name("m"));
+    CHECK_INT(rename(in_folder("m_ctx.onnx"), in_folder("hub/blobs/c")), 0);
+    CHECK_INT(rename(in_folder(binary_name("m")), in_folder("hub/blobs/d")), 0);
+    CHECK_INT(symlink("../../blobs/c", spec.path), 0);
+    CHECK_INT(symlink("../../blobs/d", in_folder(link)), 0);
+    for (shared = 0; shared < 2; shared++) {
+        spec.config = shared ? share : NULL;
+        spec.options = NULL;
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "leaves the model's folder");
+        CHECK_HAS(ort_text, "hugging_face_cache");
+        spec.options = cache;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "shared %d: %s", shared, ort_text);
+    }
+    CHECK_INT(rename(in_folder("hub/blobs/d"), in_folder("hub/other/d")), 0);
+    CHECK_INT(remove(in_folder(link)), 0);
+    snprintf(target, sizeof target, "../../other/d");
+    CHECK_INT(symlink(target, in_folder(link)), 0);
+    spec.config = NULL;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "leaves the model's folder");
+}
+
 /* The binary of a recompiled model beside the old model: the graph hash tells. */
 TEST(other_generation)
 {
@@ -2394,6 +2460,8 @@ static const ort_case cases[] = {
     ORT_CASE(reload_from_memory),
     ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
+    ORT_CASE_OF("npu", damaged_weight),
+    ORT_CASE(hugging_face_cache),
     ORT_CASE(other_generation),
     ORT_CASE(primaries_and_secondaries),
     ORT_CASE(bad_options),

@@ -469,15 +469,30 @@ static OrtStatus *read_bound(loader *l, const OrtGraph *graph, const OrtNode *fu
     return out->node.embed_mode ? NULL : read_file_name(l, out);
 }
 
+/* Would the binary be found in a Hugging Face cache? */
+static bool is_cached(const loader *l, const bound_node *bound)
+{
+    char path[EPCTX_PATH_MAX];
+    return bound->file.size > 0 && l->session->path_flags == 0 &&
+           epctx_path_find(epctx_io_private(), bound->folder, bound->file, EPCTX_PATH_HUGGING_FACE,
+                           path, sizeof path, NULL) == EPCTX_OK;
+}
+
+/* The message ends with the cure, where there is one. */
 static OrtStatus *file_failed(const loader *l, const bound_node *bound, epctx_status status,
                               epctx_error *error)
 {
+    const char *cure = NULL;
+    if (status == EPCTX_ERR_NOT_FOUND && l->session->share) {
+        cure = "a binary that several models share is written by the last session of the group "
+               "that generates them (ep.stop_share_ep_contexts=1)";
+    } else if (status == EPCTX_ERR_PATH && is_cached(l, bound)) {
+        cure = "that is a blob of a Hugging Face cache: allow it with the EP option "
+               "hugging_face_cache=1";
+    }
     epctx_blame(error, NULL, &bound->node.name, "ep_cache_context");
-    if (status != EPCTX_ERR_NOT_FOUND) return ep_load_status(l->session->api, status, error);
-    return ep_fail(l->session->api, EPCTX_ERR_CONTEXT,
-                   "%s; a binary that several models share is written by the last session of the "
-                   "group that generates them (ep.stop_share_ep_contexts=1)",
-                   error->message);
+    if (!cure) return ep_load_status(l->session->api, status, error);
+    return ep_fail(l->session->api, EPCTX_ERR_CONTEXT, "%s; %s", error->message, cure);
 }
 
 /* Asks the application for the binary that a primary names, or finds it among those it gave. */
