@@ -291,6 +291,87 @@ TEST(external_initializers_in)
     CHECK(check_run(&spec, in_folder("same.onnx")) == 3, "%s", ort_text);
 }
 
+/* The folder of initializers is for initializers: with it ORT does not tell where the model is, so
+ * the application must. */
+TEST(initializers_folder)
+{
+    const char *const folder_only[] = {"session.model_external_initializers_file_folder_path",
+                                       in_folder("w"), NULL};
+    const char *const with_path[] = {"session.model_external_initializers_file_folder_path",
+                                     in_folder("w"), "ep.context_file_path",
+                                     in_folder("m_ctx.onnx"), NULL};
+    const char *const generating[] = {"ep.context_enable", "1",
+                                      "session.model_external_initializers_file_folder_path",
+                                      in_folder("w"), NULL};
+    const char *const embedding[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
+                                     "session.model_external_initializers_file_folder_path",
+                                     in_folder("w"), NULL};
+    const char *const all[] = {"ep.context_enable", "1", "ep.context_file_path",
+                               in_folder("m_ctx.onnx"),
+                               "session.model_external_initializers_file_folder_path",
+                               in_folder("w"), NULL};
+    const char *const sharing[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
+                                   "session.model_external_initializers_file_folder_path",
+                                   in_folder("w"), NULL};
+    const char *const *const refused[] = {generating, embedding, sharing};
+    char wrong[128];
+    nodes n;
+    void *model;
+    size_t i, size = 0;
+    bool nameless;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out = {0};
+    mkdir(in_folder("w"), 0777);
+    CHECK_TRUE(make_one("m.onnx"));
+    for (i = 0; i < 3; i++) {
+        spec.config = refused[i];
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "set ep.context_file_path");
+    }
+    CHECK_INT(count_files(), 2);
+    CHECK(!exists("w/virtual_model_ctx.onnx"), "ORT wrote into the folder of the initializers");
+    /* Into memory there is nothing to misplace. */
+    spec.config = folder_only;
+    out.embed = true;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    free(out.data);
+    spec.config = all;
+    CHECK_ORT(make_session(&spec));
+    CHECK_INT(count_files(), 4);
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    nameless = n.count == 1 && n.list[0].onnx_model_filename.size == 0;
+    epctx_model_close(&n.model);
+    CHECK(nameless, "expected no onnx_model_filename: its name is not known");
+    /* A file of that name in the folder of the initializers is not the binary. */
+    model = slurp(binary_name("m"), &size);
+    snprintf(wrong, sizeof wrong, "w/%s", binary_name("m"));
+    CHECK_TRUE(save(wrong, model, size));
+    free(model);
+    model = slurp("m_ctx.onnx", &size);
+    for (i = 0; i < 2; i++) { /* from a file, from memory */
+        bool alone;
+        size_t ran;
+        spec = spec_of(i ? NULL : in_folder("m_ctx.onnx"));
+        spec.data = model;
+        spec.size = size;
+        spec.config = folder_only;
+        alone = make_session(&spec);
+        if (alone || ort_code != ORT_INVALID_GRAPH ||
+            !strstr(ort_text, "set ep.context_file_path")) {
+            free(model);
+            test_fail(__FILE__, __LINE__, "expected a hint at ep.context_file_path: %s", ort_text);
+            return;
+        }
+        spec.config = with_path;
+        ran = check_run(&spec, in_folder("m.onnx"));
+        if (ran != 1) {
+            free(model);
+            test_fail(__FILE__, __LINE__, "%s", ort_text);
+            return;
+        }
+    }
+    free(model);
+}
+
 /* An attribute of each kind that ORT hands over as a number, a list or a text, none of them the
  * operator's default. */
 TEST(attributes)
@@ -2453,6 +2534,7 @@ static const ort_case cases[] = {
     ORT_CASE(compile_api_without_place),
     ORT_CASE(prefix),
     ORT_CASE(external_initializers_in),
+    ORT_CASE(initializers_folder),
     ORT_CASE_OF("npu", attributes),
     ORT_CASE(external_initializers_out),
     ORT_CASE(foreign_nodes_left_alone),

@@ -139,6 +139,34 @@ typedef struct binary_file {
     bool open;
 } binary_file;
 
+/* Under session.model_external_initializers_file_folder_path ORT hides the model's path behind a
+ * made-up one in that folder, where only initializers belong. */
+static bool is_hidden(const ep_session *session, const char *model_path)
+{
+    return *epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER) &&
+           epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
+}
+
+const char *ep_model_path(const ep_session *session, const ep_record *record)
+{
+    return is_hidden(session, record->model_path) ? "" : record->model_path;
+}
+
+#define HIDDEN                                                                                     \
+    "session.model_external_initializers_file_folder_path is set, and with it ONNX Runtime does "  \
+    "not tell where the model is: set ep.context_file_path"
+
+OrtStatus *ep_check_place(const ep_session *session, const ep_record *record)
+{
+    /* The compile API may write into memory, and the application take the binary. */
+    const bool alone = session->compile_only && (session->embed || session->buffers.write_fn);
+    if (!session->generate || *session->context_path || alone ||
+        !is_hidden(session, record->model_path)) {
+        return NULL;
+    }
+    return ep_fail(session->api, EPCTX_ERR_ARG, "%s", HIDDEN);
+}
+
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity)
 {
@@ -325,7 +353,8 @@ static OrtStatus *node_for_piece(const ep_session *session, piece *p, epctx_span
             node->ep_cache_context.size = payload.size;
         }
     }
-    node->onnx_model_filename = epctx_path_file(epctx_str_of(p->record.model_path));
+    node->onnx_model_filename =
+        epctx_path_file(epctx_str_of(ep_model_path(session, &p->record)));
     if (node->onnx_model_filename.size) node->present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     return ep_context_node_create(session->api, fused, node, p->weights, arena, out);
 }
@@ -340,8 +369,9 @@ static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
     for (i = 0; i < count; i++) {
         EP_TRY(ep_record_read(&pieces[i].record, session->api, graphs[i], fused[i]));
     }
+    EP_TRY(ep_check_place(session, &pieces[0].record));
     if (session->generate && !session->embed) {
-        EP_TRY(binary_open(session, pieces[0].record.model_path, binary));
+        EP_TRY(binary_open(session, ep_model_path(session, &pieces[0].record), binary));
     }
     EP_TRY(compile_pieces(context, pieces, count, fused, binary->name));
     /* What can be run is loaded before anything is written. */
@@ -437,8 +467,11 @@ static OrtStatus *read_file_name(loader *l, bound_node *bound)
         bound->file.size = text.size;
         if (!bound->file.data) status = EPCTX_ERR_NOMEM;
         if (status == EPCTX_OK && !session->buffers.read_fn) {
-            status = epctx_path_base(epctx_str_of(bound->record.model_path),
+            status = epctx_path_base(epctx_str_of(ep_model_path(session, &bound->record)),
                                      epctx_str_of(session->context_path), &bound->folder, &error);
+            if (status == EPCTX_ERR_PATH && is_hidden(session, bound->record.model_path)) {
+                status = epctx_fail(&error, EPCTX_ERR_PATH, "%s", HIDDEN);
+            }
         }
         if (status != EPCTX_OK) epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
         failed = ep_load_status(session->api, status, &error);
