@@ -46,7 +46,7 @@ for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "skip plugin $cc: not installed"; continue; }
     for f in examples/plugin_ep/*.c tests/ort/*.c; do
         case $f in
-        *device_npu.c) [ -e epctx_npu.h ] || continue ;;
+        *device_npu.c | *device_five.c) [ -e epctx_npu.h ] || continue ;;
         esac
         # shellcheck disable=SC2086 # a list of words
         if $cc $warnings -Werror -fsyntax-only -DEPCTX_NO_WIRE -I. -Iexamples/plugin_ep \
@@ -92,6 +92,23 @@ for how in "" --embed; do
         fail "$name" "$(tail -n 1 $work/log)"
     fi
 done
+
+# --------------------------- for authors of EPs: the test programs with another device
+
+if [ -e build/libfive_ep.so ]; then
+    for program in test_plugin test_plugin_share test_plugin_rows test_plugin_weightless; do
+        if EPCTX_TEST_EP="five libfive_ep.so FiveExecutionProvider five" EPCTX_TEST_MODELS='' \
+            build/tests/$program >$work/log 2>&1 && ! grep -q -e ^FAIL $work/log &&
+            grep -q -e "^ok five" -e "^skip five" $work/log; then
+            ok "plugin $program with a device of five operators: $(grep -c '^ok five' $work/log) \
+cases, $(grep -c '^skip five' $work/log) do not apply"
+        else
+            fail "plugin $program with a device of five operators" "$(grep -m 1 ^FAIL $work/log)"
+        fi
+    done
+else
+    echo "skip plugin with a device of five operators: build/libfive_ep.so is not built"
+fi
 
 # ------------------------------------------------- for authors of EPs: --try
 
