@@ -579,6 +579,62 @@ TEST(bad_contexts)
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
 }
 
+/* A node that says it was made for other hardware or by another SDK; the binary does not. One
+ * operator is enough: for the template, too. */
+static void made_elsewhere(const char *other_architecture, const char *other_sdk)
+{
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    onnx_model m;
+    nodes n;
+    context_spec c;
+    char partition[256], architecture[64], sdk[64];
+    bool saved;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_node(&m.graph, "Relu", "", "relu", "x", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    saved = save("m.onnx", m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    CHECK_TRUE(saved);
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    snprintf(architecture, sizeof architecture, "%.*s", (int)n.list[0].hardware_architecture.size,
+             n.list[0].hardware_architecture.data);
+    snprintf(sdk, sizeof sdk, "%.*s", (int)n.list[0].ep_sdk_version.size,
+             n.list[0].ep_sdk_version.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    c.architecture = architecture;
+    c.sdk = sdk;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    if (other_architecture) c.architecture = other_architecture;
+    if (other_sdk) c.sdk = other_sdk;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH,
+                    other_sdk ? other_sdk : other_architecture);
+}
+
+TEST(other_hardware)
+{
+    made_elsewhere("pdp-11", NULL);
+}
+
+/* The template's binaries do not tell their SDK: the node's word counts, up to the first dot. (The
+ * SDK of the reference NPU is in the binary.) */
+TEST(other_sdk)
+{
+    static const char *const others[] = {"999.0.0", "10.0.0", "2.0.0", "-"};
+    size_t i;
+    for (i = 0; test_name && i < sizeof others / sizeof others[0]; i++) {
+        clear_folder();
+        made_elsewhere(NULL, others[i]);
+    }
+}
+
 /* The NPU reads weights when it runs, not when it loads them, unless it is told to. */
 TEST(damaged_weight)
 {
@@ -2550,6 +2606,8 @@ static const ort_case cases[] = {
     ORT_CASE(reload_from_memory),
     ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
+    ORT_CASE(other_hardware),
+    ORT_CASE_OF("acorn", other_sdk), /* the name that examples/README.md gives the template */
     ORT_CASE_OF("npu", damaged_weight),
     ORT_CASE(hugging_face_cache),
     ORT_CASE(other_generation),
