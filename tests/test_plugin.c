@@ -579,6 +579,46 @@ TEST(bad_contexts)
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
 }
 
+static bool printable(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e) return false;
+    }
+    return true;
+}
+
+/* An embedded payload under embed_mode 0 is no path: the message says so, not what it holds. */
+TEST(payload_as_path)
+{
+    static const struct {
+        const char *bytes;
+        size_t size; /* 0: the whole binary */
+    } payloads[] = {{NULL, 0}, {"PK\x03\x04secret", 10}, {"secret\xff", 7}, {"secret\0", 7}};
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    context_spec c = context_of(NULL, "g");
+    uint8_t *binary, *longest;
+    size_t size = 0, i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    binary = (uint8_t *)slurp(binary_name("m"), &size);
+    longest = (uint8_t *)malloc(100000);
+    CHECK_TRUE(binary && longest);
+    memset(longest, 'A', 100000);
+    for (i = 0; i < 5; i++) {
+        const bool last = i == 4; /* letters, but more than a path can have */
+        c.payload = last ? longest : i ? (const void *)payloads[i].bytes : binary;
+        c.payload_size = last ? 100000 : i ? payloads[i].size : size;
+        c.embed_mode = 0;
+        CHECK_TRUE(make_context("p.onnx", &c));
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode is 0");
+        CHECK(printable(ort_text) && !strstr(ort_text, "secret") && !strstr(ort_text, "AAAA") &&
+                  strlen(ort_text) < 500,
+              "payload %zu is in the message: %s", i, ort_text);
+    }
+    free(longest);
+    free(binary);
+}
+
 /* A node that says it was made for other hardware or by another SDK; the binary does not. One
  * operator is enough: for the template, too. */
 static void made_elsewhere(const char *other_architecture, const char *other_sdk)
@@ -2606,6 +2646,7 @@ static const ort_case cases[] = {
     ORT_CASE(reload_from_memory),
     ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
+    ORT_CASE(payload_as_path),
     ORT_CASE(other_hardware),
     ORT_CASE_OF("acorn", other_sdk), /* the name that examples/README.md gives the template */
     ORT_CASE_OF("npu", damaged_weight),

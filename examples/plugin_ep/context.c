@@ -448,6 +448,15 @@ typedef struct loader {
     epctx_arena arena;
 } loader;
 
+/* A payload that somebody took for a path would end up in messages. */
+static bool is_path(epctx_str text)
+{
+    size_t i;
+    for (i = 0; i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f; i++) {
+    }
+    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
+}
+
 /* Where the binary of a primary is. */
 static OrtStatus *read_file_name(loader *l, bound_node *bound)
 {
@@ -466,6 +475,13 @@ static OrtStatus *read_file_name(loader *l, bound_node *bound)
         bound->file.data = epctx_arena_copy(&l->arena, text);
         bound->file.size = text.size;
         if (!bound->file.data) status = EPCTX_ERR_NOMEM;
+        if (!is_path(text)) {
+            bound->file.size = 0;
+            status = epctx_fail(&error, EPCTX_ERR_CONTEXT,
+                                "embed_mode is 0, so a path is expected, found %u bytes that are "
+                                "none: if they are the context itself, embed_mode must be 1",
+                                (uint64_t)text.size);
+        }
         if (status == EPCTX_OK && !session->buffers.read_fn) {
             status = epctx_path_base(epctx_str_of(ep_model_path(session, &bound->record)),
                                      epctx_str_of(session->context_path), &bound->folder, &error);
