@@ -302,6 +302,9 @@ typedef struct epctx_npu_opts {
     const epctx_allocator *allocator; /* default malloc; copied */
     bool check_weights;               /* loading also reads all weights and compares their checksum;
                                          default off: damage there changes results, nothing else */
+    const epctx_hooks *hooks; /* borrowed; may be NULL. Of these cancel_fn alone: asked before each
+                                 command of a run, from every thread that runs; true ends the run
+                                 with EPCTX_ERR_CANCELLED, its outputs are undefined */
 } epctx_npu_opts;
 
 /* Figures of the graph compiled last. */
@@ -326,6 +329,7 @@ typedef struct epctx_npu {
     epctx_allocator allocator;
     const epctx_npu_arch *arch;
     bool check_weights;
+    const epctx_hooks *hooks;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are used, and needs no
@@ -4805,9 +4809,10 @@ static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const u
     return op->run_fn(&params, &args, error);
 }
 
-EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                     const epctx_memory *outputs, void *scratch,
-                                     size_t scratch_size, epctx_error *error)
+static epctx_status epctx_npu__run_graph(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                         const epctx_memory *outputs, void *scratch,
+                                         size_t scratch_size, const epctx_hooks *hooks,
+                                         epctx_error *error)
 {
     const uint32_t *words = graph->commands;
     const epctx_npu__level fast = epctx_npu__level_here();
@@ -4816,8 +4821,11 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
     epctx_error_clear(error);
     status = epctx_npu__check_call(graph, inputs, outputs, scratch, scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status =
-            epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast, error);
+        status = epctx_cancelled(hooks, error);
+        if (status == EPCTX_OK) {
+            status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast,
+                                            error);
+        }
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
@@ -4827,6 +4835,13 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
         words += words[1];
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                     const epctx_memory *outputs, void *scratch,
+                                     size_t scratch_size, epctx_error *error)
+{
+    return epctx_npu__run_graph(graph, inputs, outputs, scratch, scratch_size, NULL, error);
 }
 
 /* -- weights of weightless graphs -- */
@@ -12228,9 +12243,8 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
 {
-    (void)self;
-    return epctx_npu_run((const epctx_npu_graph *)graph, inputs, outputs, scratch, scratch_size,
-                         error);
+    return epctx_npu__run_graph((const epctx_npu_graph *)graph, inputs, outputs, scratch,
+                                scratch_size, ((const epctx_npu *)self)->hooks, error);
 }
 
 /* What a node says about itself; the binary is held to the same when it is loaded. */
@@ -12273,6 +12287,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
         return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_MALLOC: pass an allocator");
     }
     npu->check_weights = opts != NULL && opts->check_weights;
+    npu->hooks = opts != NULL ? opts->hooks : NULL;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;
