@@ -212,6 +212,38 @@ TEST(run_cancelled)
     listen(NULL);
 }
 
+/* Runs until one fails. */
+static void *run_until_failure(void *argument)
+{
+    runner *r = (runner *)argument;
+    do {
+        run_in_thread(r);
+    } while (r->code == 0);
+    return NULL;
+}
+
+/* Inside a partition only the device can end a run, and ORT does not tell it to: the application
+ * does. */
+TEST(run_cancelled_inside)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    pthread_t thread;
+    runner r = {0};
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT_FAILS(set_dynamic(session, "ep.dynamic.cancel_runs", "yes"), ORT_INVALID_ARGUMENT,
+                    "0 or 1 is expected, found 'yes'");
+    r.session = session;
+    if (pthread_create(&thread, NULL, run_until_failure, &r) != 0) exit(1);
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "1"));
+    pthread_join(thread, NULL);
+    CHECK(strstr(r.text, "cancelled by the caller"), "expected the run to be cancelled: %s", r.text);
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "0"));
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+}
+
 /* --------------------------------------------------------- dynamic options */
 
 TEST(dynamic_options)
@@ -1145,6 +1177,7 @@ static const ort_case cases[] = {
     ORT_CASE(run_options),
     ORT_CASE_OF("toy", run_refused),
     ORT_CASE_OF("toy", run_cancelled),
+    ORT_CASE_OF("npu", run_cancelled_inside),
     ORT_CASE(dynamic_options),
     ORT_CASE_OF("toy", dynamic_options_of_the_device),
     ORT_CASE_OF("toy", workload_type),
