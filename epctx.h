@@ -7853,7 +7853,7 @@ static const char *epctx__nearest_key(epctx_str key, size_t *distance)
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names)
 {
     const char *nearest = NULL;
-    size_t best = word.size / 3 + 1;
+    size_t best = word.size <= EPCTX__KEY_MOST ? word.size / 3 + 1 : 0;
     for (; *names != NULL; names++) {
         size_t distance = epctx__key_distance(word, epctx_str_of(*names));
         if (distance < best) {

@@ -415,17 +415,36 @@ TEST(external_initializers_out)
 TEST(foreign_nodes_left_alone)
 {
     ort_spec spec = spec_of(in_folder("f.onnx"));
-    context_spec c = context_of("whatever.bin", "g");
-    /* A name that only begins with ours is another one. */
-    char other[128];
-    snprintf(other, sizeof other, "%sX", ep->ep);
-    c.source = other;
+    context_spec c = context_of(NULL, NULL);
+    /* Names that are nearly ours, and none: with a binary that is good, or another refusal would do
+     * as well. */
+    char other[4][128], partition[256];
+    nodes n;
+    size_t i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
     CHECK_TRUE(make_context("f.onnx", &c));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    snprintf(other[0], sizeof other[0], "%sX", ep->ep);
+    snprintf(other[1], sizeof other[1], "%.*s", (int)strlen(ep->ep) - 1, ep->ep);
+    snprintf(other[2], sizeof other[2], "%s", ep->ep);
+    other[2][0] = 'X';
+    snprintf(other[3], sizeof other[3], "%s", ep->ep);
+    other[3][strlen(ep->ep) / 2] = '-';
     spec.allow_cpu = true;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "EPContext");
-    c.source = NULL;
-    CHECK_TRUE(make_context("f.onnx", &c));
-    CHECK(!make_session(&spec), "a node without source is nobody's");
+    for (i = 0; i < 5; i++) {
+        c.source = i < 4 ? other[i] : NULL;
+        CHECK_TRUE(make_context("f.onnx", &c));
+        CHECK(!make_session(&spec), "source '%s' is taken", c.source ? c.source : "(none)");
+        CHECK(ort_code == ORT_NOT_IMPLEMENTED && strstr(ort_text, "EPContext"),
+              "source '%s': expected NOT_IMPLEMENTED of ORT, found %d: %s",
+              c.source ? c.source : "(none)", ort_code, ort_text);
+    }
 }
 
 TEST(compiled_input_refused)
