@@ -1793,6 +1793,11 @@ typedef struct own_backend {
 #endif
 } own_backend;
 
+static bool own_known(void)
+{
+    return strcmp(ep->label, "toy") == 0 || strcmp(ep->label, "npu") == 0;
+}
+
 static bool own_open(own_backend *own)
 {
     epctx_error error;
@@ -1818,7 +1823,7 @@ static void own_close(own_backend *own)
 TEST(ours_in_ort)
 {
     int embed;
-    if (ep == &other_ep) SKIP("its backend is not in this program");
+    if (!own_known()) SKIP("its backend is not in this program");
     for (embed = 0; embed < 2; embed++) {
         own_backend own;
         epctx_model model;
@@ -1871,7 +1876,7 @@ static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, si
 TEST(ort_in_ours)
 {
     int embed;
-    if (ep == &other_ep) SKIP("its backend is not in this program");
+    if (!own_known()) SKIP("its backend is not in this program");
     for (embed = 0; embed < 2; embed++) {
         own_backend own;
         epctx_model model;
