@@ -730,7 +730,7 @@ TEST(hugging_face_cache)
     static const char *const cache[] = {"hugging_face_cache", "1", NULL};
     static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
     ort_spec spec = spec_of(in_folder("hub/snapshots/x/m_ctx.onnx"));
-    char link[128], target[64];
+    char link[192], target[64];
     int shared;
     CHECK_TRUE(make_one("m.onnx"));
     CHECK_ORT(generate_one(generate));
