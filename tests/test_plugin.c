@@ -323,6 +323,10 @@ TEST(initializers_folder)
     ort_output out = {0};
     mkdir(in_folder("w"), 0777);
     CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generating;
+    if (make_session(&spec) && exists("m_ctx.onnx")) {
+        SKIP("ORT %s tells where the model is", ort_base->GetVersionString());
+    }
     for (i = 0; i < 3; i++) {
         spec.config = refused[i];
         CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "set ep.context_file_path");
