@@ -379,9 +379,15 @@ TEST(nearest_names)
     static const struct {
         const char *word, *meant;
     } cases[] = {
-        {"hardware_archtecture", names[1]}, {"Check_Weights", names[0]}, {"checkweights", names[0]},
-        {"layuot", names[2]},               {"layot", names[2]},         {"colour", NULL},
-        {"lay", NULL},                      {"", NULL},                  {"layout", names[2]},
+        {"hardware_archtecture", names[1]},
+        {"Check_Weights", names[0]},
+        {"checkweights", names[0]},
+        {"layuot", names[2]},
+        {"layot", names[2]},
+        {"colour", NULL},
+        {"lay", NULL},
+        {"", NULL},
+        {"layout", names[2]},
     };
     char wide[400];
     size_t i;

@@ -303,16 +303,27 @@ TEST(initializers_folder)
     const char *const generating[] = {"ep.context_enable", "1",
                                       "session.model_external_initializers_file_folder_path",
                                       in_folder("w"), NULL};
-    const char *const embedding[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
+    const char *const embedding[] = {"ep.context_enable",
+                                     "1",
+                                     "ep.context_embed_mode",
+                                     "1",
                                      "session.model_external_initializers_file_folder_path",
-                                     in_folder("w"), NULL};
-    const char *const all[] = {"ep.context_enable", "1", "ep.context_file_path",
+                                     in_folder("w"),
+                                     NULL};
+    const char *const all[] = {"ep.context_enable",
+                               "1",
+                               "ep.context_file_path",
                                in_folder("m_ctx.onnx"),
                                "session.model_external_initializers_file_folder_path",
-                               in_folder("w"), NULL};
-    const char *const sharing[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
+                               in_folder("w"),
+                               NULL};
+    const char *const sharing[] = {"ep.context_enable",
+                                   "1",
+                                   "ep.share_ep_contexts",
+                                   "1",
                                    "session.model_external_initializers_file_folder_path",
-                                   in_folder("w"), NULL};
+                                   in_folder("w"),
+                                   NULL};
     const char *const *const refused[] = {generating, embedding, sharing};
     char wrong[128];
     nodes n;
@@ -942,8 +953,15 @@ TEST(unknown_options)
     static const char *const one_letter[] = {"hugging_face_cach", "1", NULL};
     static const char *const far[] = {"colour", "blue", NULL};
     static const char *const value[] = {"hugging_face_cache", "yes", NULL};
-    static const char *const entry[] = {"ep.context_enabled", "1", "session.no_such_thing", "1",
-                                        "ep.other.enabled", "1", "my.own", "x", NULL};
+    static const char *const entry[] = {"ep.context_enabled",
+                                        "1",
+                                        "session.no_such_thing",
+                                        "1",
+                                        "ep.other.enabled",
+                                        "1",
+                                        "my.own",
+                                        "x",
+                                        NULL};
     OrtSessionOptions *options = NULL;
     OrtSession *session = NULL;
     char own[160], cut[64], meant[160];
@@ -1977,8 +1995,8 @@ static bool own_outcome(const char *path, outcome *out)
     opts.context_file_path = in_folder("own_ctx.onnx");
     status = epctx_model_open_file(&model, path, NULL, &error);
     for (i = 0; i < ort_free_count && status == EPCTX_OK; i++)
-        status = epctx_fix_dim(&model, epctx_str_of(ort_free_dims[i]), ort_free_value(i), NULL,
-                               &error);
+        status =
+            epctx_fix_dim(&model, epctx_str_of(ort_free_dims[i]), ort_free_value(i), NULL, &error);
     if (status == EPCTX_OK) status = epctx_generate(&model, &own.backend, &opts, NULL, &error);
     epctx_model_close(&model);
     own_close(&own);

@@ -57,8 +57,8 @@ static void put_file_size(const picture *p, epctx_str name)
     char path[EPCTX_PATH_MAX];
     epctx_file_kind kind;
     uint64_t size;
-    if (epctx_path_find(io, epctx_path_folder(epctx_str_of(p->file)), name, cli_path_flags(),
-                        path, sizeof path, NULL) != EPCTX_OK ||
+    if (epctx_path_find(io, epctx_path_folder(epctx_str_of(p->file)), name, cli_path_flags(), path,
+                        sizeof path, NULL) != EPCTX_OK ||
         io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
         fputs(", not found", stdout);
         return;

@@ -222,8 +222,7 @@ static int run(int argc, char **argv)
     if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
     work.file = operands[0];
     work.what = operands[1];
-    if (cli_open(&work.model, work.file, &work.error) != EPCTX_OK)
-        return cli_fail(&work.error);
+    if (cli_open(&work.model, work.file, &work.error) != EPCTX_OK) return cli_fail(&work.error);
     code = get(&work);
     if (work.mapping.handle != NULL) epctx_io_files()->unmap_fn(NULL, &work.mapping);
     epctx_model_close(&work.model);

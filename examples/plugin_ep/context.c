@@ -353,8 +353,7 @@ static OrtStatus *node_for_piece(const ep_session *session, piece *p, epctx_span
             node->ep_cache_context.size = payload.size;
         }
     }
-    node->onnx_model_filename =
-        epctx_path_file(epctx_str_of(ep_model_path(session, &p->record)));
+    node->onnx_model_filename = epctx_path_file(epctx_str_of(ep_model_path(session, &p->record)));
     if (node->onnx_model_filename.size) node->present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     return ep_context_node_create(session->api, fused, node, p->weights, arena, out);
 }

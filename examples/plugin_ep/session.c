@@ -73,9 +73,8 @@ static bool is_session_option(const char *key)
 static OrtStatus *unknown_option(const ep_session *session, const char *key)
 {
     const ep_device *device = session->factory->device;
-    const char *nearest = device->option_keys
-                              ? epctx_nearest_name(epctx_str_of(key), device->option_keys)
-                              : NULL;
+    const char *nearest =
+        device->option_keys ? epctx_nearest_name(epctx_str_of(key), device->option_keys) : NULL;
     const char *const *lists[] = {device->option_keys, common_keys};
     char all[400] = "";
     size_t i, k;
@@ -190,9 +189,9 @@ static void release_constants(const epctx_graph *graph, const epctx_map *produce
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         for (k = 0; k < node->input_count + node->capture_count; k++) {
-            const uint32_t from = epctx_map_get(producers, k < node->input_count
-                                                               ? node->inputs[k]
-                                                               : node->captures[k - node->input_count]);
+            const uint32_t from = epctx_map_get(
+                producers,
+                k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count]);
             if (from != EPCTX_MAP_NONE && constant[from] && owner[from] != owner[i]) {
                 owner[from] = NOBODY;
             }
@@ -263,9 +262,9 @@ typedef struct claim {
     ep_session *session;
     const ep_record *record;
     epctx_arena *arena;
-    uint8_t *take;      /* 1: can be claimed */
-    uint32_t *owner;    /* its group */
-    const char **why;   /* it is not, where explain_fn has no answer for the whole graph; or NULL */
+    uint8_t *take;    /* 1: can be claimed */
+    uint32_t *owner;  /* its group */
+    const char **why; /* it is not, where explain_fn has no answer for the whole graph; or NULL */
 } claim;
 
 /* Of the backend, with node `index` of `graph` in view; NULL: it has nothing to say. */
@@ -468,10 +467,9 @@ static OrtStatus *take_nodes(claim *c)
     epctx_error error;
     size_t i;
     epctx_error_clear(&error);
-    EP_TRY(ep_status(api,
-                     session->backend.capability_fn(session->backend.self, &record->graph, c->take,
-                                                    &error),
-                     &error));
+    EP_TRY(ep_status(
+        api, session->backend.capability_fn(session->backend.self, &record->graph, c->take, &error),
+        &error));
     for (i = 0; i < record->graph.node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
@@ -767,8 +765,8 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
     ep_options_of(session, &ep);
     epctx_error_clear(&error);
-    EP_TRY(ep_status(api,
-                     ep_option_switch(&ep, "hugging_face_cache", &hugging_face, &error), &error));
+    EP_TRY(
+        ep_status(api, ep_option_switch(&ep, "hugging_face_cache", &hugging_face, &error), &error));
     session->path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,

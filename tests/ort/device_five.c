@@ -35,8 +35,18 @@ static epctx_status five_open(const ep_options *options, epctx_backend *backend,
 }
 
 static const ep_device five = {
-    "FiveExecutionProvider", "Five & Co.", 0x5555, "5.0.0", five_open, npu_close,
-    NULL, NULL, NULL, NULL, NULL, NULL,
+    "FiveExecutionProvider",
+    "Five & Co.",
+    0x5555,
+    "5.0.0",
+    five_open,
+    npu_close,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 const ep_device *ep_device_get(void)

@@ -35,9 +35,9 @@
 #include "ort_driver.h"
 
 typedef struct subject {
-    const char *label;   /* of the cases */
-    const char *library; /* beside the test program's folder, or a path with a slash */
-    const char *ep;      /* also the `source` of its nodes */
+    const char *label;      /* of the cases */
+    const char *library;    /* beside the test program's folder, or a path with a slash */
+    const char *ep;         /* also the `source` of its nodes */
     const char *short_name; /* [ep] in [model]_[ep].bin */
     /* NULL and 0: not known, not checked. */
     const char *vendor, *version;
@@ -47,13 +47,31 @@ typedef struct subject {
 } subject;
 
 static const subject subjects[] = {
-    {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy", "epctx tests", "1.2.0", 0x7079, "abacus",
-     "1.2.0", "1.99.0", {"architecture", "slide-rule", NULL}},
-    {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu", "epctx", EPCTX_VERSION_STRING,
-     0xe9c7, "generic", "0.1.0", "0.99.0", {"hardware_architecture", "generic", NULL}},
+    {"toy",
+     "libtoy_ep.so",
+     "ToyExecutionProvider",
+     "toy",
+     "epctx tests",
+     "1.2.0",
+     0x7079,
+     "abacus",
+     "1.2.0",
+     "1.99.0",
+     {"architecture", "slide-rule", NULL}},
+    {"npu",
+     "libepctx_ep.so",
+     "EpctxNpuExecutionProvider",
+     "npu",
+     "epctx",
+     EPCTX_VERSION_STRING,
+     0xe9c7,
+     "generic",
+     "0.1.0",
+     "0.99.0",
+     {"hardware_architecture", "generic", NULL}},
 };
 enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
-static subject other_ep; /* of EPCTX_TEST_EP, instead of all these */
+static subject other_ep;       /* of EPCTX_TEST_EP, instead of all these */
 static const subject *ep;      /* the one under test */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];       /* for the files of the running case; empty at its start */
