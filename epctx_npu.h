@@ -4809,10 +4809,10 @@ static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const u
     return op->run_fn(&params, &args, error);
 }
 
-static epctx_status epctx_npu__run_graph(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                         const epctx_memory *outputs, void *scratch,
-                                         size_t scratch_size, const epctx_hooks *hooks,
-                                         epctx_error *error)
+static epctx_status epctx_npu__execute(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                       const epctx_memory *outputs, void *scratch,
+                                       size_t scratch_size, const epctx_hooks *hooks,
+                                       epctx_error *error)
 {
     const uint32_t *words = graph->commands;
     const epctx_npu__level fast = epctx_npu__level_here();
@@ -4841,7 +4841,7 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
                                      const epctx_memory *outputs, void *scratch,
                                      size_t scratch_size, epctx_error *error)
 {
-    return epctx_npu__run_graph(graph, inputs, outputs, scratch, scratch_size, NULL, error);
+    return epctx_npu__execute(graph, inputs, outputs, scratch, scratch_size, NULL, error);
 }
 
 /* -- weights of weightless graphs -- */
@@ -12243,8 +12243,8 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
 {
-    return epctx_npu__run_graph((const epctx_npu_graph *)graph, inputs, outputs, scratch,
-                                scratch_size, ((const epctx_npu *)self)->hooks, error);
+    return epctx_npu__execute((const epctx_npu_graph *)graph, inputs, outputs, scratch,
+                              scratch_size, ((const epctx_npu *)self)->hooks, error);
 }
 
 /* What a node says about itself; the binary is held to the same when it is loaded. */
