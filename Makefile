@@ -66,7 +66,7 @@ HEADERS := $(wildcard epctx.h epctx_npu.h)
 
 # The plugin EP: everything but the device is the same for every device.
 PLUGIN_SOURCES := $(filter-out examples/plugin_ep/device_%.c,$(wildcard examples/plugin_ep/*.c))
-PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
+PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so libbad_ep.so
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
 PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
@@ -196,6 +196,10 @@ build/$(1)libepctx_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
 	$(2) -shared $$^ $(3) -lm -o $$@
 build/$(1)libtoy_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                         build/$(1)plugin/tests/ort/device_toy.o
+	$(2) -shared $$^ $(3) -lm -o $$@
+# What the tests ask of any device, and no more.
+build/$(1)libfive_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
+                         build/$(1)plugin/tests/ort/device_five.o
 	$(2) -shared $$^ $(3) -lm -o $$@
 # The toy again, with allocations that fail on demand.
 build/$(1)libtoy_oom_ep.so: $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \

@@ -1266,6 +1266,10 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char
 EPCTX_API epctx_status epctx_options_set_env(epctx_options *options, const char *text,
                                              epctx_error *error);
 
+/* Which of `names` (NULL at the end) somebody meant who wrote `word`: the nearest one, if no more
+ * than every third letter differs; else NULL. For messages about unknown names. */
+EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names);
+
 /* The effective value: what was set, else what the profile writes (embed mode), else the default.
  * `options` may be NULL. Text is "" when there is no value. */
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
@@ -8156,6 +8160,20 @@ static const char *epctx__nearest_key(epctx_str key, size_t *distance)
         if (d < *distance) {
             *distance = d;
             nearest = epctx__options[i].key;
+        }
+    }
+    return nearest;
+}
+
+EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names)
+{
+    const char *nearest = NULL;
+    size_t best = word.size <= EPCTX__KEY_MOST ? word.size / 3 + 1 : 0;
+    for (; *names != NULL; names++) {
+        size_t distance = epctx__key_distance(word, epctx_str_of(*names));
+        if (distance < best) {
+            best = distance;
+            nearest = *names;
         }
     }
     return nearest;

@@ -305,6 +305,9 @@ typedef struct epctx_npu_opts {
                                          default off: damage there changes results, nothing else */
     uint64_t max_work; /* loading refuses graphs with more `work`: a hostile binary of some
                           megabytes can ask for hours. Default no limit */
+    const epctx_hooks *hooks; /* borrowed; may be NULL. Of these cancel_fn alone: asked before each
+                                 command of a run, from every thread that runs; true ends the run
+                                 with EPCTX_ERR_CANCELLED, its outputs are undefined */
 } epctx_npu_opts;
 
 /* Figures of the graph compiled last. */
@@ -330,6 +333,7 @@ typedef struct epctx_npu {
     const epctx_npu_arch *arch;
     bool check_weights;
     uint64_t max_work;
+    const epctx_hooks *hooks;
 } epctx_npu;
 
 /* Fills `backend`; `npu` is borrowed while the backend and its contexts are used, and needs no
@@ -4925,9 +4929,10 @@ static epctx_status epctx_npu__run_command(const epctx_npu_graph *graph, const u
     return op->run_fn(&params, &args, error);
 }
 
-EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
-                                     const epctx_memory *outputs, void *scratch,
-                                     size_t scratch_size, epctx_error *error)
+static epctx_status epctx_npu__execute(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                       const epctx_memory *outputs, void *scratch,
+                                       size_t scratch_size, const epctx_hooks *hooks,
+                                       epctx_error *error)
 {
     const uint32_t *words = graph->commands;
     const epctx_npu__level fast = epctx_npu__level_here();
@@ -4936,8 +4941,11 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
     epctx_error_clear(error);
     status = epctx_npu__check_call(graph, inputs, outputs, scratch, scratch_size, error);
     for (i = 0; status == EPCTX_OK && i < graph->command_count; i++) {
-        status =
-            epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast, error);
+        status = epctx_cancelled(hooks, error);
+        if (status == EPCTX_OK) {
+            status = epctx_npu__run_command(graph, words, inputs, outputs, (uint8_t *)scratch, fast,
+                                            error);
+        }
         if (status != EPCTX_OK) {
             epctx_str name;
             name.data = graph->context->strings + words[2];
@@ -4947,6 +4955,13 @@ EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_s
         words += words[1];
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_npu_run(const epctx_npu_graph *graph, const epctx_span *inputs,
+                                     const epctx_memory *outputs, void *scratch,
+                                     size_t scratch_size, epctx_error *error)
+{
+    return epctx_npu__execute(graph, inputs, outputs, scratch, scratch_size, NULL, error);
 }
 
 /* -- weights of weightless graphs -- */
@@ -12628,9 +12643,8 @@ static epctx_status epctx_npu__run(void *self, void *graph, const epctx_span *in
                                    const epctx_memory *outputs, void *scratch, size_t scratch_size,
                                    epctx_error *error)
 {
-    (void)self;
-    return epctx_npu_run((const epctx_npu_graph *)graph, inputs, outputs, scratch, scratch_size,
-                         error);
+    return epctx_npu__execute((const epctx_npu_graph *)graph, inputs, outputs, scratch,
+                              scratch_size, ((const epctx_npu *)self)->hooks, error);
 }
 
 /* What a node says about itself; the binary is held to the same when it is loaded. */
@@ -12674,6 +12688,7 @@ EPCTX_API epctx_status epctx_npu_init(epctx_npu *npu, const epctx_npu_opts *opts
     }
     npu->check_weights = opts != NULL && opts->check_weights;
     npu->max_work = opts != NULL ? opts->max_work : 0;
+    npu->hooks = opts != NULL ? opts->hooks : NULL;
     backend->version = EPCTX_BACKEND_VERSION;
     backend->self = npu;
     backend->source = EPCTX_NPU_SOURCE;

@@ -526,4 +526,41 @@ wait
 code=$(cat code)
 result "a file cut while it is read" 1 "a file was cut short by another program"
 
+# -- a Hugging Face cache: links into blobs/ beside snapshots/, with --hugging-face alone --
+mkdir -p hub/blobs hub/snapshots/1 hub/other
+"$epctx" compile plain.onnx -o hub/m_ctx.onnx >/dev/null
+mv hub/m_ctx.onnx hub/blobs/c && mv hub/m_npu.bin hub/blobs/d
+ln -s ../../blobs/c hub/snapshots/1/m_ctx.onnx
+ln -s ../../blobs/d hub/snapshots/1/m_npu.bin
+for command in run info ls lint "embed -o hub/e.onnx -f" "merge plain.onnx -o hub/g.onnx -f" \
+    "package -o hub/package"; do
+    # shellcheck disable=SC2086 # a command and its options
+    set -- $command
+    command=$1
+    shift
+    epctx $command "$@" hub/snapshots/1/m_ctx.onnx
+    if [ $code -eq 1 ]; then
+        echo "ok $command refuses a link out of the folder"
+    else
+        fail "$command refuses a link out of the folder" "exit code $code, expected 1"
+    fi
+    rm -rf hub/package
+    epctx $command --hugging-face "$@" hub/snapshots/1/m_ctx.onnx
+    if [ $code -eq 0 ]; then
+        echo "ok $command --hugging-face"
+    else
+        fail "$command --hugging-face" "exit code $code, expected 0"
+    fi
+done
+epctx weights --hugging-face hub/snapshots/1/m_ctx.onnx plain.onnx
+result "weights --hugging-face" 0
+epctx weights hub/snapshots/1/m_ctx.onnx plain.onnx
+result "weights refuses a link out of the folder" 1 "leaves the model's folder"
+epctx set --hugging-face hub/snapshots/1/m_ctx.onnx note:string=x -o hub/snapshots/1/n_ctx.onnx
+result "set --hugging-face" 0
+mv hub/blobs/d hub/other/d
+ln -sf ../../other/d hub/snapshots/1/m_npu.bin
+epctx run --hugging-face hub/snapshots/1/m_ctx.onnx
+result "--hugging-face is for blobs only" 1 "leaves the model's folder"
+
 exit $status

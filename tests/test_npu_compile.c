@@ -752,6 +752,81 @@ TEST(architectures)
     CHECK_STR(backend.source, "EpctxNpuExecutionProvider");
 }
 
+/* -- cancelled runs -- */
+
+static bool count_down(void *user)
+{
+    int *left = (int *)user;
+    return (*left)-- == 0;
+}
+
+/* Runs the only graph of a context; before command `left` (from 0) the caller wants to stop. */
+static epctx_status run_until(epctx_span blob, int *left, epctx_error *error)
+{
+    epctx_npu npu;
+    epctx_backend backend;
+    epctx_npu_opts opts;
+    epctx_hooks hooks;
+    epctx_graph_info info;
+    float x[3] = {1, 2, 3}, y[3];
+    epctx_span in;
+    epctx_memory out;
+    void *context = NULL, *graph = NULL, *scratch;
+    epctx_status status;
+    memset(&opts, 0, sizeof opts);
+    memset(&hooks, 0, sizeof hooks);
+    memset(&info, 0, sizeof info);
+    hooks.user = left;
+    hooks.cancel_fn = count_down;
+    opts.hooks = &hooks;
+    in.data = (const uint8_t *)x;
+    in.size = sizeof x;
+    out.data = y;
+    out.size = sizeof y;
+    status = epctx_npu_init(&npu, &opts, &backend, error);
+    if (status == EPCTX_OK) status = backend.load_fn(&npu, blob, &context, error);
+    if (status != EPCTX_OK) return status;
+    status = backend.find_fn(&npu, context, epctx_str_of("main"), 0, &graph, error);
+    if (status == EPCTX_OK) status = backend.info_fn(&npu, graph, &info, error);
+    if (status == EPCTX_OK) {
+        scratch = gb_aligned(info.scratch_size);
+        status = backend.run_fn(&npu, graph, &in, &out, scratch, info.scratch_size, error);
+        free(scratch);
+    }
+    backend.unload_fn(&npu, context);
+    return status;
+}
+
+/* A run ends before any of its commands, with the name of that. */
+TEST(cancelled_between_commands)
+{
+    static const char *const names[] = {"x", "a", "b", "c", "y"};
+    epctx_npu_stats stats;
+    epctx_buffer blob;
+    epctx_error error;
+    epctx_span span;
+    graph_builder b;
+    int i;
+    gb_init(&b);
+    gb_input(&b, "x", 1, 1, three);
+    for (i = 0; i < 4; i++)
+        gb_node(&b, "Softmax", 13, names[i], names[i + 1]);
+    gb_output(&b, "y");
+    CHECK_OK(gb_compile(&b, &stats, &blob, &error), error);
+    CHECK_INT(stats.commands, 4);
+    span.data = blob.data;
+    span.size = blob.size;
+    for (i = 0; i < 6; i++) {
+        int left = i;
+        const epctx_status status = run_until(span, &left, &error);
+        CHECK(status == (i < 4 ? EPCTX_ERR_CANCELLED : EPCTX_OK), "stop %d: status %d, %s", i,
+              (int)status, error.message);
+        CHECK_INT(left, i < 4 ? -1 : i - 4); /* asked once per command */
+    }
+    epctx_buffer_free(&blob);
+    gb_free(&b);
+}
+
 /* -- several graphs in one context -- */
 
 /* A block of a language model for `count` tokens; every call has the same weights. */
@@ -986,6 +1061,7 @@ int main(int argc, char **argv)
     RUN(same_bytes_everywhere);
     RUN(refuses);
     RUN(architectures);
+    RUN(cancelled_between_commands);
     RUN(max_size);
     RUN(graphs_share_weights);
     RUN(every_allocation_may_fail);

@@ -372,6 +372,35 @@ TEST(contradictions)
     end(&s);
 }
 
+TEST(nearest_names)
+{
+    static const char *const names[] = {"check_weights", "hardware_architecture", "layout", NULL};
+    static const char *const none[] = {NULL};
+    static const struct {
+        const char *word, *meant;
+    } cases[] = {
+        {"hardware_archtecture", names[1]},
+        {"Check_Weights", names[0]},
+        {"checkweights", names[0]},
+        {"layuot", names[2]},
+        {"layot", names[2]},
+        {"colour", NULL},
+        {"lay", NULL},
+        {"", NULL},
+        {"layout", names[2]},
+    };
+    char wide[400];
+    size_t i;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *found = epctx_nearest_name(epctx_str_of(cases[i].word), names);
+        CHECK(found == cases[i].meant, "'%s': found %s", cases[i].word, found ? found : "none");
+        CHECK_TRUE(epctx_nearest_name(epctx_str_of(cases[i].word), none) == NULL);
+    }
+    memset(wide, 'l', sizeof wide - 1); /* longer than any name may be */
+    wide[sizeof wide - 1] = '\0';
+    CHECK_TRUE(epctx_nearest_name(epctx_str_of(wide), names) == NULL);
+}
+
 TEST(profile_defaults)
 {
     epctx_profile embeds = *epctx_profile_find(epctx_str_of("generic"));
@@ -795,6 +824,7 @@ int main(int argc, char **argv)
     RUN(memory_needs_a_path);
     RUN(folder_as_path);
     RUN(contradictions);
+    RUN(nearest_names);
     RUN(profile_defaults);
     RUN(outputs_named);
     RUN(options_first);

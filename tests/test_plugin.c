@@ -104,12 +104,12 @@ TEST(partitions_in_one_binary)
 TEST(devices)
 {
     const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
-    const bool toy = ep == &subjects[0];
     CHECK(device, "expected a CPU device of %s", ep->ep);
     CHECK(!ort_device(ep->ep, OrtHardwareDeviceType_NPU), "an NPU nobody allowed");
-    CHECK_STR(ort->EpDevice_EpVendor(device), toy ? "epctx tests" : "epctx");
-    CHECK_STR(ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version"),
-              toy ? "1.2.0" : EPCTX_VERSION_STRING);
+    if (ep->vendor) {
+        CHECK_STR(ort->EpDevice_EpVendor(device), ep->vendor);
+        CHECK_STR(ort->GetKeyValue(ort->EpDevice_EpMetadata(device), "version"), ep->version);
+    }
     /* The same EP cannot be appended twice. */
     {
         OrtSessionOptions *options = NULL;
@@ -291,6 +291,102 @@ TEST(external_initializers_in)
     CHECK(check_run(&spec, in_folder("same.onnx")) == 3, "%s", ort_text);
 }
 
+/* The folder of initializers is for initializers: with it ORT does not tell where the model is, so
+ * the application must. */
+TEST(initializers_folder)
+{
+    const char *const folder_only[] = {"session.model_external_initializers_file_folder_path",
+                                       in_folder("w"), NULL};
+    const char *const with_path[] = {"session.model_external_initializers_file_folder_path",
+                                     in_folder("w"), "ep.context_file_path",
+                                     in_folder("m_ctx.onnx"), NULL};
+    const char *const generating[] = {"ep.context_enable", "1",
+                                      "session.model_external_initializers_file_folder_path",
+                                      in_folder("w"), NULL};
+    const char *const embedding[] = {"ep.context_enable",
+                                     "1",
+                                     "ep.context_embed_mode",
+                                     "1",
+                                     "session.model_external_initializers_file_folder_path",
+                                     in_folder("w"),
+                                     NULL};
+    const char *const all[] = {"ep.context_enable",
+                               "1",
+                               "ep.context_file_path",
+                               in_folder("m_ctx.onnx"),
+                               "session.model_external_initializers_file_folder_path",
+                               in_folder("w"),
+                               NULL};
+    const char *const sharing[] = {"ep.context_enable",
+                                   "1",
+                                   "ep.share_ep_contexts",
+                                   "1",
+                                   "session.model_external_initializers_file_folder_path",
+                                   in_folder("w"),
+                                   NULL};
+    const char *const *const refused[] = {generating, embedding, sharing};
+    char wrong[128];
+    nodes n;
+    void *model;
+    size_t i, size = 0;
+    bool nameless;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out = {0};
+    mkdir(in_folder("w"), 0777);
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generating;
+    if (make_session(&spec) && exists("m_ctx.onnx")) {
+        SKIP("ORT %s tells where the model is", ort_base->GetVersionString());
+    }
+    for (i = 0; i < 3; i++) {
+        spec.config = refused[i];
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_ARGUMENT, "set ep.context_file_path");
+    }
+    CHECK_INT(count_files(), 2);
+    CHECK(!exists("w/virtual_model_ctx.onnx"), "ORT wrote into the folder of the initializers");
+    /* Into memory there is nothing to misplace. */
+    spec.config = folder_only;
+    out.embed = true;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    free(out.data);
+    spec.config = all;
+    CHECK_ORT(make_session(&spec));
+    CHECK_INT(count_files(), 4);
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    nameless = n.count == 1 && n.list[0].onnx_model_filename.size == 0;
+    epctx_model_close(&n.model);
+    CHECK(nameless, "expected no onnx_model_filename: its name is not known");
+    /* A file of that name in the folder of the initializers is not the binary. */
+    model = slurp(binary_name("m"), &size);
+    snprintf(wrong, sizeof wrong, "w/%s", binary_name("m"));
+    CHECK_TRUE(save(wrong, model, size));
+    free(model);
+    model = slurp("m_ctx.onnx", &size);
+    for (i = 0; i < 2; i++) { /* from a file, from memory */
+        bool alone;
+        size_t ran;
+        spec = spec_of(i ? NULL : in_folder("m_ctx.onnx"));
+        spec.data = model;
+        spec.size = size;
+        spec.config = folder_only;
+        alone = make_session(&spec);
+        if (alone || ort_code != ORT_INVALID_GRAPH ||
+            !strstr(ort_text, "set ep.context_file_path")) {
+            free(model);
+            test_fail(__FILE__, __LINE__, "expected a hint at ep.context_file_path: %s", ort_text);
+            return;
+        }
+        spec.config = with_path;
+        ran = check_run(&spec, in_folder("m.onnx"));
+        if (ran != 1) {
+            free(model);
+            test_fail(__FILE__, __LINE__, "%s", ort_text);
+            return;
+        }
+    }
+    free(model);
+}
+
 /* An attribute of each kind that ORT hands over as a number, a list or a text, none of them the
  * operator's default. */
 TEST(attributes)
@@ -334,17 +430,36 @@ TEST(external_initializers_out)
 TEST(foreign_nodes_left_alone)
 {
     ort_spec spec = spec_of(in_folder("f.onnx"));
-    context_spec c = context_of("whatever.bin", "g");
-    /* A name that only begins with ours is another one. */
-    char other[128];
-    snprintf(other, sizeof other, "%sX", ep->ep);
-    c.source = other;
+    context_spec c = context_of(NULL, NULL);
+    /* Names that are nearly ours, and none: with a binary that is good, or another refusal would do
+     * as well. */
+    char other[4][128], partition[256];
+    nodes n;
+    size_t i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
     CHECK_TRUE(make_context("f.onnx", &c));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    snprintf(other[0], sizeof other[0], "%sX", ep->ep);
+    snprintf(other[1], sizeof other[1], "%.*s", (int)strlen(ep->ep) - 1, ep->ep);
+    snprintf(other[2], sizeof other[2], "%s", ep->ep);
+    other[2][0] = 'X';
+    snprintf(other[3], sizeof other[3], "%s", ep->ep);
+    other[3][strlen(ep->ep) / 2] = '-';
     spec.allow_cpu = true;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "EPContext");
-    c.source = NULL;
-    CHECK_TRUE(make_context("f.onnx", &c));
-    CHECK(!make_session(&spec), "a node without source is nobody's");
+    for (i = 0; i < 5; i++) {
+        c.source = i < 4 ? other[i] : NULL;
+        CHECK_TRUE(make_context("f.onnx", &c));
+        CHECK(!make_session(&spec), "source '%s' is taken", c.source ? c.source : "(none)");
+        CHECK(ort_code == ORT_NOT_IMPLEMENTED && strstr(ort_text, "EPContext"),
+              "source '%s': expected NOT_IMPLEMENTED of ORT, found %d: %s",
+              c.source ? c.source : "(none)", ort_code, ort_text);
+    }
 }
 
 TEST(compiled_input_refused)
@@ -496,6 +611,168 @@ TEST(bad_contexts)
     c.embed_mode = 2;
     CHECK_TRUE(make_context("p.onnx", &c));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
+}
+
+static bool printable(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e) return false;
+    }
+    return true;
+}
+
+/* An embedded payload under embed_mode 0 is no path: the message says so, not what it holds. */
+TEST(payload_as_path)
+{
+    static const struct {
+        const char *bytes;
+        size_t size; /* 0: the whole binary */
+    } payloads[] = {{NULL, 0}, {"PK\x03\x04secret", 10}, {"secret\xff", 7}, {"secret\0", 7}};
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    context_spec c = context_of(NULL, "g");
+    uint8_t *binary, *longest;
+    size_t size = 0, i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    binary = (uint8_t *)slurp(binary_name("m"), &size);
+    longest = (uint8_t *)malloc(100000);
+    CHECK_TRUE(binary && longest);
+    memset(longest, 'A', 100000);
+    for (i = 0; i < 5; i++) {
+        const bool last = i == 4; /* letters, but more than a path can have */
+        c.payload = last ? longest : i ? (const void *)payloads[i].bytes : binary;
+        c.payload_size = last ? 100000 : i ? payloads[i].size : size;
+        c.embed_mode = 0;
+        CHECK_TRUE(make_context("p.onnx", &c));
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode is 0");
+        CHECK(printable(ort_text) && !strstr(ort_text, "secret") && !strstr(ort_text, "AAAA") &&
+                  strlen(ort_text) < 500,
+              "payload %zu is in the message: %s", i, ort_text);
+    }
+    free(longest);
+    free(binary);
+}
+
+/* A node that says it was made for other hardware or by another SDK; the binary does not. One
+ * operator is enough: for the template, too. */
+static void made_elsewhere(const char *other_architecture, const char *other_sdk)
+{
+    ort_spec spec = spec_of(in_folder("p.onnx"));
+    onnx_model m;
+    nodes n;
+    context_spec c;
+    char partition[256], architecture[64], sdk[64];
+    bool saved;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_node(&m.graph, "Relu", "", "relu", "x", "y", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_finish(&m);
+    saved = save("m.onnx", m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    CHECK_TRUE(saved);
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(partition, sizeof partition, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    snprintf(architecture, sizeof architecture, "%.*s", (int)n.list[0].hardware_architecture.size,
+             n.list[0].hardware_architecture.data);
+    snprintf(sdk, sizeof sdk, "%.*s", (int)n.list[0].ep_sdk_version.size,
+             n.list[0].ep_sdk_version.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), partition);
+    c.architecture = architecture;
+    c.sdk = sdk;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    if (other_architecture) c.architecture = other_architecture;
+    if (other_sdk) c.sdk = other_sdk;
+    CHECK_TRUE(make_context("p.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH,
+                    other_sdk ? other_sdk : other_architecture);
+}
+
+TEST(other_hardware)
+{
+    made_elsewhere("pdp-11", NULL);
+}
+
+/* The template's binaries do not tell their SDK: the node's word counts, up to the first dot. (The
+ * SDK of the reference NPU is in the binary.) */
+TEST(other_sdk)
+{
+    static const char *const others[] = {"999.0.0", "10.0.0", "2.0.0", "-"};
+    size_t i;
+    for (i = 0; test_name && i < sizeof others / sizeof others[0]; i++) {
+        clear_folder();
+        made_elsewhere(NULL, others[i]);
+    }
+}
+
+/* The NPU reads weights when it runs, not when it loads them, unless it is told to. */
+TEST(damaged_weight)
+{
+    static const char *const check[] = {"check_weights", "1", NULL};
+    static const char *const odd[] = {"check_weights", "true", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    float w[6];
+    uint8_t *binary, *at;
+    size_t size;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.options = check;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    binary = (uint8_t *)slurp(binary_name("m"), &size);
+    CHECK_TRUE(binary);
+    weights(w, -1);
+    at = (uint8_t *)memmem(binary, size, w, sizeof w);
+    if (at) at[5] ^= 1;
+    CHECK_TRUE(save(binary_name("m"), binary, size));
+    free(binary);
+    CHECK(at, "the weights are not in the binary");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "weights");
+    CHECK_HAS(ort_text, binary_name("m"));
+    spec.options = NULL;
+    CHECK_ORT(make_session(&spec));
+    spec.options = odd;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "check_weights: expected 0 or 1, found 'true'");
+}
+
+/* Files of a snapshot are links into the folder of blobs: fine where the application says that it
+ * is such a cache, and into no other folder. */
+TEST(hugging_face_cache)
+{
+    static const char *const cache[] = {"hugging_face_cache", "1", NULL};
+    static const char *const share[] = {"ep.share_ep_contexts", "1", NULL};
+    ort_spec spec = spec_of(in_folder("hub/snapshots/x/m_ctx.onnx"));
+    char link[192], target[64];
+    int shared;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    mkdir(in_folder("hub"), 0777);
+    mkdir(in_folder("hub/blobs"), 0777);
+    mkdir(in_folder("hub/other"), 0777);
+    mkdir(in_folder("hub/snapshots"), 0777);
+    mkdir(in_folder("hub/snapshots/x"), 0777);
+    snprintf(link, sizeof link, "hub/snapshots/x/%s", binary_name("m"));
+    CHECK_INT(rename(in_folder("m_ctx.onnx"), in_folder("hub/blobs/c")), 0);
+    CHECK_INT(rename(in_folder(binary_name("m")), in_folder("hub/blobs/d")), 0);
+    CHECK_INT(symlink("../../blobs/c", spec.path), 0);
+    CHECK_INT(symlink("../../blobs/d", in_folder(link)), 0);
+    for (shared = 0; shared < 2; shared++) {
+        spec.config = shared ? share : NULL;
+        spec.options = NULL;
+        CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "leaves the model's folder");
+        CHECK_HAS(ort_text, "hugging_face_cache");
+        spec.options = cache;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "shared %d: %s", shared, ort_text);
+    }
+    CHECK_INT(rename(in_folder("hub/blobs/d"), in_folder("hub/other/d")), 0);
+    CHECK_INT(remove(in_folder(link)), 0);
+    snprintf(target, sizeof target, "../../other/d");
+    CHECK_INT(symlink(target, in_folder(link)), 0);
+    spec.config = NULL;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "leaves the model's folder");
 }
 
 /* The binary of a recompiled model beside the old model: the graph hash tells. */
@@ -670,6 +947,67 @@ TEST(bad_options)
     CHECK_HAS(ort_text, "exists already");
 }
 
+/* An option that nobody knows would have no effect. */
+TEST(unknown_options)
+{
+    static const char *const one_letter[] = {"hugging_face_cach", "1", NULL};
+    static const char *const far[] = {"colour", "blue", NULL};
+    static const char *const value[] = {"hugging_face_cache", "yes", NULL};
+    static const char *const entry[] = {"ep.context_enabled",
+                                        "1",
+                                        "session.no_such_thing",
+                                        "1",
+                                        "ep.other.enabled",
+                                        "1",
+                                        "my.own",
+                                        "x",
+                                        NULL};
+    OrtSessionOptions *options = NULL;
+    OrtSession *session = NULL;
+    char own[160], cut[64], meant[160];
+    const char *letter[] = {cut, "1", NULL}, *prefixed[] = {own, "1", NULL};
+    size_t i;
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.options = one_letter;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
+                    "has no option 'hugging_face_cach', did you mean 'hugging_face_cache'?");
+    if (ep->option[0]) { /* without its last letter */
+        snprintf(cut, sizeof cut, "%.*s", (int)strlen(ep->option[0]) - 1, ep->option[0]);
+        snprintf(meant, sizeof meant, "has no option '%s', did you mean '%s'?: it knows ", cut,
+                 ep->option[0]);
+        spec.options = letter;
+        CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, meant);
+    }
+    spec.options = far;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'colour': it knows ");
+    CHECK_HAS(ort_text, ep->option[0] ? ep->option[0] : "hugging_face_cache");
+    CHECK_HAS(ort_text, "device_memory_limit, hugging_face_cache");
+    spec.options = value;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL,
+                    "hugging_face_cache: expected 0 or 1, found 'yes'");
+    /* As a session entry, under the EP's prefix. */
+    snprintf(own, sizeof own, "ep.%s.no_such_option", ep->ep);
+    for (i = 0; own[i]; i++)
+        own[i] = own[i] >= 'A' && own[i] <= 'Z' ? (char)(own[i] - 'A' + 'a') : own[i];
+    spec.options = NULL;
+    spec.config = prefixed;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, "has no option 'no_such_option'");
+    /* Session entries are warned about: ORT may know more than we do. */
+    spec.config = entry;
+    ort_log_clear();
+    if (ort_options(&spec, &options) &&
+        ort_ok(ort->SetUserLoggingFunction(options, ort_logger, NULL))) {
+        ort_ok(ort->CreateSession(ort_env, spec.path, options, &session));
+    }
+    if (session) ort->ReleaseSession(session);
+    if (options) ort->ReleaseSessionOptions(options);
+    CHECK(session, "%s", ort_text);
+    CHECK_HAS(ort_log,
+              "there is no session option 'ep.context_enabled', the nearest is ep.context_enable");
+    CHECK(!strstr(ort_log, "ep.other") && !strstr(ort_log, "my.own"), "%s", ort_log);
+}
+
 TEST(compile_disabled)
 {
     static const char *const config[] = {"session.disable_model_compile", "1", NULL};
@@ -747,8 +1085,8 @@ TEST(no_copies)
 /* Two EPs compile parts of one model; each finds its own nodes again. */
 TEST(two_eps_in_one_model)
 {
-    const subject *other = &subjects[ep == &subjects[0] ? 1 : 0];
-    const char *const names[] = {subjects[0].ep, subjects[1].ep};
+    const subject *other = second_subject();
+    const char *names[2] = {NULL, NULL};
     const OrtEpDevice *devices[2] = {NULL, NULL};
     OrtSession *session = NULL;
     ort_values want, got;
@@ -758,9 +1096,10 @@ TEST(two_eps_in_one_model)
     size_t ran[2] = {0, 0}, i;
     int round;
     bool ok = true;
-    char file[PATH_MAX + 64], text[sizeof ort_text] = "";
-    snprintf(file, sizeof file, "%s/%s", plugins, other->library);
-    if (access(file, R_OK) != 0) SKIP("%s is not built", other->library);
+    char text[sizeof ort_text] = "";
+    if (!other) SKIP("there is no second EP");
+    names[strcmp(ep->label, "toy") != 0] = ep->ep;
+    names[strcmp(ep->label, "toy") == 0] = other->ep;
     onnx_begin(&m);
     onnx_input(&m.graph, "x", 2, dims23);
     weights(w, 1);
@@ -1015,6 +1354,84 @@ TEST(shared_constant_node)
     spec.path = in_folder("m_ctx.onnx");
     ran = check_run(&spec, in_folder("m.onnx"));
     CHECK(ran == 2, "%s", ort_text);
+}
+
+/* k = w1 + w2 and k2 = k * w1 are constant. Who reads them: the partition alone; also the
+ * application; also a node of the CPU; a node of the CPU that the partition reads. */
+enum { CONSTANT_ALONE, CONSTANT_OUTPUT, CONSTANT_CPU, CONSTANT_BEFORE, CONSTANT_KINDS };
+
+static bool make_constants(const char *name, int kind)
+{
+    onnx_model m;
+    float w[6];
+    bool ok;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    weights(w, 1);
+    onnx_floats(&m.graph, "w1", 2, dims23, w);
+    onnx_floats(&m.graph, "w2", 2, dims23, w);
+    onnx_floats(&m.graph, "bias", 1, dims23 + 1, w);
+    onnx_node(&m.graph, "Add", "", "first", "w1,w2", "k", NULL);
+    onnx_node(&m.graph, "Mul", "", "second", "k,w1", "k2", NULL);
+    if (kind == CONSTANT_CPU || kind == CONSTANT_BEFORE) {
+        onnx_node(&m.graph, "BiasGelu", "com.microsoft", "cpu", "k,bias", "u", NULL);
+    }
+    if (kind == CONSTANT_BEFORE) {
+        onnx_node(&m.graph, "Mul", "", "third", "u,k2", "t", NULL);
+        onnx_node(&m.graph, "Add", "", "fourth", "x,t", "y", NULL);
+    } else {
+        onnx_node(&m.graph, "Mul", "", "third", "x,k2", "y", NULL);
+    }
+    onnx_output(&m.graph, "y", 2, dims23);
+    if (kind == CONSTANT_OUTPUT) onnx_output(&m.graph, "k2", 2, dims23);
+    if (kind == CONSTANT_CPU) onnx_output(&m.graph, "u", 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* Constant nodes belong to the partition that uses them, if that is the only one who does. */
+TEST(constant_nodes)
+{
+    static const size_t left[CONSTANT_KINDS] = {0, 2, 2, 2}, ours[CONSTANT_KINDS] = {3, 1, 2, 3};
+    int kind;
+    for (kind = 0; kind < CONSTANT_KINDS; kind++) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        ort_output out = {0};
+        nodes n;
+        size_t ran, count, others;
+        clear_folder();
+        CHECK_TRUE(make_constants("m.onnx", kind));
+        spec.plain = true; /* or ORT would have folded them before we see them */
+        spec.allow_cpu = kind != CONSTANT_ALONE;
+        spec.tell = true;
+        ort_log_clear();
+        ran = check_run(&spec, spec.path);
+        CHECK(ran == ours[kind], "kind %d: expected %zu nodes, found %zu: %s", kind, ours[kind],
+              ran, ort_text);
+        CHECK(!strstr(ort_log, "Add 'first' is left to other EPs: all its inputs are constant") ==
+                  (kind == CONSTANT_ALONE),
+              "kind %d: the log says of the constant node: %s", kind, ort_log);
+        spec.tell = false;
+        spec.config = generate;
+        CHECK_ORT(make_session(&spec));
+        spec.config = NULL;
+        out.path = in_folder("o_ctx.onnx"); /* the compile API optimizes nothing by itself */
+        spec.plain = false;
+        CHECK_ORT(ort_compile_model(&spec, &out));
+        CHECK(read_nodes("o_ctx.onnx", &n), "%s", ort_text);
+        count = n.count;
+        others = n.others;
+        epctx_model_close(&n.model);
+        CHECK(count == 1 && others == left[kind], "kind %d: %zu EPContext nodes, %zu others", kind,
+              count, others);
+        spec.plain = true;
+        spec.path = in_folder("m_ctx.onnx");
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "kind %d: %s", kind, ort_text);
+        spec.path = out.path;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "kind %d: %s", kind, ort_text);
+    }
 }
 
 /* -------------------------------------------------------------- concurrency */
@@ -1285,6 +1702,55 @@ TEST(control_flow_refused)
     }
 }
 
+/* if (flag) y = x * wc else y = x, of types that no backend here takes: nothing is claimed. */
+static bool make_foreign_if(const char *name)
+{
+    onnx_model m;
+    onnx_bytes then_graph = {0}, else_graph = {0}, attrs = {0};
+    const double w[6] = {1, 2, 3, 4, 5, 6};
+    bool ok;
+    onnx_begin(&m);
+    onnx_value(&m.graph, ONNX_INPUT, "flag", ONNX_BOOL, 0, NULL);
+    onnx_value(&m.graph, ONNX_INPUT, "x", ONNX_DOUBLE, 2, dims23);
+    onnx_tensor(&then_graph, "wc", ONNX_DOUBLE, 2, dims23, w, sizeof w);
+    onnx_node(&then_graph, "Mul", "", "inside", "x,wc", "v", NULL);
+    onnx_value(&then_graph, ONNX_OUTPUT, "v", ONNX_DOUBLE, 2, dims23);
+    onnx_node(&else_graph, "Identity", "", "other", "x", "q", NULL);
+    onnx_value(&else_graph, ONNX_OUTPUT, "q", ONNX_DOUBLE, 2, dims23);
+    onnx_attr_graph(&attrs, "then_branch", &then_graph);
+    onnx_attr_graph(&attrs, "else_branch", &else_graph);
+    onnx_node(&m.graph, "If", "", "if", "flag", "y", &attrs);
+    onnx_value(&m.graph, ONNX_OUTPUT, "y", ONNX_DOUBLE, 2, dims23);
+    onnx_finish(&m);
+    ok = save(name, m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    return ok;
+}
+
+/* Also when nothing is claimed: the compile API writes a model all the same, which ORT refuses. */
+TEST(unclaimed_control_flow_refused)
+{
+    static const char *const bypass[] = {"write_control_flow", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_output out = {0};
+    CHECK_TRUE(make_foreign_if("m.onnx"));
+    spec.allow_cpu = true;
+    CHECK_ORT(make_session(&spec)); /* the CPU runs it */
+    out.path = in_folder("o.onnx");
+    CHECK_ORT_FAILS(ort_compile_model(&spec, &out), ORT_NOT_IMPLEMENTED, "body of node 'if' (If)");
+    spec.config = generate;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "uses constants");
+    CHECK_INT(count_files(), 1);
+    spec.config = NULL;
+    spec.options = bypass;
+    CHECK_ORT(ort_compile_model(&spec, &out));
+    spec.options = NULL;
+    spec.path = out.path;
+    CHECK(!make_session(&spec), "%s writes this model rightly: lift the guard",
+          ort_base->GetVersionString());
+    CHECK_HAS(ort_text, "not unique");
+}
+
 /* ------------------------------------------------------------------ crashes */
 
 /* Runs ORT with a broken EP in another process; true when that died of a signal. */
@@ -1349,6 +1815,11 @@ typedef struct own_backend {
 #endif
 } own_backend;
 
+static bool own_known(void)
+{
+    return strcmp(ep->label, "toy") == 0 || strcmp(ep->label, "npu") == 0;
+}
+
 static bool own_open(own_backend *own)
 {
     epctx_error error;
@@ -1374,6 +1845,7 @@ static void own_close(own_backend *own)
 TEST(ours_in_ort)
 {
     int embed;
+    if (!own_known()) SKIP("its backend is not in this program");
     for (embed = 0; embed < 2; embed++) {
         own_backend own;
         epctx_model model;
@@ -1426,6 +1898,7 @@ static bool run_bound(own_backend *own, const epctx_bound *bound, float *out, si
 TEST(ort_in_ours)
 {
     int embed;
+    if (!own_known()) SKIP("its backend is not in this program");
     for (embed = 0; embed < 2; embed++) {
         own_backend own;
         epctx_model model;
@@ -1482,26 +1955,151 @@ static void free_dims(const char *path, char (*names)[64], size_t room, size_t *
     epctx_model_close(&model);
 }
 
+/* What a compilation made of a model. */
+typedef struct outcome {
+    size_t contexts, others; /* EPContext nodes, ordinary nodes */
+    size_t inputs;           /* of the first EPContext node */
+    size_t binary;           /* bytes */
+} outcome;
+
+static bool read_outcome(const char *context_model, const char *binary, outcome *out)
+{
+    nodes n;
+    epctx_cursor it;
+    epctx_str name;
+    struct stat st;
+    memset(out, 0, sizeof *out);
+    if (!read_nodes(context_model, &n)) return false;
+    out->contexts = n.count;
+    out->others = n.others;
+    it = epctx_node_inputs(&n.views[0]);
+    while (n.count && epctx_next_str(&it, &name))
+        out->inputs++;
+    epctx_model_close(&n.model);
+    if (stat(in_folder(binary), &st) == 0) out->binary = (size_t)st.st_size;
+    return true;
+}
+
+/* What epctx_generate makes of the model, with the same free dimensions. */
+static bool own_outcome(const char *path, outcome *out)
+{
+    own_backend own;
+    epctx_model model;
+    epctx_gen_opts opts = {0};
+    epctx_error error;
+    epctx_status status;
+    size_t i;
+    memset(out, 0, sizeof *out);
+    if (!own_open(&own)) return false;
+    epctx_error_clear(&error);
+    opts.context_file_path = in_folder("own_ctx.onnx");
+    status = epctx_model_open_file(&model, path, NULL, &error);
+    for (i = 0; i < ort_free_count && status == EPCTX_OK; i++)
+        status =
+            epctx_fix_dim(&model, epctx_str_of(ort_free_dims[i]), ort_free_value(i), NULL, &error);
+    if (status == EPCTX_OK) status = epctx_generate(&model, &own.backend, &opts, NULL, &error);
+    epctx_model_close(&model);
+    own_close(&own);
+    return status == EPCTX_OK && read_outcome("own_ctx.onnx", binary_name("own"), out);
+}
+
+/* Where `own` is one partition and nothing else, ORT must have got to the same: nothing is left to
+ * the CPU, and the weights are in the binary instead of among the node's inputs. */
+static bool is_as_whole(const char *context_model, const char *binary, const outcome *own,
+                        const char *model)
+{
+    outcome got;
+    ort_spec spec = spec_of(in_folder(context_model));
+    if (!read_outcome(context_model, binary, &got)) return false;
+    printf("%s: %zu contexts, %zu other nodes, %zu inputs, %zu bytes; epctx_generate: %zu, %zu, "
+           "%zu, %zu\n",
+           context_model, got.contexts, got.others, got.inputs, got.binary, own->contexts,
+           own->others, own->inputs, own->binary);
+    if (own->contexts != 1 || own->others > 0) return true;
+    if (got.contexts != 1 || got.others > 0 || got.inputs != own->inputs ||
+        got.binary < own->binary / 4) {
+        snprintf(ort_text, sizeof ort_text,
+                 "%zu contexts, %zu other nodes, %zu inputs, a binary of %zu bytes, where "
+                 "epctx_generate makes 1, 0, %zu and %zu",
+                 got.contexts, got.others, got.inputs, got.binary, own->inputs, own->binary);
+        return false;
+    }
+    return check_run(&spec, model) == 1; /* without the CPU */
+}
+
+/* How far ORT's CPU EP, with and without its optimizations, is from itself: part of the output's
+ * largest number. Nobody can be judged by less. */
+static double own_distance(const ort_values *a, const ort_values *b)
+{
+    double worst = 0;
+    size_t i, k;
+    for (i = 0; i < a->count && i < b->count; i++) {
+        ONNXTensorElementDataType type;
+        const int64_t *shape;
+        size_t rank, size = 0;
+        const void *x = NULL, *y = NULL;
+        double largest = 0, most = 0;
+        if (!ort_ok(ort->GetTensorElementTypeAndShapeDataReference(a->values[i], &type, &shape,
+                                                                   &rank)) ||
+            type != ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT ||
+            !ort_ok(ort->GetTensorSizeInBytes(a->values[i], &size)) ||
+            !ort_ok(ort->GetTensorData(a->values[i], &x)) ||
+            !ort_ok(ort->GetTensorData(b->values[i], &y))) {
+            continue;
+        }
+        for (k = 0; k < size / sizeof(float); k++) {
+            const double one = (double)((const float *)x)[k], other = (double)((const float *)y)[k];
+            if (fabs(other) > largest) largest = fabs(other);
+            if (fabs(one - other) > most) most = fabs(one - other);
+        }
+        if (most > worst * largest && largest > 0) worst = most / largest;
+    }
+    return worst;
+}
+
+/* Finds lengths with which ORT's CPU EP runs the model, and how exact its outputs are. */
+static bool prepare(const char *path)
+{
+    static const int64_t lengths[] = {1, 512, 1280};
+    ort_values plain, optimized;
+    bool ok = false;
+    size_t i;
+    free_dims(path, ort_free_dims, 8, &ort_free_count);
+    ort_relative = 1e-3;
+    for (i = 0; i < 3 && !ok; i++) { /* or some 30 and 80 ms of speech */
+        ort_free_length = lengths[i];
+        ok = cpu_outputs(path, &optimized);
+    }
+    if (!ok) return false;
+    if (cpu_outputs_of(path, true, &plain)) {
+        if (!ort_same(&optimized, &plain)) {
+            ort_relative = 1.5 * own_distance(&optimized, &plain);
+            printf("%s: ORT differs from itself by %.1f %%\n", path, ort_relative / 0.015);
+        }
+        ort_values_free(&plain);
+    }
+    ort_values_free(&optimized);
+    return true;
+}
+
 /* A model on the CPU EP, compiled now, generated and reloaded: the same numbers. */
 static void model_case(const char *path)
 {
     const char *const config[] = {"ep.context_enable", "1", "ep.context_file_path",
                                   in_folder("r_ctx.onnx"), NULL};
     ort_spec spec = spec_of(path);
-    ort_values want;
     OrtSession *session = NULL;
     size_t taken, contexts;
+    outcome own;
     ort_output out;
     bool ok;
     clear_folder();
-    free_dims(path, ort_free_dims, 8, &ort_free_count);
-    ok = cpu_outputs(path, &want);
-    if (!ok) {
+    if (!prepare(path)) {
         test_skip("ORT's CPU EP: %s", ort_text);
         return;
     }
-    ort_values_free(&want);
-    spec.allow_cpu = true;
+    if (!own_outcome(path, &own)) memset(&own, 0, sizeof own);
+    spec.allow_cpu = own.contexts != 1 || own.others > 0;
     taken = check_run(&spec, path);
     if (taken == 0 && strncmp(ort_text, "no node", 7) == 0) {
         test_skip("%s", ort_text);
@@ -1530,7 +2128,7 @@ static void model_case(const char *path)
     spec.config = NULL;
     spec.path = in_folder("r_ctx.onnx");
     contexts = check_run(&spec, path);
-    if (contexts == 0) {
+    if (contexts == 0 || !is_as_whole("r_ctx.onnx", binary_name("r"), &own, path)) {
         test_fail(path, 0, "reloaded: %s", ort_text);
         return;
     }
@@ -1538,12 +2136,19 @@ static void model_case(const char *path)
     memset(&out, 0, sizeof out);
     out.path = in_folder("c_ctx.onnx");
     spec.path = path;
+    spec.allow_cpu = true;
     ok = ort_compile_model(&spec, &out);
     if (ok) {
         spec.path = out.path;
         ok = check_run(&spec, path) > 0 || strncmp(ort_text, "no node", 7) == 0;
     }
-    if (!ok) {
+    if (!ok && strstr(ort_text, "uses constants")) {
+        printf("model %s: %zu nodes on %s; the compile API leaves control flow that ORT cannot "
+               "write\n",
+               path, taken, ep->ep);
+        return;
+    }
+    if (!ok || !is_as_whole("c_ctx.onnx", binary_name("c"), &own, path)) {
         test_fail(path, 0, "compile API: %s", ort_text);
         return;
     }
@@ -1578,7 +2183,6 @@ TEST(models)
     const char *more = test_models();
     char path[1024] = "";
     FILE *pipe = popen("sh tests/deps.sh where blazeface 2>/dev/null", "r");
-    ort_relative = 1e-3;
     if (pipe) {
         if (!fgets(path, sizeof path, pipe)) path[0] = '\0';
         pclose(pipe);
@@ -1602,6 +2206,7 @@ TEST(models)
     }
     ort_relative = 0;
     ort_free_count = 0;
+    ort_free_length = 1;
     test_name = NULL; /* each model has reported */
 }
 
@@ -1791,13 +2396,12 @@ TEST(too_old)
     OrtStatus *(*create)(const char *, const OrtApiBase *, const OrtLogger *, OrtEpFactory **,
                          size_t, size_t *) = NULL;
     OrtEpFactory *factories[4];
-    char path[PATH_MAX + 64];
+    const char *path = library_path(ep->library);
     size_t count = 7;
     void *library;
     bool ok;
     CHECK(!register_library(ep->label, ep->library), "expected %s to be refused by ORT %s",
           ep->library, ort_base->GetVersionString());
-    snprintf(path, sizeof path, "%s/%s", plugins, ep->library);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     CHECK(library && ort_symbol(library, "CreateEpFactories", &create, sizeof create), "%s: %s",
           path, dlerror());
@@ -1923,11 +2527,16 @@ static int try_ep(const char *library, const char *name, const char *model, bool
                                   "1",
                                   NULL};
     const char *const *const configs[] = {where, inside};
-    subject mine = {"try", library, name, ""};
+    subject mine;
     char full[PATH_MAX];
     ort_spec spec;
     size_t count, i;
     bool ok;
+    memset(&mine, 0, sizeof mine);
+    mine.label = "try";
+    mine.library = library;
+    mine.ep = name;
+    mine.short_name = "";
     ep = &mine;
     if (!realpath(library, full) ||
         !ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, "try", full))) {
@@ -2040,7 +2649,7 @@ static int tool(int argc, char **argv)
 {
     bool ok = false;
     ort_spec spec;
-    ep = &subjects[1];
+    ep = npu_subject();
     if (!find_plugins(argv[0]) || !ort_open(false) || !register_library(ep->label, ep->library)) {
         printf("%s\n", ort_text);
         return 1;
@@ -2075,6 +2684,7 @@ static const ort_case cases[] = {
     ORT_CASE(compile_api_without_place),
     ORT_CASE(prefix),
     ORT_CASE(external_initializers_in),
+    ORT_CASE(initializers_folder),
     ORT_CASE_OF("npu", attributes),
     ORT_CASE(external_initializers_out),
     ORT_CASE(foreign_nodes_left_alone),
@@ -2082,9 +2692,15 @@ static const ort_case cases[] = {
     ORT_CASE(reload_from_memory),
     ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
+    ORT_CASE(payload_as_path),
+    ORT_CASE(other_hardware),
+    ORT_CASE_OF("acorn", other_sdk), /* the name that examples/README.md gives the template */
+    ORT_CASE_OF("npu", damaged_weight),
+    ORT_CASE(hugging_face_cache),
     ORT_CASE(other_generation),
     ORT_CASE(primaries_and_secondaries),
     ORT_CASE(bad_options),
+    ORT_CASE(unknown_options),
     ORT_CASE(compile_disabled),
     ORT_CASE(without_the_ep),
     ORT_CASE_OF("toy", run_fails),
@@ -2095,12 +2711,14 @@ static const ort_case cases[] = {
     ORT_CASE(compile_api_external_initializers),
     ORT_CASE(compatibility),
     ORT_CASE(shared_constant_node),
+    ORT_CASE(constant_nodes),
     ORT_CASE(concurrent_runs),
     ORT_CASE(concurrent_sessions),
     ORT_CASE_OF("toy", compile_for_other_hardware),
     ORT_CASE(explains_refusals),
     ORT_CASE(control_flow),
     ORT_CASE(control_flow_refused),
+    ORT_CASE(unclaimed_control_flow_refused),
     ORT_CASE_OF("toy", ort_crashes),
     ORT_CASE_OF("toy", out_of_memory),
     ORT_CASE(ours_in_ort),
@@ -2126,7 +2744,7 @@ int main(int argc, char **argv)
     if (trying) {
         test_failures = try_ep(argv[2 + strict], argv[3 + strict], argv[4 + strict], strict);
     } else if (ort_version < 24) {
-        for (i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        for (i = 0; i < SUBJECT_COUNT; i++) {
             ep = &subjects[i];
             run_case("too_old", test_case_too_old);
         }

@@ -46,7 +46,7 @@ for cc in gcc clang; do
     command -v $cc >/dev/null || { echo "skip plugin $cc: not installed"; continue; }
     for f in examples/plugin_ep/*.c tests/ort/*.c; do
         case $f in
-        *device_npu.c) [ -e epctx_npu.h ] || continue ;;
+        *device_npu.c | *device_five.c) [ -e epctx_npu.h ] || continue ;;
         esac
         # shellcheck disable=SC2086 # a list of words
         if $cc $warnings -Werror -fsyntax-only -DEPCTX_NO_WIRE -I. -Iexamples/plugin_ep \
@@ -93,6 +93,23 @@ for how in "" --embed; do
     fi
 done
 
+# --------------------------- for authors of EPs: the test programs with another device
+
+if [ -e build/libfive_ep.so ]; then
+    for program in test_plugin test_plugin_share test_plugin_rows test_plugin_weightless; do
+        if EPCTX_TEST_EP="five libfive_ep.so FiveExecutionProvider five" EPCTX_TEST_MODELS='' \
+            build/tests/$program >$work/log 2>&1 && ! grep -q -e ^FAIL $work/log &&
+            grep -q -e "^ok five" -e "^skip five" $work/log; then
+            ok "plugin $program with a device of five operators: $(grep -c '^ok five' $work/log) \
+cases, $(grep -c '^skip five' $work/log) do not apply"
+        else
+            fail "plugin $program with a device of five operators" "$(grep -m 1 ^FAIL $work/log)"
+        fi
+    done
+else
+    echo "skip plugin with a device of five operators: build/libfive_ep.so is not built"
+fi
+
 # ------------------------------------------------- for authors of EPs: --try
 
 # try NAME CODE TEXT ARGUMENT...
@@ -119,6 +136,25 @@ model.graph.output[0].name = "z"
 del model.graph.output[0].type.tensor_type.shape.dim[2:]
 open(sys.argv[1], "wb").write(model.SerializeToString())
 END
+# A constant that is computed, for the NPU and for Det.
+"${PYTHON:-/usr/bin/python3}" - $work/constant.onnx <<'END'
+import sys
+sys.path.insert(0, "tests/judge")
+from make_model import FLOAT, ModelProto, node, value, weights
+model = ModelProto(ir_version=8)
+model.opset_import.add(domain="", version=17)
+graph = model.graph
+graph.name = "constant"
+value(graph.input, "x", FLOAT, (2, 2))
+value(graph.output, "y", FLOAT, (2, 2))
+value(graph.output, "z", FLOAT, ())
+weights(graph, "scale", FLOAT, ())
+graph.initializer.add(name="q", data_type=3, dims=(2, 2), raw_data=b"\x01\xfe\x03\x04")
+node(graph, "DequantizeLinear", "for both", ("q", "scale"), ("w",))
+node(graph, "Add", "for the NPU", ("x", "w"), ("y",))
+node(graph, "Det", "not for the NPU", ("w",), ("z",))
+open(sys.argv[1], "wb").write(model.SerializeToString())
+END
 # shellcheck disable=SC2086 # a library and a name
 {
     try "--try" 0 "embedded: generated, reloaded: 1 EPContext node," $npu $work/m.onnx
@@ -127,6 +163,12 @@ END
     try "--try --strict" 0 "outputs as on the CPU" --strict $npu $work/m.onnx
     try "--try --strict with a node left" 1 "Det 'not for the NPU' is left to other EPs: " \
         --strict $npu $work/half.onnx
+    try "--try with a constant node left" 0 \
+        "is left to other EPs: all its inputs are constant" \
+        $npu $work/constant.onnx
+    try "--try --strict with a constant node left" 1 \
+        "is left to other EPs: all its inputs are constant" \
+        --strict $npu $work/constant.onnx
     try "--try without a model" 2 "usage" $npu
 }
 exit $status

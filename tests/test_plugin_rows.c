@@ -212,6 +212,38 @@ TEST(run_cancelled)
     listen(NULL);
 }
 
+/* Runs until one fails. */
+static void *run_until_failure(void *argument)
+{
+    runner *r = (runner *)argument;
+    do {
+        run_in_thread(r);
+    } while (r->code == 0);
+    return NULL;
+}
+
+/* Inside a partition only the device can end a run, and ORT does not tell it to: the application
+ * does. */
+TEST(run_cancelled_inside)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    OrtSession *session = NULL;
+    pthread_t thread;
+    runner r = {0};
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(ort_session(&spec, &session));
+    CHECK_ORT_FAILS(set_dynamic(session, "ep.dynamic.cancel_runs", "yes"), ORT_INVALID_ARGUMENT,
+                    "0 or 1 is expected, found 'yes'");
+    r.session = session;
+    if (pthread_create(&thread, NULL, run_until_failure, &r) != 0) exit(1);
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "1"));
+    pthread_join(thread, NULL);
+    CHECK(strstr(r.text, "cancelled by the caller"), "expected the run to be cancelled: %s", r.text);
+    CHECK_ORT(set_dynamic(session, "ep.dynamic.cancel_runs", "0"));
+    CHECK_ORT(run_once(session, NULL));
+    ort->ReleaseSession(session);
+}
+
 /* --------------------------------------------------------- dynamic options */
 
 TEST(dynamic_options)
@@ -657,7 +689,7 @@ TEST(stream_of_a_session)
 /* Which hardware this EP can use, and why not. */
 static void hardware(const OrtEpDevice *device)
 {
-    const subject *other = &subjects[ep == &subjects[0] ? 1 : 0];
+    const subject *other = second_subject();
     const OrtEpDevice *foreign;
     const OrtHardwareDevice *devices[3];
     OrtDeviceEpIncompatibilityDetails *details = NULL;
@@ -684,9 +716,7 @@ static void hardware(const OrtEpDevice *device)
 
 TEST(hardware_details)
 {
-    char file[PATH_MAX + 64];
-    snprintf(file, sizeof file, "%s/%s", plugins, subjects[ep == &subjects[0] ? 1 : 0].library);
-    if (access(file, R_OK) != 0) SKIP("%s is not built", file);
+    if (!second_subject()) SKIP("there is no second EP");
     with_npu(false, hardware);
 }
 
@@ -716,18 +746,14 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
     }
     snprintf(list, sizeof list, "%s", words);
     for (word = strtok_r(list, " ", &rest); ok && word; word = strtok_r(NULL, " ", &rest)) {
-        /* Architecture, SDK, another SDK of that major version. */
-        static const char *const facts[2][3] = {{"abacus", "1.2.0", "1.99.0"},
-                                                {"generic", EPCTX_NPU_SDK_VERSION, "0.99.0"}};
-        const char *const *mine = facts[ep != &subjects[0]];
         char texts[2][256];
         char *plus = strchr(word, '+');
         if (plus) *plus = '\0';
         for (i = 0; i < 2; i++) {
             const char *w = i && plus ? plus + 1 : word;
             snprintf(texts[i], sizeof texts[i], "epctx=1;source=%s;sdk=%s;arch=%s",
-                     *w == '?' ? "Other" : ep->ep, mine[strcmp(w, "old") == 0 ? 2 : 1],
-                     strcmp(w, "no") == 0 ? "nowhere" : mine[0]);
+                     *w == '?' ? "Other" : ep->ep, strcmp(w, "old") == 0 ? ep->old_sdk : ep->sdk,
+                     strcmp(w, "no") == 0 ? "nowhere" : ep->architecture);
         }
         candidates[count++] = candidate_of(texts[0], plus ? texts[1] : NULL);
     }
@@ -752,16 +778,15 @@ TEST(factory_by_hand)
     OrtAllocator *allocator = NULL;
     OrtSyncStreamImpl *stream = NULL;
     const OrtEpApi *api = ort->GetEpApi();
-    char path[PATH_MAX + 64];
+    const char *path = library_path(ep->library);
     size_t count = 0;
     void *library;
-    snprintf(path, sizeof path, "%s/%s", plugins, ep->library);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     CHECK(library && ort_symbol(library, "CreateEpFactories", &create, sizeof create) &&
               ort_symbol(library, "ReleaseEpFactory", &release, sizeof release),
           "%s: %s", path, dlerror());
     CHECK_ORT(ort_ok(create("x", ort_base, NULL, &factory, 1, &count)));
-    CHECK_INT(factory->GetVendorId(factory), ep == &subjects[0] ? 0x7079 : 0xe9c7);
+    if (ep->vendor_id) CHECK_INT(factory->GetVendorId(factory), ep->vendor_id);
     CHECK_ORT(ort_ok(ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &cpu)));
     CHECK_ORT_FAILS(ort_ok(factory->CreateAllocator(factory, cpu, NULL, &allocator)),
                     ORT_INVALID_ARGUMENT, "did not announce it");
@@ -773,7 +798,7 @@ TEST(factory_by_hand)
                         factory, api->MemoryInfo_GetMemoryDevice(cpu), NULL, &stream)),
                     ORT_INVALID_ARGUMENT, "did not announce it");
     ort->ReleaseMemoryInfo(cpu);
-    if (ort_version >= 28) {
+    if (ort_version >= 28 && ep->sdk) {
         CHECK_INT(choice(factory, false, "old new"), 1);
         CHECK_INT(choice(factory, false, "no old new new"), 2);
         CHECK_INT(choice(factory, false, "? old no"), 1);
@@ -1152,6 +1177,7 @@ static const ort_case cases[] = {
     ORT_CASE(run_options),
     ORT_CASE_OF("toy", run_refused),
     ORT_CASE_OF("toy", run_cancelled),
+    ORT_CASE_OF("npu", run_cancelled_inside),
     ORT_CASE(dynamic_options),
     ORT_CASE_OF("toy", dynamic_options_of_the_device),
     ORT_CASE_OF("toy", workload_type),

@@ -116,21 +116,65 @@ TEST(compiled_now)
     CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
 }
 
-/* The option's former name: only external weights stay outside. */
+/* The option's former name means the same, wherever the weights are: none in the binary, all of them
+ * once in the context model. */
 TEST(former_option)
 {
-    ort_spec spec = spec_of(in_folder("m.onnx"));
-    size_t named, inputs;
-    CHECK_TRUE(make_heavy("m.onnx", true, 1));
-    spec.config = former;
-    CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
-    CHECK(size_of(binary_name("m")) > BYTES && size_of(binary_name("m")) < BYTES * 5 / 4,
-          "the binary has %zu bytes", size_of(binary_name("m")));
-    CHECK(read_weights("m_ctx.onnx", &named, &inputs), "%s", ort_text);
-    CHECK_INT(named, 1);
-    spec.path = in_folder("m_ctx.onnx");
-    spec.config = NULL;
-    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    int external;
+    for (external = 0; external < 2; external++) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        size_t named, inputs;
+        clear_folder();
+        CHECK_TRUE(make_heavy("m.onnx", external, 1));
+        spec.config = former;
+        CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
+        CHECK(size_of(binary_name("m")) < BYTES / 8, "external %d: the binary has %zu bytes",
+              external, size_of(binary_name("m")));
+        CHECK(size_of("m_ctx.onnx") < 2 * BYTES + BYTES / 4, "the model has %zu bytes",
+              size_of("m_ctx.onnx"));
+        CHECK(read_weights("m_ctx.onnx", &named, &inputs), "%s", ort_text);
+        CHECK_INT(named, 2);
+        CHECK_INT(inputs, 3);
+        spec.path = in_folder("m_ctx.onnx");
+        spec.config = NULL;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "external %d: %s", external, ort_text);
+    }
+}
+
+/* A weight that a node computes: what it computes it from stays outside. */
+TEST(quantized)
+{
+    const int64_t dims[2] = {SIDE, SIDE};
+    static int8_t q[COUNT];
+    const float scale = 0.25f;
+    const int8_t zero = 3;
+    const char *const *const configs[] = {weightless, former};
+    int i;
+    for (i = 0; i < COUNT; i++)
+        q[i] = (int8_t)(i % 251 - 125);
+    for (i = 0; i < 2; i++) {
+        ort_spec spec = spec_of(in_folder("m.onnx"));
+        onnx_model m;
+        bool saved;
+        clear_folder();
+        onnx_begin(&m);
+        onnx_input(&m.graph, "x", 2, dims);
+        onnx_tensor(&m.graph, "q", ONNX_INT8, 2, dims, q, sizeof q);
+        onnx_floats(&m.graph, "scale", 0, NULL, &scale);
+        onnx_tensor(&m.graph, "zero", ONNX_INT8, 0, NULL, &zero, 1);
+        onnx_node(&m.graph, "DequantizeLinear", "", "dequantize", "q,scale,zero", "w", NULL);
+        onnx_node(&m.graph, "Mul", "", "mul", "x,w", "y", NULL);
+        onnx_output(&m.graph, "y", 2, dims);
+        onnx_finish(&m);
+        saved = save("m.onnx", m.bytes.data, m.bytes.size);
+        onnx_free(&m);
+        CHECK_TRUE(saved);
+        spec.config = configs[i];
+        CHECK(check_run(&spec, spec.path) == 2, "%s", ort_text);
+        spec.path = in_folder("m_ctx.onnx");
+        spec.config = NULL;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    }
 }
 
 /* A weight in the context model is not the one that was compiled. */
@@ -230,12 +274,16 @@ TEST(unsupported)
     spec.config = weightless;
     CHECK(!make_session(&spec), "expected a refusal");
     CHECK_HAS(ort_text, "does not support weightless mode");
+    spec.config = former;
+    CHECK(!make_session(&spec), "expected a refusal of the former name");
+    CHECK_HAS(ort_text, "ep.enable_weightless_ep_context_nodes is 1, but");
 }
 
 static const ort_case cases[] = {
     ORT_CASE_OF("npu", generate_and_load),
     ORT_CASE_OF("npu", compiled_now),
     ORT_CASE_OF("npu", former_option),
+    ORT_CASE_OF("npu", quantized),
     ORT_CASE_OF("npu", changed_weight),
     ORT_CASE_OF("npu", weights_elsewhere),
     ORT_CASE_OF("npu", shared),

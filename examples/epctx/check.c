@@ -202,7 +202,7 @@ static int check(const check_work *work)
     epctx_model model;
     epctx_error error;
     int code;
-    if (epctx_model_open_file(&model, work->file, NULL, &error) != EPCTX_OK) {
+    if (cli_open(&model, work->file, &error) != EPCTX_OK) {
         cli_fail(&error);
         return CHECK_FAILED;
     }

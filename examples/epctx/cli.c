@@ -75,6 +75,21 @@ static bool is_from(const char *value, char **argv, int count)
     return false;
 }
 
+static uint32_t path_flags;
+
+uint32_t cli_path_flags(void)
+{
+    return path_flags;
+}
+
+epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error)
+{
+    epctx_open_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.path_flags = path_flags;
+    return epctx_model_open_file(model, file, &opts, error);
+}
+
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
 static int read_option(const cli_command *command, int argc, char **argv, int at,
                        const cli_option *options)
@@ -85,6 +100,10 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     const cli_option *option = find_option(options, text, size);
     if (option == NULL && strcmp(text, "--no-progress") == 0) {
         cli_progress_forbid();
+        return 1;
+    }
+    if (option == NULL && strcmp(text, "--hugging-face") == 0) {
+        path_flags = EPCTX_PATH_HUGGING_FACE;
         return 1;
     }
     if (option == NULL) {

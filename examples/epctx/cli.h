@@ -48,6 +48,10 @@ bool cli_parse(const cli_command *command, int argc, char **argv, const cli_opti
 /* The same with least..most operands; returns how many, or -1 on a mistake. */
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
                    const char **operands, int least, int most);
+/* --hugging-face, which every command takes: EPCTX_PATH_HUGGING_FACE or 0, for epctx_open_opts. */
+uint32_t cli_path_flags(void);
+/* Opens a model with these flags. */
+epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error);
 /* A whole number in least..most; otherwise prints what is wrong. */
 bool cli_number(const char *option, const char *text, uint64_t least, uint64_t most,
                 uint64_t *value);

@@ -304,6 +304,7 @@ static bool read_session_options(compile_settings *set, int count)
         !either_switch(set, EPCTX_OPTION_DISABLE_CPU_FALLBACK, &set->gen.require_all) ||
         !either_switch(set, EPCTX_OPTION_WEIGHTLESS, &set->weightless))
         return false;
+    set->open.path_flags = cli_path_flags();
     set->share = count > 1;
     if (!either_switch(set, EPCTX_OPTION_SHARE_EP_CONTEXTS, &set->share)) return false;
     set->gen.prepare_only = epctx_option_on(o, EPCTX_OPTION_COMPILE_ONLY);

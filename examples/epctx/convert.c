@@ -55,8 +55,8 @@ static epctx_status check_left_behind(const output *out, epctx_model *model,
         bool found = !files[i].required || files[i].status != EPCTX_OK;
         for (k = 0; k < changes->file_count && !found; k++)
             found = epctx_str_is(files[i].name, changes->files[k].name);
-        if (found || epctx_path_find(model->io, folder, files[i].name, 0, path, sizeof path,
-                                     NULL) == EPCTX_OK)
+        if (found || epctx_path_find(model->io, folder, files[i].name, cli_path_flags(), path,
+                                     sizeof path, NULL) == EPCTX_OK)
             continue;
         status = epctx_fail(error, EPCTX_ERR_NOT_FOUND,
                             "%s would not find '%S' in its folder: copy the file there first, or "
@@ -99,7 +99,7 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     epctx_model model;
     epctx_error error;
     int code;
-    if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
+    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
     code = convert(out, &model, opts, function);
     epctx_model_close(&model);
     return code;

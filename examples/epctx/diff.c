@@ -272,7 +272,8 @@ static epctx_status add_external(facts *f, value_sum *sum, const epctx_tensor_vi
     epctx_status status =
         epctx_path_base(epctx_str_of(f->file), epctx_str_of(NULL), &folder, error);
     if (status == EPCTX_OK)
-        status = epctx_path_map(io, folder, tensor->location, 0, &mapping, NULL, 0, error);
+        status = epctx_path_map(io, folder, tensor->location, cli_path_flags(), &mapping, NULL, 0,
+                                error);
     if (status != EPCTX_OK) return status;
     if (tensor->offset <= mapping.size && length == UINT64_MAX)
         length = mapping.size - tensor->offset;
@@ -562,7 +563,7 @@ static bool open_facts(facts *f, const char *file)
     epctx_arena_init(&f->arena, NULL);
     epctx_map_init(&f->at, &f->arena);
     epctx_map_init(&f->data, &f->arena);
-    if (epctx_model_open_file(&f->model, file, NULL, &error) != EPCTX_OK) {
+    if (cli_open(&f->model, file, &error) != EPCTX_OK) {
         cli_fail(&error);
         return false;
     }

@@ -58,8 +58,8 @@ static void put_file_size(const picture *p, epctx_str name)
     char path[EPCTX_PATH_MAX];
     epctx_file_kind kind;
     uint64_t size;
-    if (epctx_path_find(io, epctx_path_folder(epctx_str_of(p->file)), name, 0, path, sizeof path,
-                        NULL) != EPCTX_OK ||
+    if (epctx_path_find(io, epctx_path_folder(epctx_str_of(p->file)), name, cli_path_flags(), path,
+                        sizeof path, NULL) != EPCTX_OK ||
         io->stat_fn(io->user, path, &kind, &size, NULL) != EPCTX_OK) {
         fputs(", not found", stdout);
         return;
@@ -175,7 +175,7 @@ static int run(int argc, char **argv)
     epctx_error error;
     picture p;
     if (!cli_parse(&cli_dot, argc, argv, options, &file, 1)) return CLI_USAGE;
-    if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
+    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
     memset(&p, 0, sizeof p);
     p.file = file;
     epctx_arena_init(&p.arena, NULL);

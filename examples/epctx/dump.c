@@ -658,7 +658,7 @@ static int dump(const char *file, dumper *d)
     int64_t index = 0;
     /* Where records scroll by, they are the progress. */
     if (d->values && !isatty(STDOUT_FILENO)) cli_progress_begin("dump", cli_file_size(file));
-    if (epctx_model_open_file(&model, file, NULL, &error) != EPCTX_OK) return cli_fail(&error);
+    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
     if (d->json) putchar('[');
     put_model(d, &model);
     if (epctx_model_has_graph(&model)) put_graph(d, epctx_model_graph(&model), &top);

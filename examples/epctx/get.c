@@ -68,8 +68,8 @@ static epctx_status get_context(get_work *work, const epctx_node_view *view, epc
     status = epctx_path_base(epctx_str_of(work->file), epctx_str_of(work->context_path), &folder,
                              &work->error);
     if (status == EPCTX_OK)
-        status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, 0, &work->mapping,
-                                NULL, 0, &work->error);
+        status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, cli_path_flags(),
+                                &work->mapping, NULL, 0, &work->error);
     epctx_blame(&work->error, work->file, &node.name, "ep_cache_context");
     value->data = (const char *)work->mapping.data;
     value->size = work->mapping.size;
@@ -222,8 +222,7 @@ static int run(int argc, char **argv)
     if (work.out != NULL && strcmp(work.out, "-") == 0) work.out = NULL; /* as without -o */
     work.file = operands[0];
     work.what = operands[1];
-    if (epctx_model_open_file(&work.model, work.file, NULL, &work.error) != EPCTX_OK)
-        return cli_fail(&work.error);
+    if (cli_open(&work.model, work.file, &work.error) != EPCTX_OK) return cli_fail(&work.error);
     code = get(&work);
     if (work.mapping.handle != NULL) epctx_io_files()->unmap_fn(NULL, &work.mapping);
     epctx_model_close(&work.model);

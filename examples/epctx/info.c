@@ -471,7 +471,7 @@ static int info(const char *file, bool json)
     epctx_state state;
     report all;
     size_t problems;
-    epctx_status status = epctx_model_open_file(&model, file, NULL, &error);
+    epctx_status status = cli_open(&model, file, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     status = report_make(&all, &model, file, &error);
     if (status == EPCTX_OK) status = epctx_model_state(&model, &all.arena, &state, &error);

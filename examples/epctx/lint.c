@@ -140,7 +140,7 @@ static int lint(const char *file, const epctx_check_opts *opts, lint_output *out
     epctx_error error;
     epctx_status status;
     cli_progress_begin("lint", 0);
-    status = epctx_model_open_file(&model, file, NULL, &error);
+    status = cli_open(&model, file, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (out->json) {
         fputs("{\n\"file\": ", stdout);
@@ -174,7 +174,7 @@ static bool has_option(int argc, char **argv, const char *name)
 
 static int run(int argc, char **argv)
 {
-    bool rules = false, no_files = false, hugging_face = false;
+    bool rules = false, no_files = false;
     const char *profile = NULL, *file = NULL;
     epctx_check_opts opts;
     lint_output out = {NULL, false, false, false, true};
@@ -184,7 +184,6 @@ static int run(int argc, char **argv)
         {"--hints", NULL, &out.hints},
         {"--rules", NULL, &rules},
         {"--no-files", NULL, &no_files},
-        {"--hugging-face", NULL, &hugging_face},
         {"--ep", &profile, NULL},
         {"--context-path", &opts.context_file_path, NULL},
         {"--external-folder", &opts.external_folder, NULL},
@@ -200,7 +199,6 @@ static int run(int argc, char **argv)
     }
     if (profile != NULL && !cli_profile(profile, &opts.profile)) return CLI_USAGE;
     opts.no_files = no_files;
-    opts.path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
     out.file = file;
     out.colour = !out.json && cli_colour(stdout);
     return lint(file, &opts, &out);

@@ -58,7 +58,7 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
     epctx_arena arena;
     epctx_model model;
     epctx_error error;
-    epctx_status status = epctx_model_open_file(&model, path, NULL, &error);
+    epctx_status status = cli_open(&model, path, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
     epctx_arena_init(&arena, NULL);
     status = epctx_model_files(&model, opts, &arena, &files, &count, &error);
@@ -85,14 +85,13 @@ static int ls(const char *path, const epctx_check_opts *opts, bool json, bool pr
 
 static int run(int argc, char **argv)
 {
-    bool json = false, print0 = false, hugging_face = false;
+    bool json = false, print0 = false;
     const char *file = NULL;
     epctx_check_opts opts;
     memset(&opts, 0, sizeof opts);
     const cli_option options[] = {
         {"--json", NULL, &json},
         {"-0", NULL, &print0},
-        {"--hugging-face", NULL, &hugging_face},
         {"--context-path", &opts.context_file_path, NULL},
         {"--external-folder", &opts.external_folder, NULL},
         {NULL, NULL, NULL},
@@ -102,7 +101,6 @@ static int run(int argc, char **argv)
         fputs("epctx: --json and -0 exclude each other\n", stderr);
         return CLI_USAGE;
     }
-    opts.path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
     return ls(file, &opts, json, print0);
 }
 

@@ -29,7 +29,8 @@ static void print_help(FILE *out)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n'epctx help COMMAND' and 'epctx COMMAND --help' tell about a command,\n"
           "'epctx --version' the version. Every command knows --no-progress: no progress bar on a\n"
-          "terminal. '--' ends the options.\n"
+          "terminal, and --hugging-face: files of a model may be links into the blobs folder of a\n"
+          "Hugging Face cache. '--' ends the options.\n"
           "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written),\n"
           "2 wrong usage; check, diff and repair have codes of their own, see their --help.\n"
           "Messages go to standard error.\n",

@@ -54,7 +54,7 @@ static void leave_broken(output *out, const char **list, size_t *count)
     for (i = 0; i < *count; i++) {
         epctx_model model;
         epctx_error error;
-        epctx_status status = epctx_model_open_file(&model, list[i], NULL, &error);
+        epctx_status status = cli_open(&model, list[i], &error);
         epctx_model_close(&model);
         if (status == EPCTX_ERR_PROTOBUF)
             output_change(out, "skipped %s", error.message);

@@ -161,7 +161,7 @@ static bool add_model(package *p, piece_set *set, const char *file)
     epctx_dependency *files = NULL;
     size_t count = 0, i;
     epctx_model model;
-    bool good = epctx_model_open_file(&model, file, NULL, &p->error) == EPCTX_OK &&
+    bool good = cli_open(&model, file, &p->error) == EPCTX_OK &&
                 epctx_model_files(&model, NULL, &p->arena, &files, &count, &p->error) == EPCTX_OK &&
                 add_piece(p, set, file, epctx_path_file(epctx_str_of(file)));
     for (i = 0; i < count && good; i++) {
@@ -240,7 +240,7 @@ static bool read_variant(package *p, variant *v)
     epctx_dependency *files = NULL;
     size_t count = 0, i;
     epctx_str name = epctx_path_file(epctx_str_of(v->file));
-    if (epctx_model_open_file(&v->model, v->file, NULL, &p->error) != EPCTX_OK || !find_ep(p, v) ||
+    if (cli_open(&v->model, v->file, &p->error) != EPCTX_OK || !find_ep(p, v) ||
         (!p->allow_stale && epctx_check_binary(&v->model, NULL, &p->error) != EPCTX_OK) ||
         epctx_model_files(&v->model, NULL, &p->arena, &files, &count, &p->error) != EPCTX_OK)
         return false;

@@ -118,7 +118,7 @@ static void add_replaced(search *s, const char *path)
     epctx_str name;
     size_t count = 0, i;
     if (copy.data == NULL || epctx_map_put(&s->replaced, copy, 1) != EPCTX_OK) s->no_memory = true;
-    if (epctx_model_open_file(&model, path, NULL, &ignored) == EPCTX_OK &&
+    if (cli_open(&model, path, &ignored) == EPCTX_OK &&
         epctx_model_files(&model, NULL, s->arena, &files, &count, &ignored) == EPCTX_OK) {
         epctx_cursor nodes = epctx_graph_nodes(epctx_model_graph(&model));
         while (next_graph(&nodes, &name)) {
@@ -170,7 +170,7 @@ static void add_other(search *s, const char *name, const char *path)
     memset(&names_only, 0, sizeof names_only);
     names_only.no_files = true;
     epctx_arena_init(&arena, NULL);
-    if (epctx_model_open_file(&model, path, NULL, &ignored) == EPCTX_OK &&
+    if (cli_open(&model, path, &ignored) == EPCTX_OK &&
         epctx_model_files(&model, &names_only, &arena, &files, &count, &ignored) == EPCTX_OK)
         for (i = 0; i < count; i++) {
             uint32_t which;
@@ -316,7 +316,7 @@ static epctx_status note_source(const char *path, compile_notes *notes, epctx_er
     epctx_dependency *files;
     epctx_model model;
     size_t count = 0, i;
-    epctx_status status = epctx_model_open_file(&model, path, NULL, error);
+    epctx_status status = cli_open(&model, path, error);
     if (status == EPCTX_OK)
         status = epctx_model_files(&model, NULL, &notes->arena, &files, &count, error);
     for (i = 0; i < count && status == EPCTX_OK; i++) {

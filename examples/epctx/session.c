@@ -431,6 +431,7 @@ static epctx_status open_steps(session *s, const char *file, const char *source,
     size_t optional;
     memset(&opts, 0, sizeof opts);
     opts.io = &s->quiet;
+    opts.path_flags = cli_path_flags();
     status = epctx_model_open_file(&s->model, file, &opts, error);
     /* Nobody is going to give another value to these here. */
     if (status == EPCTX_OK) status = cli_optional_inputs(&s->model, true, &optional, error);

@@ -144,8 +144,8 @@ static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node
     }
     b = (binary *)epctx_arena_alloc(&w->arena, sizeof *b);
     if (b == NULL) return no_memory(w);
-    status = epctx_path_map(epctx_io_files(), folder, node->ep_cache_context, 0, &b->mapping, NULL,
-                            0, w->error);
+    status = epctx_path_map(epctx_io_files(), folder, node->ep_cache_context, cli_path_flags(),
+                            &b->mapping, NULL, 0, w->error);
     if (status != EPCTX_OK) return status;
     b->next = s->binaries;
     s->binaries = b;
@@ -179,7 +179,7 @@ static epctx_status add_source(work *w, uint32_t from)
     source *s = &w->sources[from];
     epctx_graph graph;
     size_t i, optional;
-    epctx_status status = epctx_model_open_file(&s->model, s->file, NULL, w->error);
+    epctx_status status = cli_open(&s->model, s->file, w->error);
     /* What callers may override is a weight all the same. */
     if (status == EPCTX_OK) status = cli_optional_inputs(&s->model, true, &optional, w->error);
     if (status == EPCTX_OK) status = epctx_graph_load(&s->model, &graph, w->error);

@@ -240,6 +240,29 @@ static bool take_graph(mine_loaded *to)
     return true;
 }
 
+static const char sdk_version[] = "1.0.0", architecture[] = "mine1";
+
+/* YOURS: can this device run a context that was made for `node`'s hardware, by its SDK? Here the
+ * hardware must be the same and the SDK's major version, as in the default of compatible_fn. What a
+ * node does not tell is not checked. */
+static epctx_status mine_check(void *self, const epctx_epnode *node, epctx_error *error)
+{
+    const epctx_str made_by = node->ep_sdk_version;
+    const size_t major = strcspn(sdk_version, ".") + 1; /* with the dot */
+    (void)self;
+    if (node->hardware_architecture.size &&
+        !epctx_str_is(node->hardware_architecture, architecture)) {
+        return epctx_fail(error, EPCTX_ERR_VERSION, "hardware_architecture: expected %s, found %S",
+                          architecture, &node->hardware_architecture);
+    }
+    if (made_by.size && (made_by.size < major || memcmp(made_by.data, sdk_version, major) != 0)) {
+        return epctx_fail(error, EPCTX_ERR_VERSION,
+                          "ep_sdk_version: expected %s or another minor version, found %S",
+                          sdk_version, &made_by);
+    }
+    return EPCTX_OK;
+}
+
 /* YOURS: hand the binary to your SDK. It stays valid until mine_unload, so nothing need be copied;
  * this device copies because its structs are not aligned in a file. */
 static epctx_status mine_load(void *self, epctx_span binary, void **out, epctx_error *error)
@@ -329,7 +352,8 @@ static void mine_close(epctx_backend *backend)
     (void)backend;
 }
 
-/* YOURS: open the device. Each session calls this once; ep_option_get reads EP options. */
+/* YOURS: open the device. Each session calls this once; ep_option_get reads the EP options
+ * that `device` lists. */
 static epctx_status mine_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     (void)options, (void)error;
@@ -337,8 +361,8 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
     backend->version = EPCTX_BACKEND_VERSION;
     backend->source = "MineExecutionProvider"; /* marks our EPContext nodes */
     backend->short_name = "mine";              /* model_mine.bin */
-    backend->sdk_version = "1.0.0";
-    backend->hardware_architecture = "mine1";
+    backend->sdk_version = sdk_version;
+    backend->hardware_architecture = architecture;
     backend->capability_fn = mine_capability;
     backend->begin_fn = mine_begin;
     backend->compile_fn = mine_compile;
@@ -349,6 +373,7 @@ static epctx_status mine_open(const ep_options *options, epctx_backend *backend,
     backend->find_fn = mine_find;
     backend->info_fn = mine_info;
     backend->run_fn = mine_run;
+    backend->check_fn = mine_check;
     return EPCTX_OK;
 }
 
@@ -364,6 +389,7 @@ static const ep_device device = {
     NULL,
     NULL,
     NULL,
+    NULL, /* YOURS: the names of the EP options that mine_open reads */
 };
 
 const ep_device *ep_device_get(void)

@@ -139,6 +139,34 @@ typedef struct binary_file {
     bool open;
 } binary_file;
 
+/* Under session.model_external_initializers_file_folder_path ORT hides the model's path behind a
+ * made-up one in that folder, where only initializers belong. */
+static bool is_hidden(const ep_session *session, const char *model_path)
+{
+    return *epctx_option_text(&session->options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FOLDER) &&
+           epctx_str_is(epctx_path_file(epctx_str_of(model_path)), "virtual_model.onnx");
+}
+
+const char *ep_model_path(const ep_session *session, const ep_record *record)
+{
+    return is_hidden(session, record->model_path) ? "" : record->model_path;
+}
+
+#define HIDDEN                                                                                     \
+    "session.model_external_initializers_file_folder_path is set, and with it ONNX Runtime does "  \
+    "not tell where the model is: set ep.context_file_path"
+
+OrtStatus *ep_check_place(const ep_session *session, const ep_record *record)
+{
+    /* The compile API may write into memory, and the application take the binary. */
+    const bool alone = session->compile_only && (session->embed || session->buffers.write_fn);
+    if (!session->generate || *session->context_path || alone ||
+        !is_hidden(session, record->model_path)) {
+        return NULL;
+    }
+    return ep_fail(session->api, EPCTX_ERR_ARG, "%s", HIDDEN);
+}
+
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity)
 {
@@ -325,7 +353,7 @@ static OrtStatus *node_for_piece(const ep_session *session, piece *p, epctx_span
             node->ep_cache_context.size = payload.size;
         }
     }
-    node->onnx_model_filename = epctx_path_file(epctx_str_of(p->record.model_path));
+    node->onnx_model_filename = epctx_path_file(epctx_str_of(ep_model_path(session, &p->record)));
     if (node->onnx_model_filename.size) node->present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
     return ep_context_node_create(session->api, fused, node, p->weights, arena, out);
 }
@@ -340,8 +368,9 @@ static OrtStatus *build(ep_session *session, ep_context *context, piece *pieces,
     for (i = 0; i < count; i++) {
         EP_TRY(ep_record_read(&pieces[i].record, session->api, graphs[i], fused[i]));
     }
+    EP_TRY(ep_check_place(session, &pieces[0].record));
     if (session->generate && !session->embed) {
-        EP_TRY(binary_open(session, pieces[0].record.model_path, binary));
+        EP_TRY(binary_open(session, ep_model_path(session, &pieces[0].record), binary));
     }
     EP_TRY(compile_pieces(context, pieces, count, fused, binary->name));
     /* What can be run is loaded before anything is written. */
@@ -418,6 +447,15 @@ typedef struct loader {
     epctx_arena arena;
 } loader;
 
+/* A payload that somebody took for a path would end up in messages. */
+static bool is_path(epctx_str text)
+{
+    size_t i;
+    for (i = 0; i < text.size && (uint8_t)text.data[i] >= 0x20 && text.data[i] != 0x7f; i++) {
+    }
+    return i == text.size && text.size < EPCTX_PATH_MAX && epctx_str_is_utf8(text);
+}
+
 /* Where the binary of a primary is. */
 static OrtStatus *read_file_name(loader *l, bound_node *bound)
 {
@@ -436,9 +474,19 @@ static OrtStatus *read_file_name(loader *l, bound_node *bound)
         bound->file.data = epctx_arena_copy(&l->arena, text);
         bound->file.size = text.size;
         if (!bound->file.data) status = EPCTX_ERR_NOMEM;
+        if (!is_path(text)) {
+            bound->file.size = 0;
+            status = epctx_fail(&error, EPCTX_ERR_CONTEXT,
+                                "embed_mode is 0, so a path is expected, found %u bytes that are "
+                                "none: if they are the context itself, embed_mode must be 1",
+                                (uint64_t)text.size);
+        }
         if (status == EPCTX_OK && !session->buffers.read_fn) {
-            status = epctx_path_base(epctx_str_of(bound->record.model_path),
+            status = epctx_path_base(epctx_str_of(ep_model_path(session, &bound->record)),
                                      epctx_str_of(session->context_path), &bound->folder, &error);
+            if (status == EPCTX_ERR_PATH && is_hidden(session, bound->record.model_path)) {
+                status = epctx_fail(&error, EPCTX_ERR_PATH, "%s", HIDDEN);
+            }
         }
         if (status != EPCTX_OK) epctx_blame(&error, NULL, &bound->node.name, "ep_cache_context");
         failed = ep_load_status(session->api, status, &error);
@@ -469,15 +517,30 @@ static OrtStatus *read_bound(loader *l, const OrtGraph *graph, const OrtNode *fu
     return out->node.embed_mode ? NULL : read_file_name(l, out);
 }
 
+/* Would the binary be found in a Hugging Face cache? */
+static bool is_cached(const loader *l, const bound_node *bound)
+{
+    char path[EPCTX_PATH_MAX];
+    return bound->file.size > 0 && l->session->path_flags == 0 &&
+           epctx_path_find(epctx_io_private(), bound->folder, bound->file, EPCTX_PATH_HUGGING_FACE,
+                           path, sizeof path, NULL) == EPCTX_OK;
+}
+
+/* The message ends with the cure, where there is one. */
 static OrtStatus *file_failed(const loader *l, const bound_node *bound, epctx_status status,
                               epctx_error *error)
 {
+    const char *cure = NULL;
+    if (status == EPCTX_ERR_NOT_FOUND && l->session->share) {
+        cure = "a binary that several models share is written by the last session of the group "
+               "that generates them (ep.stop_share_ep_contexts=1)";
+    } else if (status == EPCTX_ERR_PATH && is_cached(l, bound)) {
+        cure = "that is a blob of a Hugging Face cache: allow it with the EP option "
+               "hugging_face_cache=1";
+    }
     epctx_blame(error, NULL, &bound->node.name, "ep_cache_context");
-    if (status != EPCTX_ERR_NOT_FOUND) return ep_load_status(l->session->api, status, error);
-    return ep_fail(l->session->api, EPCTX_ERR_CONTEXT,
-                   "%s; a binary that several models share is written by the last session of the "
-                   "group that generates them (ep.stop_share_ep_contexts=1)",
-                   error->message);
+    if (!cure) return ep_load_status(l->session->api, status, error);
+    return ep_fail(l->session->api, EPCTX_ERR_CONTEXT, "%s; %s", error->message, cure);
 }
 
 /* Asks the application for the binary that a primary names, or finds it among those it gave. */
@@ -521,7 +584,8 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
         return status == EPCTX_OK ? open_given(l, bound->file, context, shared)
                                   : file_failed(l, bound, status, &error);
     }
-    status = epctx_path_resolve(io, bound->folder, bound->file, path, sizeof path, &error);
+    status = epctx_path_find(io, bound->folder, bound->file, l->session->path_flags, path,
+                             sizeof path, &error);
     for (i = 0; status == EPCTX_OK && i < l->context_count; i++) {
         if (l->contexts[i]->path && strcmp(l->contexts[i]->path, path) == 0) {
             *shared = l->contexts[i];
@@ -529,8 +593,8 @@ static OrtStatus *open_file(loader *l, const bound_node *bound, ep_context *cont
         }
     }
     if (status == EPCTX_OK) {
-        status = epctx_path_map(io, bound->folder, bound->file, 0, &context->mapping, path,
-                                sizeof path, &error);
+        status = epctx_path_map(io, bound->folder, bound->file, l->session->path_flags,
+                                &context->mapping, path, sizeof path, &error);
     }
     if (status == EPCTX_OK) {
         context->path = (char *)malloc(strlen(path) + 1);
@@ -627,20 +691,36 @@ static OrtStatus *take_shared(loader *l, size_t count, bound_node *bound)
     return file_failed(l, bound, status, &error);
 }
 
-/* A weightless node has all constants of its graph as inputs, which are none of the graph's. Of
- * another node constants are: ORT may compute now what was a value when the graph was compiled. */
-static size_t without_weights(const epctx_graph *graph, const char **names, size_t count)
+/* A weightless node has all constants of its graph as inputs besides those that the graph was
+ * compiled with. Of another node constants are among the latter: ORT may compute now what was a
+ * value when the graph was compiled. */
+static OrtStatus *without_weights(loader *l, const epctx_graph *graph, void *compiled,
+                                  const char **names, size_t *count)
 {
-    size_t i, k, kept = 0;
-    if (ep_weights_text(&graph->nodes[0]).size == 0) return count;
-    for (i = 0; i < count; i++) {
-        for (k = 0; k < graph->initializer_count &&
-                    !epctx_str_is(graph->initializers[k].name, names[i]);
-             k++) {
+    const ep_session *session = l->session;
+    const epctx_backend *backend = &session->backend;
+    epctx_graph_info info;
+    epctx_map weights;
+    epctx_error error;
+    size_t i, kept = 0;
+    memset(&info, 0, sizeof info);
+    epctx_error_clear(&error);
+    EP_TRY(ep_load_status(session->api, backend->info_fn(backend->self, compiled, &info, &error),
+                          &error));
+    if (*count <= info.input_count) return NULL;
+    epctx_map_init(&weights, &l->arena);
+    for (i = 0; i < graph->initializer_count; i++) {
+        if (epctx_map_put(&weights, graph->initializers[i].name, 1) != EPCTX_OK) {
+            return ep_no_memory(session->api);
         }
-        if (k == graph->initializer_count) names[kept++] = names[i];
     }
-    return kept;
+    for (i = 0; i < *count; i++) {
+        if (epctx_map_get(&weights, epctx_str_of(names[i])) == EPCTX_MAP_NONE) {
+            names[kept++] = names[i];
+        }
+    }
+    *count = kept;
+    return NULL;
 }
 
 static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *fused,
@@ -663,7 +743,7 @@ static OrtStatus *kernel_for_node(loader *l, bound_node *bound, const OrtNode *f
     }
     EP_TRY(ep_node_names(api, node, false, &l->arena, &inputs, &input_count));
     EP_TRY(ep_node_names(api, node, true, &l->arena, &outputs, &output_count));
-    input_count = without_weights(&bound->record.graph, inputs, input_count);
+    EP_TRY(without_weights(l, &bound->record.graph, graph, inputs, &input_count));
     EP_TRY(ep_kernel_create(bound->context, graph, (const char *const *)inputs, input_count,
                             (const char *const *)outputs, output_count, fused, out));
     return ep_kernel_set_weights(*out, ep_weights_text(&bound->record.graph.nodes[0]),

@@ -21,6 +21,10 @@ typedef struct ep_options ep_options;
  * or NULL. Valid during open_fn. `options` may be NULL: no option is set. */
 const char *ep_option_get(const ep_options *options, const char *key);
 
+/* The same for an option that is "0" (the default) or "1"; anything else is EPCTX_ERR_ARG. */
+epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
+                              epctx_error *error);
+
 /* One execution provider. Everything is constant and lives as long as the library. */
 typedef struct ep_device {
     const char *ep_name; /* what applications ask for; ends in ExecutionProvider */
@@ -51,6 +55,9 @@ typedef struct ep_device {
     bool (*channels_last_fn)(const epctx_backend *backend);
     /* Which nodes: positive: this one, 0: not this one, negative or NULL: ORT decides. */
     int (*convert_fn)(const epctx_backend *backend, const char *domain, const char *op_type);
+    /* The EP options that open_fn reads, NULL at the end: a session with another one is refused. NULL:
+     * none. Every EP of this folder has "hugging_face_cache" and "device_memory_limit" besides. */
+    const char *const *option_keys;
 } ep_device;
 
 /* What an application gets from OrtApi::SyncStream_GetHandle for a stream of this EP. */

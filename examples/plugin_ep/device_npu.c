@@ -3,26 +3,63 @@
 #define EPCTX_NPU_IMPLEMENTATION
 #include "epctx_npu.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "device.h"
 
-/* EP option hardware_architecture: one of epctx_npu_arch_list. */
+typedef struct npu_session {
+    epctx_npu npu; /* first: it is backend->self */
+    epctx_hooks hooks;
+    atomic_bool cancelled;
+} npu_session;
+
+static bool npu_cancelled(void *user)
+{
+    return atomic_load_explicit(&((npu_session *)user)->cancelled, memory_order_relaxed);
+}
+
+/* hardware_architecture: one of epctx_npu_arch_list. check_weights: 1: loading a context also reads
+ * its weights and compares their checksum; 0, the default: a damaged weight computes damaged
+ * numbers. */
+static const char *const option_keys[] = {"hardware_architecture", "check_weights", NULL};
+
 static epctx_status npu_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     epctx_npu_opts opts = {0};
-    epctx_npu *npu = (epctx_npu *)calloc(1, sizeof *npu);
-    epctx_status status;
-    if (!npu) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for the NPU's state");
+    npu_session *session;
+    epctx_status status = ep_option_switch(options, "check_weights", &opts.check_weights, error);
+    if (status != EPCTX_OK) return status;
+    session = (npu_session *)calloc(1, sizeof *session);
+    if (!session) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory for the NPU's state");
+    session->hooks.user = session;
+    session->hooks.cancel_fn = npu_cancelled;
+    opts.hooks = &session->hooks;
     opts.architecture = ep_option_get(options, "hardware_architecture");
-    status = epctx_npu_init(npu, &opts, backend, error);
-    if (status != EPCTX_OK) free(npu);
+    status = epctx_npu_init(&session->npu, &opts, backend, error);
+    if (status != EPCTX_OK) free(session);
     return status;
 }
 
 static void npu_close(epctx_backend *backend)
 {
     free(backend->self);
+}
+
+/* ep.dynamic.cancel_runs: 1: runs of the session, those under way and those to come, fail before
+ * their next command; 0: they do not. RunOptionsSetTerminate ends a run between two nodes of ORT
+ * only: no function of its API lets an EP see that flag. */
+static const char *const dynamic_keys[] = {"ep.dynamic.cancel_runs", NULL};
+
+static epctx_status npu_dynamic(epctx_backend *backend, const char *key, const char *value,
+                                epctx_error *error)
+{
+    const bool on = strcmp(value, "1") == 0;
+    if (!on && strcmp(value, "0") != 0) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "%s: 0 or 1 is expected, found '%s'", key, value);
+    }
+    atomic_store(&((npu_session *)backend->self)->cancelled, on);
+    return EPCTX_OK;
 }
 
 /* ORT's session works in CPU memory: a number nobody's PCI bus knows. */
@@ -34,10 +71,11 @@ static const ep_device device = {
     npu_open,
     npu_close,
     NULL, /* the default rule for compiled models */
-    NULL, /* nothing to change in a living session */
-    NULL,
+    dynamic_keys,
+    npu_dynamic,
     NULL, /* channels first */
     NULL,
+    option_keys,
 };
 
 const ep_device *ep_device_get(void)

@@ -88,7 +88,7 @@ typedef struct ep_record {
     epctx_arena arena;
     epctx_graph graph;
     const OrtNode **nodes;  /* at the positions of graph.nodes */
-    const char *model_path; /* "" for a model from memory */
+    const char *model_path; /* as ORT tells it, "" for a model from memory: ep_model_path */
     OrtValue **held;        /* tensors of attributes */
     size_t held_count, held_room;
 } ep_record;
@@ -178,6 +178,7 @@ typedef struct ep_session {
                      is written */
     const char *context_path; /* ep.context_file_path, "" when not set */
     const char *prefix;       /* ep.context_node_name_prefix */
+    uint32_t path_flags;      /* of binaries that are loaded */
     epctx_status refusal;     /* set in GetCapability, which cannot fail a session, for Compile */
     epctx_error refusal_text;
     char compatibility[256];
@@ -235,6 +236,10 @@ typedef struct ep_context {
 ep_context *ep_context_new(ep_session *session);
 void ep_context_drop(ep_context *context); /* NULL is fine */
 
+/* The path of the model that was opened; "" when it came from memory or ORT does not tell. */
+const char *ep_model_path(const ep_session *session, const ep_record *record);
+/* Refuses to generate where ORT would write the context model to a place that nobody asked for. */
+OrtStatus *ep_check_place(const ep_session *session, const ep_record *record);
 /* Path of the context model that ORT will write. `model_path` is "" for a model from memory. */
 OrtStatus *ep_context_model_path(const ep_session *session, const char *model_path, char *out,
                                  size_t capacity);

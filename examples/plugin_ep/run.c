@@ -7,6 +7,8 @@
  *       ORT's own key. Efficient: a run gives its scratch memory back when it ends, where Default
  *       keeps it for the next one.
  *   SetEpDynamicOptions with a key of ep_device.dynamic_keys: the device's.
+ *
+ * RunOptionsSetTerminate is ORT's alone: it has no function that lets an EP read the flag.
  */
 #include "ep.h"
 

@@ -13,6 +13,15 @@ const char *ep_option_get(const ep_options *options, const char *key)
     return options->ort->GetKeyValue(options->pairs, full);
 }
 
+epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
+                              epctx_error *error)
+{
+    const char *value = ep_option_get(options, key);
+    *out = value && strcmp(value, "1") == 0;
+    if (!value || *out || strcmp(value, "0") == 0) return EPCTX_OK;
+    return epctx_fail(error, EPCTX_ERR_ARG, "option %s: expected 0 or 1, found '%s'", key, value);
+}
+
 /* ORT prefixes the options of an EP with "ep.", the EP's name in lower case, and a dot. */
 static void options_init(ep_options *options, const ep_api *api, const OrtKeyValuePairs *pairs,
                          const char *ep_name)
@@ -37,6 +46,86 @@ void ep_option_key(const ep_session *session, const char *key, char *out, size_t
     ep_options options;
     options_init(&options, session->api, NULL, session->factory->device->ep_name);
     snprintf(out, size, "%s%s", options.prefix, key);
+}
+
+/* Options of every EP that is made from this folder. write_control_flow is for tests of ORT. */
+static const char *const common_keys[] = {"device_memory_limit", "hugging_face_cache",
+                                          "write_control_flow", NULL};
+
+static bool is_among(const char *const *names, const char *name)
+{
+    for (; names && *names; names++) {
+        if (strcmp(*names, name) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_session_option(const char *key)
+{
+    size_t count, i;
+    const epctx_option_info *list = epctx_option_list(&count);
+    for (i = 0; i < count; i++) {
+        if (strcmp(list[i].key, key) == 0) return true;
+    }
+    return false;
+}
+
+static OrtStatus *unknown_option(const ep_session *session, const char *key)
+{
+    const ep_device *device = session->factory->device;
+    const char *nearest =
+        device->option_keys ? epctx_nearest_name(epctx_str_of(key), device->option_keys) : NULL;
+    const char *const *lists[] = {device->option_keys, common_keys};
+    char all[400] = "";
+    size_t i, k;
+    if (!nearest) nearest = epctx_nearest_name(epctx_str_of(key), common_keys);
+    for (i = 0; i < 2; i++) {
+        for (k = 0; lists[i] && lists[i][k]; k++) {
+            const size_t used = strlen(all);
+            snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", lists[i][k]);
+        }
+    }
+    return ep_fail(session->api, EPCTX_ERR_ARG, "%s has no option '%s'%s%s%s: it knows %s",
+                   device->ep_name, key, nearest ? ", did you mean '" : "", nearest ? nearest : "",
+                   nearest ? "'?" : "", all);
+}
+
+/* A misspelled option would have no effect: of our own that is an error. Of the session's "ep.*"
+ * entries a newer ORT may know more than epctx.h, so these are warned about. */
+static OrtStatus *check_keys(const ep_session *session)
+{
+    const char *const *keys = NULL, *const *values = NULL;
+    epctx_options scratch;
+    epctx_arena arena;
+    ep_options own;
+    OrtStatus *status = NULL;
+    size_t count = 0, i, prefix;
+    ep_options_of(session, &own);
+    prefix = strlen(own.prefix);
+    memset(&arena, 0, sizeof arena);
+    epctx_arena_init(&arena, NULL);
+    epctx_options_init(&scratch, &arena);
+    session->api->ort->GetKeyValuePairs(session->config, &keys, &values, &count);
+    for (i = 0; i < count && !status; i++) {
+        epctx_error error;
+        if (strncmp(keys[i], own.prefix, prefix) == 0) {
+            const char *name = keys[i] + prefix;
+            if (is_among(session->factory->device->option_keys, name)) continue;
+            if (!is_among(common_keys, name)) status = unknown_option(session, name);
+            continue;
+        }
+        epctx_error_clear(&error);
+        /* Values of the keys that are known are read by read_options. */
+        if (is_session_option(keys[i]) ||
+            epctx_options_set(&scratch, epctx_str_of(keys[i]), epctx_str_of(values[i]), &error) !=
+                EPCTX_ERR_ARG) {
+            continue;
+        }
+        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_WARNING, "%s: %s",
+               session->factory->device->ep_name, error.message);
+    }
+    epctx_arena_free(&arena);
+    return status;
 }
 
 /* What ORT and applications ask of a session, read as epctx.h reads it: values that a key does not
@@ -80,30 +169,78 @@ static OrtStatus *read_options(ep_session *session, const OrtKeyValuePairs *conf
 
 /* -------------------------------------------------------------- capability */
 
-/* Groups of nodes: owner[i] is the group of node i, or one of these. */
-#define NOBODY  UINT32_MAX
-#define SEVERAL (UINT32_MAX - 1)
+/* Groups of nodes: owner[i] is the group of node i, or this. */
+#define NOBODY UINT32_MAX
+
+/* epctx.h copies a constant node into each partition that uses it; ORT has one node and puts it
+ * into one. So a constant node whose value somebody else needs as well (another partition, a node
+ * that is left, the application) stays outside, and its value is an input: inside, the partition
+ * would have to deliver the value to nodes that it may depend on itself. What such a node reads is
+ * then needed outside, too; hence backwards. `producers`: value -> node. `constant[i]`: node i is
+ * such a copy. */
+static void release_constants(const epctx_graph *graph, const epctx_map *producers,
+                              const uint8_t *constant, uint32_t *owner)
+{
+    size_t i, k;
+    for (i = 0; i < graph->output_count; i++) {
+        const uint32_t from = epctx_map_get(producers, graph->outputs[i].name);
+        if (from != EPCTX_MAP_NONE && constant[from]) owner[from] = NOBODY;
+    }
+    for (i = graph->node_count; i-- > 0;) {
+        const epctx_node *node = &graph->nodes[i];
+        for (k = 0; k < node->input_count + node->capture_count; k++) {
+            const uint32_t from = epctx_map_get(
+                producers,
+                k < node->input_count ? node->inputs[k] : node->captures[k - node->input_count]);
+            if (from != EPCTX_MAP_NONE && constant[from] && owner[from] != owner[i]) {
+                owner[from] = NOBODY;
+            }
+        }
+    }
+}
+
+static OrtStatus *map_producers(const ep_record *record, epctx_map *producers)
+{
+    const epctx_graph *graph = &record->graph;
+    size_t i, k;
+    for (i = 0; i < graph->node_count; i++) {
+        for (k = 0; k < graph->nodes[i].output_count; k++) {
+            const epctx_str name = graph->nodes[i].outputs[k];
+            if (name.size == 0) continue;
+            EP_TRY(ep_status(record->api, epctx_map_put(producers, name, (uint32_t)i), NULL));
+        }
+    }
+    return NULL;
+}
 
 static OrtStatus *group(const ep_record *record, const uint8_t *take, epctx_arena *arena,
                         uint32_t *owner, size_t *group_count)
 {
+    const epctx_graph *graph = &record->graph;
+    uint8_t *constant = (uint8_t *)epctx_arena_array(arena, graph->node_count + 1, 1);
     epctx_partition *parts = NULL;
+    epctx_map producers;
     epctx_error error;
     size_t p, i;
+    if (!constant) return ep_no_memory(record->api);
     epctx_error_clear(&error);
-    EP_TRY(ep_status(
-        record->api,
-        epctx_partition_graph(&record->graph, take, arena, &parts, group_count, &error), &error));
-    for (i = 0; i < record->graph.node_count; i++)
+    EP_TRY(ep_status(record->api,
+                     epctx_partition_graph(graph, take, arena, &parts, group_count, &error),
+                     &error));
+    for (i = 0; i < graph->node_count; i++)
         owner[i] = NOBODY;
     for (p = 0; p < *group_count; p++) {
-        for (i = 0; i < parts[p].node_count; i++) {
-            uint32_t *slot = &owner[parts[p].nodes[i]];
-            /* A constant node that several partitions use would be copied into each; ORT cannot
-             * copy a node, so it stays outside and is an input for all of them. */
-            *slot = *slot == NOBODY ? (uint32_t)p : SEVERAL;
+        for (i = 0; i < parts[p].graph.node_count; i++) {
+            const uint32_t at = parts[p].graph.nodes[i].id; /* its position: graph.c */
+            owner[at] = (uint32_t)p;
+            constant[at] = 1;
         }
+        for (i = 0; i < parts[p].node_count; i++)
+            constant[parts[p].nodes[i]] = 0;
     }
+    epctx_map_init(&producers, arena);
+    EP_TRY(map_producers(record, &producers));
+    release_constants(graph, &producers, constant, owner);
     return NULL;
 }
 
@@ -120,10 +257,34 @@ static size_t members(const ep_record *record, const uint32_t *owner, size_t whi
     return count;
 }
 
+/* Which nodes of a graph are claimed. */
+typedef struct claim {
+    ep_session *session;
+    const ep_record *record;
+    epctx_arena *arena;
+    uint8_t *take;    /* 1: can be claimed */
+    uint32_t *owner;  /* its group */
+    const char **why; /* it is not, where explain_fn has no answer for the whole graph; or NULL */
+} claim;
+
+/* Of the backend, with node `index` of `graph` in view; NULL: it has nothing to say. */
+static const char *explanation(const claim *c, const epctx_graph *graph, size_t index)
+{
+    const epctx_backend *backend = &c->session->backend;
+    epctx_error error;
+    epctx_error_clear(&error);
+    if (!backend->explain_fn ||
+        backend->explain_fn(backend->self, graph, index, &error) == EPCTX_OK) {
+        return NULL;
+    }
+    return epctx_arena_copy(c->arena, epctx_str_of(error.message));
+}
+
 /* Clears take[] of the nodes that the backend refused in a view. A view has node objects of its
  * own, with the same ids. */
-static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtNode **nodes,
-                         const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+static OrtStatus *untake(claim *c, const ep_record *view, const uint8_t *again,
+                         const OrtNode **nodes, const uint32_t *positions, size_t count,
+                         bool *changed)
 {
     const OrtApi *ort = view->api->ort;
     size_t i, k;
@@ -134,7 +295,8 @@ static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtN
         for (k = 0; k < count; k++) {
             EP_TRY(ort->Node_GetId(nodes[k], &id));
             if (id != wanted) continue;
-            take[positions[k]] = 0;
+            c->take[positions[k]] = 0;
+            c->why[positions[k]] = explanation(c, &view->graph, i);
             *changed = true;
         }
     }
@@ -142,11 +304,11 @@ static OrtStatus *untake(const ep_record *view, const uint8_t *again, const OrtN
 }
 
 /* Shows the backend the group as ORT would cut it out. Nodes it no longer takes lose take[i]. */
-static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const OrtNode **nodes,
-                              const uint32_t *positions, size_t count, uint8_t *take, bool *changed)
+static OrtStatus *check_group(claim *c, const OrtGraph *graph, const OrtNode **nodes,
+                              const uint32_t *positions, size_t count, bool *changed)
 {
-    const ep_api *api = session->api;
-    const epctx_backend *backend = &session->backend;
+    const ep_api *api = c->session->api;
+    const epctx_backend *backend = &c->session->backend;
     OrtGraph *view = NULL;
     ep_record record;
     OrtStatus *status;
@@ -162,7 +324,7 @@ static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const 
                               backend->capability_fn(backend->self, &record.graph, again, &error),
                               &error)
                   : ep_no_memory(api);
-        if (!status) status = untake(&record, again, nodes, positions, count, take, changed);
+        if (!status) status = untake(c, &record, again, nodes, positions, count, changed);
         ep_record_free(&record);
     }
     api->ort->ReleaseGraph(view);
@@ -170,8 +332,8 @@ static OrtStatus *check_group(ep_session *session, const OrtGraph *graph, const 
 }
 
 /* ORT 1.30 loses data when it writes a context model around control flow: initializers of a body
- * are written twice, and a body cannot refer to an initializer of the main graph. Such a model
- * would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
+ * are written twice ("initializer name is not unique"), and a body cannot refer to an initializer of
+ * the main graph. Such a model would not load again, so Compile refuses. True: found it. (A backend that compiles control flow
  * may claim the whole node: then no body is left to write, and ORT hands the bodies over with their
  * constants.) */
 static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epctx_arena *arena,
@@ -208,24 +370,47 @@ static OrtStatus *body_has_constants(const ep_api *api, const OrtNode *node, epc
     return NULL;
 }
 
-/* While a context model is generated: leaves to the CPU what ORT could not write, and notes what it
- * would write wrongly whatever we do. */
-static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *record,
-                                     epctx_arena *arena, uint8_t *take)
+/* While a context model is generated: a value that only a body uses gets no type in the written
+ * model, so its node is left to the CPU. */
+static OrtStatus *leave_captured(claim *c)
 {
-    const epctx_graph *graph = &record->graph;
+    const epctx_graph *graph = &c->record->graph;
     epctx_map captured;
     size_t i, k;
-    bool found = false;
-    epctx_map_init(&captured, arena);
+    epctx_map_init(&captured, c->arena);
     for (i = 0; i < graph->node_count; i++) {
         for (k = 0; k < graph->nodes[i].capture_count; k++) {
             if (epctx_map_put(&captured, graph->nodes[i].captures[k], 1) != EPCTX_OK) {
-                return ep_no_memory(session->api);
+                return ep_no_memory(c->session->api);
             }
         }
-        if (found) continue;
-        EP_TRY(body_has_constants(session->api, record->nodes[i], arena, &found));
+    }
+    for (i = 0; i < graph->node_count; i++) {
+        for (k = 0; k < graph->nodes[i].output_count; k++) {
+            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) == EPCTX_MAP_NONE) continue;
+            c->take[i] = 0;
+            c->why[i] = "a body uses its value, which ONNX Runtime could not write";
+        }
+    }
+    return NULL;
+}
+
+/* The first node whose bodies would be written wrongly, or NULL; then Compile will refuse. Without
+ * an EPContext node of ours, too: the bodies are as broken in a model that another EP compiles, and
+ * in the one that the compile API writes when nothing was compiled. */
+static OrtStatus *find_unwritable(claim *c, const OrtNode **out)
+{
+    ep_session *session = c->session;
+    const epctx_graph *graph = &c->record->graph;
+    size_t i;
+    *out = NULL;
+    for (i = 0; i < graph->node_count; i++) {
+        const char *taken_by = NULL;
+        bool found = false;
+        if (c->owner[i] != NOBODY) continue;
+        EP_TRY(session->api->ort->Node_GetEpName(c->record->nodes[i], &taken_by));
+        if (taken_by && *taken_by) continue; /* its bodies are compiled with it */
+        EP_TRY(body_has_constants(session->api, c->record->nodes[i], c->arena, &found));
         if (!found) continue;
         epctx_error_clear(&session->refusal_text);
         session->refusal = epctx_fail(
@@ -233,69 +418,91 @@ static OrtStatus *avoid_control_flow(ep_session *session, const ep_record *recor
             "a body of node '%S' (%S) uses constants, and ONNX Runtime writes a context model with "
             "such a body wrongly: generate it with epctx compile",
             &graph->nodes[i].name, &graph->nodes[i].op_type);
-    }
-    /* A value that only a body uses gets no type in the written model. */
-    for (i = 0; i < graph->node_count; i++) {
-        for (k = 0; k < graph->nodes[i].output_count; k++) {
-            if (epctx_map_get(&captured, graph->nodes[i].outputs[k]) != EPCTX_MAP_NONE) take[i] = 0;
-        }
+        *out = c->record->nodes[i];
+        return NULL;
     }
     return NULL;
 }
 
 /* For the user who wonders why a node is on the CPU: session log level 1 (INFO) and below. */
-static OrtStatus *log_refusals(const ep_session *session, const epctx_graph *graph,
-                               const uint8_t *take)
+static OrtStatus *log_refusals(const claim *c)
 {
-    const ep_api *api = session->api;
-    const epctx_backend *backend = &session->backend;
+    const ep_session *session = c->session;
+    const epctx_graph *graph = &c->record->graph;
     OrtLoggingLevel level = ORT_LOGGING_LEVEL_FATAL;
     size_t i;
-    if (!backend->explain_fn) return NULL;
-    EP_TRY(api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
+    EP_TRY(session->api->ort->Logger_GetLoggingSeverityLevel(session->logger, &level));
     if (level > ORT_LOGGING_LEVEL_INFO) return NULL;
     for (i = 0; i < graph->node_count; i++) {
         const epctx_node *node = &graph->nodes[i];
-        epctx_error error;
-        char text[900];
-        if (take[i]) continue;
-        epctx_error_clear(&error);
-        if (backend->explain_fn(backend->self, graph, i, &error) == EPCTX_OK) continue;
-        snprintf(text, sizeof text, "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size,
-                 node->op_type.data, (int)node->name.size, node->name.data, error.message);
-        EP_TRY(api->ort->Logger_LogMessage(session->logger, ORT_LOGGING_LEVEL_INFO, text, ORT_FILE,
-                                           __LINE__, "GetCapability"));
+        const char *why = c->why[i];
+        if (c->owner[i] != NOBODY) continue;
+        if (!why && !c->take[i]) why = explanation(c, graph, i);
+        if (!why && !c->take[i]) why = "the backend does not take it";
+        if (!why) {
+            why = "all its inputs are constant, and its value is not for one partition alone";
+        }
+        ep_log(session->api, session->logger, ORT_LOGGING_LEVEL_INFO,
+               "%.*s '%.*s' is left to other EPs: %s", (int)node->op_type.size, node->op_type.data,
+               (int)node->name.size, node->name.data, why);
     }
     return NULL;
 }
 
-/* What the backend takes, without nodes that another EP has already. */
-static OrtStatus *take_nodes(ep_session *session, const ep_record *record, epctx_arena *arena,
-                             uint8_t *take)
+static bool guards_bodies(const ep_session *session)
 {
-    const ep_api *api = session->api;
-    epctx_error error;
     ep_options ep;
     const char *text;
-    bool bypass;
+    ep_options_of(session, &ep);
+    text = ep_option_get(&ep, "write_control_flow");
+    return session->generate && !(text && strcmp(text, "1") == 0);
+}
+
+/* What the backend takes, without nodes that another EP has already. */
+static OrtStatus *take_nodes(claim *c)
+{
+    ep_session *session = c->session;
+    const ep_record *record = c->record;
+    const ep_api *api = session->api;
+    epctx_error error;
     size_t i;
     epctx_error_clear(&error);
     EP_TRY(ep_status(
-        api, session->backend.capability_fn(session->backend.self, &record->graph, take, &error),
+        api, session->backend.capability_fn(session->backend.self, &record->graph, c->take, &error),
         &error));
-    EP_TRY(log_refusals(session, &record->graph, take));
     for (i = 0; i < record->graph.node_count; i++) {
         const char *taken_by = NULL;
         EP_TRY(api->ort->Node_GetEpName(record->nodes[i], &taken_by));
         /* A node whose layout ORT has converted for us is ours already, and must be taken again. */
         if (taken_by && *taken_by && strcmp(taken_by, session->factory->device->ep_name) != 0) {
-            take[i] = 0;
+            c->take[i] = 0;
+            c->why[i] = "another EP has it already";
         }
     }
-    ep_options_of(session, &ep);
-    text = ep_option_get(&ep, "write_control_flow"); /* for tests of ORT itself */
-    bypass = text && strcmp(text, "1") == 0;
-    return session->generate && !bypass ? avoid_control_flow(session, record, arena, take) : NULL;
+    return guards_bodies(session) ? leave_captured(c) : NULL;
+}
+
+/* Finds the groups. */
+static OrtStatus *claim_nodes(claim *c, const OrtGraph *graph, const OrtNode **nodes,
+                              uint32_t *positions, size_t *group_count)
+{
+    const size_t node_count = c->record->graph.node_count;
+    bool changed;
+    size_t p;
+    EP_TRY(take_nodes(c));
+    do {
+        changed = false;
+        EP_TRY(group(c->record, c->take, c->arena, c->owner, group_count));
+        for (p = 0; p < *group_count; p++) {
+            /* Cut out of its graph a node may lose what the backend relied on: a constant that is
+             * computed outside, a shape that was known there. */
+            const size_t count = members(c->record, c->owner, p, nodes, positions);
+            if (count && count < node_count) {
+                EP_TRY(check_group(c, graph, nodes, positions, count, &changed));
+            }
+        }
+    } while (changed);
+    return log_refusals(c);
 }
 
 static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
@@ -304,34 +511,31 @@ static OrtStatus *claim_ordinary(ep_session *session, const ep_record *record,
 {
     const ep_api *api = session->api;
     const size_t node_count = record->graph.node_count;
-    uint8_t *take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
-    uint32_t *owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *owner);
     uint32_t *positions = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *positions);
     const OrtNode **nodes =
         (const OrtNode **)epctx_arena_array(arena, node_count + 1, sizeof *nodes);
+    const OrtNode *unwritable = NULL;
     OrtNodeFusionOptions options;
     size_t p, count, group_count = 0;
-    bool changed;
-    if (!take || !owner || !positions || !nodes) return ep_no_memory(api);
-    EP_TRY(take_nodes(session, record, arena, take));
-    do {
-        changed = false;
-        EP_TRY(group(record, take, arena, owner, &group_count));
-        for (p = 0; p < group_count; p++) {
-            /* Cut out of its graph a node may lose what the backend relied on: a constant that is
-             * computed outside, a shape that was known there. */
-            count = members(record, owner, p, nodes, positions);
-            if (count && count < node_count) {
-                EP_TRY(check_group(session, graph, nodes, positions, count, take, &changed));
-            }
-        }
-    } while (changed);
+    claim c;
+    c.session = session;
+    c.record = record;
+    c.arena = arena;
+    c.take = (uint8_t *)epctx_arena_array(arena, node_count + 1, 1);
+    c.owner = (uint32_t *)epctx_arena_array(arena, node_count + 1, sizeof *c.owner);
+    c.why = (const char **)epctx_arena_array(arena, node_count + 1, sizeof *c.why);
+    if (!c.take || !c.owner || !c.why || !positions || !nodes) return ep_no_memory(api);
+    EP_TRY(claim_nodes(&c, graph, nodes, positions, &group_count));
     memset(&options, 0, sizeof options);
     options.ort_version_supported = api->version;
     /* compile_fn copies them into the binary; a weightless node has them as inputs. */
     options.drop_constant_initializers = session->weightless == EPCTX_WEIGHTLESS_NONE;
+    if (guards_bodies(session)) EP_TRY(find_unwritable(&c, &unwritable));
+    if (unwritable) { /* an error here would not fail the session: it does in Compile */
+        return api->ep->EpGraphSupportInfo_AddNodesToFuse(info, &unwritable, 1, &options);
+    }
     for (p = 0; p < group_count; p++) {
-        count = members(record, owner, p, nodes, positions);
+        count = members(record, c.owner, p, nodes, positions);
         if (count) EP_TRY(api->ep->EpGraphSupportInfo_AddNodesToFuse(info, nodes, count, &options));
     }
     return NULL;
@@ -517,28 +721,27 @@ static OrtStatus *ORT_API_CALL get_weightless(const OrtEp *self, OrtWeightlessSu
     return NULL;
 }
 
-/* What the options ask for, as far as the backend can. */
-static epctx_weightless_support weightless_wanted(const ep_session *session)
+/* ep.enable_weightless, or while generating its former name. They mean the same here: ORT makes all
+ * constants of a fused node its inputs or none, so a weight in the binary would be in the context
+ * model as well. */
+static const char *weightless_key(const ep_session *session)
 {
-    epctx_weightless_support wanted = EPCTX_WEIGHTLESS_NONE;
-    if (epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
-        wanted = EPCTX_WEIGHTLESS_ALL;
-    } else if (session->generate &&
-               epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS_NODES)) {
-        wanted = EPCTX_WEIGHTLESS_EXTERNAL_ONLY;
-    }
-    return wanted < session->backend.weightless ? wanted : session->backend.weightless;
+    const epctx_options *options = &session->options;
+    if (epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS)) return "ep.enable_weightless";
+    return session->generate && epctx_option_on(options, EPCTX_OPTION_WEIGHTLESS_NODES)
+               ? "ep.enable_weightless_ep_context_nodes"
+               : NULL;
 }
 
 /* What is known once the backend is open. */
 static OrtStatus *session_ready(ep_session *session)
 {
+    const char *key = weightless_key(session);
     epctx_error error;
-    session->weightless = weightless_wanted(session);
-    if (session->weightless == EPCTX_WEIGHTLESS_NONE &&
-        epctx_option_on(&session->options, EPCTX_OPTION_WEIGHTLESS)) {
+    session->weightless = key ? session->backend.weightless : EPCTX_WEIGHTLESS_NONE;
+    if (key && session->weightless == EPCTX_WEIGHTLESS_NONE) {
         return ep_fail(session->api, EPCTX_ERR_UNSUPPORTED, /* ORT asks only since 1.29 */
-                       "ep.enable_weightless is 1, but %s does not support weightless mode",
+                       "%s is 1, but %s does not support weightless mode", key,
                        session->factory->device->ep_name);
     }
     epctx_error_clear(&error);
@@ -555,10 +758,16 @@ static OrtStatus *session_open(ep_session *session, const OrtSessionOptions *opt
     ep_options ep;
     epctx_error error;
     epctx_status status;
+    bool hugging_face = false;
     EP_TRY(api->ort->GetSessionOptionsConfigEntries(options, &session->config));
+    EP_TRY(check_keys(session));
     EP_TRY(read_options(session, session->config));
     EP_TRY(ep_buffers_open(api, options, &session->buffers));
     ep_options_of(session, &ep);
+    epctx_error_clear(&error);
+    EP_TRY(
+        ep_status(api, ep_option_switch(&ep, "hugging_face_cache", &hugging_face, &error), &error));
+    session->path_flags = hugging_face ? EPCTX_PATH_HUGGING_FACE : 0;
     if (session->share && (session->buffers.read_fn || session->buffers.write_fn)) {
         return ep_fail(api, EPCTX_ERR_ARG,
                        "ep.share_ep_contexts needs files: binaries that the application reads or "

@@ -158,7 +158,8 @@ static OrtStatus *give_nodes(const ep_session *session, const ep_record *records
         epctx_error_clear(&error);
         EP_TRY(
             ep_status(session->api, epctx_epnode_from_record(&nodes[i], &node, &error), &error));
-        node.onnx_model_filename = epctx_path_file(epctx_str_of(records[i].model_path));
+        node.onnx_model_filename =
+            epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
         if (node.onnx_model_filename.size) node.present |= 1u << EPCTX_EP_ONNX_MODEL_FILENAME;
         EP_TRY(ep_context_node_create(session->api, fused[i], &node, ep_weights_text(&nodes[i]),
                                       arena, &out[i]));
@@ -183,7 +184,9 @@ static OrtStatus *join(ep_session *session, ep_record *records, const OrtGraph *
         EP_TRY(ep_record_read(&records[i], api, graphs[i], fused[i]));
         pieces[i] = &records[i].graph;
     }
-    EP_TRY(ep_context_model_path(session, records[0].model_path, path, EPCTX_PATH_MAX));
+    EP_TRY(ep_check_place(session, &records[0]));
+    EP_TRY(ep_context_model_path(session, ep_model_path(session, &records[0]), path,
+                                 EPCTX_PATH_MAX));
     memset(&opts, 0, sizeof opts);
     opts.context_path = path;
     opts.name_prefix = session->prefix;
@@ -282,6 +285,7 @@ epctx_status ep_share_take(ep_session *session, epctx_str folder, epctx_str bina
     file.io = epctx_io_files();
     file.folder = folder;
     file.name = binary;
+    file.path_flags = session->path_flags;
     status = epctx_share_take(session->factory->sharing->workspace, &session->backend, &file, key,
                               hash, &context->shared, error);
     if (status != EPCTX_OK) {

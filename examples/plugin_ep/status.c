@@ -25,7 +25,7 @@ OrtStatus *ep_load_status(const ep_api *api, epctx_status status, const epctx_er
 
 OrtStatus *ep_fail(const ep_api *api, epctx_status status, const char *format, ...)
 {
-    char text[640];
+    char text[1000];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -55,7 +55,7 @@ epctx_status ep_absorb(const ep_api *api, OrtStatus *status, epctx_error *error)
 void ep_log(const ep_api *api, const OrtLogger *logger, OrtLoggingLevel level, const char *format,
             ...)
 {
-    char text[640];
+    char text[1000];
     va_list args;
     OrtStatus *status;
     va_start(args, format);

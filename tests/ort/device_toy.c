@@ -785,6 +785,9 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     return EPCTX_OK;
 }
 
+static const char *const option_keys[] = {"architecture", "fail_run", "show_addresses", "layout",
+                                          NULL};
+
 static const ep_device device = {
     "ToyExecutionProvider",
     "epctx tests",
@@ -797,6 +800,7 @@ static const ep_device device = {
     toy_dynamic,
     toy_channels_last,
     toy_convert,
+    option_keys,
 };
 
 const ep_device *ep_device_get(void)

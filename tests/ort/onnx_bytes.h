@@ -79,7 +79,8 @@ static inline void onnx_sub(onnx_bytes *b, unsigned field, onnx_bytes *sub)
 
 /* ------------------------------------------------------------------- parts */
 
-enum { ONNX_INPUT = 11, ONNX_OUTPUT = 12, ONNX_VALUE = 13, ONNX_FLOAT = 1, ONNX_BOOL = 9 };
+enum { ONNX_INPUT = 11, ONNX_OUTPUT = 12, ONNX_VALUE = 13 };
+enum { ONNX_FLOAT = 1, ONNX_INT8 = 3, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
 
 static inline void onnx_value(onnx_bytes *graph, unsigned field, const char *name, int type,
                               size_t rank, const int64_t *dims)
@@ -110,19 +111,26 @@ static inline void onnx_output(onnx_bytes *graph, const char *name, size_t rank,
     onnx_value(graph, ONNX_OUTPUT, name, ONNX_FLOAT, rank, dims);
 }
 
+static inline void onnx_tensor(onnx_bytes *graph, const char *name, int type, size_t rank,
+                               const int64_t *dims, const void *data, size_t size)
+{
+    onnx_bytes tensor = {0};
+    size_t i;
+    for (i = 0; i < rank; i++)
+        onnx_int(&tensor, 1, dims[i]);
+    onnx_int(&tensor, 2, type);
+    onnx_text(&tensor, 8, name);
+    onnx_data(&tensor, 9, data, size);
+    onnx_sub(graph, 5, &tensor);
+}
+
 static inline void onnx_floats(onnx_bytes *graph, const char *name, size_t rank,
                                const int64_t *dims, const float *values)
 {
-    onnx_bytes tensor = {0};
     size_t i, count = 1;
-    for (i = 0; i < rank; i++) {
-        onnx_int(&tensor, 1, dims[i]);
+    for (i = 0; i < rank; i++)
         count *= (size_t)dims[i];
-    }
-    onnx_int(&tensor, 2, ONNX_FLOAT);
-    onnx_text(&tensor, 8, name);
-    onnx_data(&tensor, 9, values, count * sizeof *values);
-    onnx_sub(graph, 5, &tensor);
+    onnx_tensor(graph, name, ONNX_FLOAT, rank, dims, values, count * sizeof *values);
 }
 
 /* An initializer whose floats are in the file `location`. */

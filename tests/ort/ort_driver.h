@@ -178,9 +178,15 @@ typedef struct ort_spec {
     bool tell;                                /* ORT_LEFT goes into ort_log */
 } ort_spec;
 
-/* Free dimensions that become 1 in every session. */
+/* Free dimensions that get a number in every session: those of a batch 1, others ort_free_length. */
 static char ort_free_dims[8][64];
 static size_t ort_free_count;
+static int64_t ort_free_length = 1;
+
+ORT_UNUSED static int64_t ort_free_value(size_t i)
+{
+    return strncmp(ort_free_dims[i], "batch", 5) == 0 ? 1 : ort_free_length;
+}
 
 static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
 {
@@ -197,7 +203,7 @@ static bool ort_options(const ort_spec *spec, OrtSessionOptions **out)
     /* One thread: the tests run beside each other, and times are compared. */
     if (ok) ok = ort_ok(ort->SetIntraOpNumThreads(*out, 1));
     for (i = 0; ok && i < ort_free_count; i++) {
-        ok = ort_ok(ort->AddFreeDimensionOverrideByName(*out, ort_free_dims[i], 1));
+        ok = ort_ok(ort->AddFreeDimensionOverrideByName(*out, ort_free_dims[i], ort_free_value(i)));
     }
     if (ok && spec->plain) {
         ok = ort_ok(ort->SetSessionGraphOptimizationLevel(*out, ORT_DISABLE_ALL));

@@ -14,6 +14,9 @@
  *     }
  *
  * The CPU fallback is disabled unless a case allows it.
+ *
+ * For your EP: EPCTX_TEST_EP="LABEL LIBRARY EP_NAME SHORT_NAME" runs the cases with it instead. It
+ * must take Add, Sub, Mul and Relu of float. Cases about one of the other devices are skipped.
  */
 #ifndef ORT_TEST_H
 #define ORT_TEST_H
@@ -32,19 +35,68 @@
 #include "ort_driver.h"
 
 typedef struct subject {
-    const char *label; /* of the cases */
-    const char *library;
+    const char *label;      /* of the cases */
+    const char *library;    /* beside the test program's folder, or a path with a slash */
     const char *ep;         /* also the `source` of its nodes */
     const char *short_name; /* [ep] in [model]_[ep].bin */
+    /* NULL and 0: not known, not checked. */
+    const char *vendor, *version;
+    uint32_t vendor_id;
+    const char *architecture, *sdk, *old_sdk; /* old: better compile again */
+    const char *option[3];                    /* an EP option and a value, for a session apart */
 } subject;
 
 static const subject subjects[] = {
-    {"toy", "libtoy_ep.so", "ToyExecutionProvider", "toy"},
-    {"npu", "libepctx_ep.so", "EpctxNpuExecutionProvider", "npu"},
+    {"toy",
+     "libtoy_ep.so",
+     "ToyExecutionProvider",
+     "toy",
+     "epctx tests",
+     "1.2.0",
+     0x7079,
+     "abacus",
+     "1.2.0",
+     "1.99.0",
+     {"architecture", "slide-rule", NULL}},
+    {"npu",
+     "libepctx_ep.so",
+     "EpctxNpuExecutionProvider",
+     "npu",
+     "epctx",
+     EPCTX_VERSION_STRING,
+     0xe9c7,
+     "generic",
+     "0.1.0",
+     "0.99.0",
+     {"hardware_architecture", "generic", NULL}},
 };
+enum { SUBJECT_COUNT = sizeof subjects / sizeof subjects[0] };
+static subject other_ep;       /* of EPCTX_TEST_EP, instead of all these */
 static const subject *ep;      /* the one under test */
 static char plugins[PATH_MAX]; /* folder of the plugins, absolute */
 static char folder[256];       /* for the files of the running case; empty at its start */
+
+/* The reference NPU, which the scripts work with. */
+ORT_UNUSED static const subject *npu_subject(void)
+{
+    size_t i;
+    for (i = 0; i + 1 < SUBJECT_COUNT && strcmp(subjects[i].label, "npu") != 0; i++) {
+    }
+    return &subjects[i];
+}
+
+/* The subject that is not under test; NULL when there is none or it is not built. */
+ORT_UNUSED static const subject *second_subject(void)
+{
+    char file[PATH_MAX + 64];
+    size_t i;
+    for (i = 0; i < SUBJECT_COUNT && ep != &other_ep; i++) {
+        if (&subjects[i] == ep) continue;
+        snprintf(file, sizeof file, "%s/%s", plugins, subjects[i].library);
+        if (access(file, R_OK) == 0) return &subjects[i];
+    }
+    return NULL;
+}
 
 /* ------------------------------------------------------------------- files */
 
@@ -339,7 +391,7 @@ ORT_UNUSED static bool generate_one(const char *const *config)
 
 /* One EPContext node x -> y; NULL strings and negative numbers are left out. */
 typedef struct context_spec {
-    const char *source, *partition, *notes, *path, *architecture;
+    const char *source, *partition, *notes, *path, *architecture, *sdk;
     const void *payload;
     size_t payload_size;
     int64_t main_context, embed_mode;
@@ -357,6 +409,7 @@ ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const c
     if (c->partition) onnx_attr_text(&attrs, "partition_name", c->partition);
     if (c->notes) onnx_attr_text(&attrs, "notes", c->notes);
     if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
+    if (c->sdk) onnx_attr_text(&attrs, "ep_sdk_version", c->sdk);
     onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
 }
 
@@ -411,11 +464,19 @@ ORT_UNUSED static bool find_plugins(const char *program)
     return true;
 }
 
+/* ORT looks for a relative path beside libonnxruntime. */
+ORT_UNUSED static const char *library_path(const char *file)
+{
+    static char path[PATH_MAX + 64];
+    if (!strchr(file, '/') || !realpath(file, path)) {
+        snprintf(path, sizeof path, "%s/%s", plugins, file);
+    }
+    return path;
+}
+
 ORT_UNUSED static bool register_library(const char *name, const char *file)
 {
-    char path[PATH_MAX + 64];
-    /* ORT looks for a relative path beside libonnxruntime. */
-    snprintf(path, sizeof path, "%s/%s", plugins, file);
+    const char *path = library_path(file);
     return ort_ok(ort->RegisterExecutionProviderLibrary(ort_env, name, path));
 }
 
@@ -459,33 +520,73 @@ ORT_UNUSED static bool ort_test_begin(const char *program)
     return false;
 }
 
+/* A text of this process, "LABEL LIBRARY EP_NAME SHORT_NAME", as a subject. */
+ORT_UNUSED static bool read_subject(char *text)
+{
+    const char *words[4] = {NULL};
+    size_t count = 0;
+    for (text = strtok(text, " "); text; text = strtok(NULL, " ")) {
+        if (count < 4) words[count] = text;
+        count++;
+    }
+    other_ep.label = words[0];
+    other_ep.library = words[1];
+    other_ep.ep = words[2];
+    other_ep.short_name = words[3];
+    return count == 4;
+}
+
+/* Runs the wanted cases with one plugin. */
+ORT_UNUSED static void ort_test_subject(int argc, char **argv, const ort_case *cases, size_t count)
+{
+    size_t i;
+    if (!register_library(ep->label, ep->library)) {
+        printf("FAIL %s register: %s\n", ep->label, ort_text);
+        test_failures++;
+        return;
+    }
+    for (i = 0; i < count; i++) {
+        if (!test_wanted(argc, argv, cases[i].name)) continue;
+        if (!cases[i].only || strcmp(cases[i].only, ep->label) == 0) {
+            run_case(cases[i].name, cases[i].body);
+        } else if (ep == &other_ep) {
+            printf("skip %s %s: about the device '%s'\n", ep->label, cases[i].name, cases[i].only);
+        }
+    }
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
+}
+
 /* Runs the wanted cases with each plugin that is built. */
 ORT_UNUSED static void ort_test_cases(int argc, char **argv, const ort_case *cases, size_t count)
 {
-    size_t i, k;
+    char *other = getenv("EPCTX_TEST_EP");
+    size_t i;
     if (ort_version < 24) {
         printf("skip plugin: it needs ONNX Runtime 1.24, this is %s\n",
                ort_base->GetVersionString());
         return;
     }
-    for (i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+    if (other && *other) {
+        char words[4 * PATH_MAX];
+        snprintf(words, sizeof words, "%s", other);
+        ep = &other_ep;
+        if (read_subject(words)) {
+            ort_test_subject(argc, argv, cases, count);
+        } else {
+            printf("FAIL plugin: EPCTX_TEST_EP is not LABEL LIBRARY EP_NAME SHORT_NAME\n");
+            test_failures++;
+        }
+        return;
+    }
+    for (i = 0; i < SUBJECT_COUNT; i++) {
         char file[PATH_MAX + 64];
         ep = &subjects[i];
         snprintf(file, sizeof file, "%s/%s", plugins, ep->library);
-        if (access(file, R_OK) != 0) {
+        if (access(file, R_OK) == 0) {
+            ort_test_subject(argc, argv, cases, count);
+        } else {
             printf("skip %s: %s is not built\n", ep->label, ep->library);
-            continue;
         }
-        if (!register_library(ep->label, ep->library)) {
-            printf("FAIL %s register: %s\n", ep->label, ort_text);
-            test_failures++;
-            continue;
-        }
-        for (k = 0; k < count; k++) {
-            if (cases[k].only && strcmp(cases[k].only, ep->label) != 0) continue;
-            if (test_wanted(argc, argv, cases[k].name)) run_case(cases[k].name, cases[k].body);
-        }
-        ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, ep->label));
     }
 }
 
