@@ -5609,6 +5609,12 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, epctx_str na
                           "input '%S' has no fixed shape, dimension %d is no number above 0", &name,
                           (int64_t)i);
     }
+    if (value != NULL && (value->elem_type == 0 || value->rank < 0) &&
+        epctx_npu__find_value(g->inputs, g->input_count, name) != NULL) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "graph input '%S' has no %s in the model", &name,
+                          value->elem_type == 0 ? "type" : "shape");
+    }
     if (value == NULL || value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' is of unknown type or shape: it comes from a node that is "
