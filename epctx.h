@@ -1357,9 +1357,6 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
 /* Rules of lint: symbol, id, name, what is wrong, what to do. Ids never change their meaning.
  * E: an ORT session or the EP fails. W: it works for some or surprises. I: worth knowing. */
 #define EPCTX_RULE_LIST(X)                                                                         \
-    X(DOUBLED_FIELD, "E001", "doubled-field",                                                      \
-      "a field that may stand once stands twice",                                                  \
-      "write the model anew with one reader's choice, or do not trust it")                         \
     X(NO_GRAPH, "E002", "no-graph", "the model has no graph", "take it from its source again")     \
     X(WRONG_DOMAIN, "E003", "wrong-domain", "EPContext in another domain than com.microsoft",      \
       "set the node's domain to com.microsoft")                                                    \
@@ -1367,13 +1364,13 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "store it with the type of the schema")                                                      \
     X(ATTRIBUTE_VALUE, "E005", "attribute-value", "an attribute has a value without a meaning",    \
       "use 0 or 1, for max_size a number from 0 on")                                               \
-    X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "an attribute stands twice in a node",       \
+    X(DOUBLED_ATTRIBUTE, "E006", "doubled-attribute", "a node has two attributes of one name",     \
       "keep one of them")                                                                          \
     X(DOUBLED_EPNODE, "E007", "doubled-epnode-name", "two EPContext nodes have the same name",     \
       "generate with ep.context_node_name_prefix so that names differ")                            \
     X(DOUBLED_VALUE, "E008", "doubled-value", "a value is produced twice", "rename one of them")   \
-    X(DOUBLED_INITIALIZER, "E009", "doubled-initializer", "two initializers have the same name",   \
-      "remove one of them")                                                                        \
+    X(DOUBLED_INITIALIZER, "E009", "doubled-initializer",                                          \
+      "two initializers of a body have the same name", "remove one of them")                       \
     X(UNDEFINED_VALUE, "E010", "undefined-value", "a node reads a value that nothing produces",    \
       "add the input, initializer or node that gives the value")                                   \
     X(DROPPED_VALUE, "E011", "dropped-outer-value",                                                \
@@ -1413,7 +1410,6 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "compile the source again, or add value_info with the type: ORT cannot infer it")            \
     X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported",                   \
       "add the opset import")                                                                      \
-    X(DOUBLED_OPSET, "E029", "opset-doubled", "a domain is imported twice", "keep one import")     \
     X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP takes static shapes only",                  \
       "fix the dimension before compiling")                                                        \
     X(MORE_NODES, "E031", "more-than-one-node", "this EP loads graphs of exactly one node",        \
@@ -1439,15 +1435,63 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "store the attribute")                                                                       \
     X(MANY_MAINS, "E042", "several-mains", "this EP wants exactly one primary node",               \
       "set main_context 0 on the others")                                                          \
-    X(REFERENCE, "E043", "attribute-reference", "an attribute refers to one of a function",        \
-      "store the value itself: this is not in a function")                                         \
     X(PROFILE, "E044", "profile-check", "a rule of this EP alone is broken", "see the message")    \
     X(NO_BASE, "E045", "folder-unknown", "the model came from memory and needs files",             \
       "set ep.context_file_path, or the folder of the initializers")                               \
-    X(TENSOR_SIZE, "E046", "tensor-size", "an initializer has not the bytes that its shape needs", \
+    X(TENSOR_SIZE, "E046", "tensor-size", "an initializer does not have the bytes that its shape needs", \
+      "take the model from its source again")                                                      \
+    X(DOUBLED_NODE, "E047", "doubled-node-name", "two nodes of a graph have the same name",         \
+      "rename one of them")                                                                        \
+    X(CYCLE, "E048", "cycle", "nodes feed each other in a circle",                                 \
+      "take the model from its source again")                                                      \
+    X(BODY_ORDER, "E049", "order-in-body",                                                         \
+      "a body or function reads a value that a later node produces",                               \
+      "sort the nodes: ORT sorts only those of the main graph")                                    \
+    X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT 1.30 reads",         \
+      "write the model with IR version 13 or older")                                               \
+    X(OPSET_VERSION, "E051", "opset-version",                                                      \
+      "a version of an operator set that ORT 1.30 does not have",                                  \
+      "convert the model to an older operator set")                                                \
+    X(NO_OPSETS, "E052", "opsets-missing", "the model imports no operator set",                    \
+      "add the opset imports")                                                                     \
+    X(NO_INPUT_TYPE, "E053", "input-type-missing", "a graph input has no type",                    \
+      "give it the type of the source model")                                                      \
+    X(ELEMENT_TYPE, "E054", "element-type",                                                        \
+      "a type of elements that does not exist, or that ORT does not have",                         \
+      "take the model from its source again")                                                      \
+    X(OUTER_NAME, "E055", "outer-name-redefined",                                                  \
+      "a body makes a value of the name of an outer one", "rename the value in the body")          \
+    X(ATTRIBUTE_FORM, "E056", "attribute-form",                                                    \
+      "an attribute without name or type, or with another value than its type says",               \
+      "take the model from its source again")                                                      \
+    X(NODE_FORM, "E057", "node-form", "a node without op_type, or without inputs and outputs",     \
+      "remove the node")                                                                           \
+    X(NO_BODY_NAME, "E058", "body-name-missing", "a body has no name", "give it a name")           \
+    X(NO_NODES, "E059", "no-nodes", "the graph has no nodes and no outputs",                                      \
+      "there is nothing to run: add an Identity node")                                             \
+    X(INITIALIZER_TYPE, "E060", "initializer-type",                                                \
+      "an initializer and its declaration differ in type or shape", "correct the declaration")     \
+    X(TENSOR_FORM, "E061", "tensor-form",                                                          \
+      "the data of a tensor is in several fields or in a wrong one", "store it in raw_data alone") \
+    X(NOT_AN_INPUT, "E062", "initializer-not-input",                                               \
+      "up to IR version 3 every initializer is a graph input too",                                 \
+      "set IR version 4 or newer, or list it as an input")                                         \
+    X(EXTERNAL_ENTRY, "E063", "external-entry", "external data with an entry that ORT refuses",    \
+      "keep location, offset, length and checksum, each once")                                     \
+    X(NO_VALUE_NAME, "E064", "value-name-missing", "an input or initializer has no name",               \
+      "give it a name")                                                                            \
+    X(OUTER_RESULT, "E065", "outer-result", "a body returns a value that is not its own",          \
+      "put an Identity node between the value and the body's output")                              \
+    X(RECURSION, "E066", "function-recursion", "functions call each other in a circle",            \
+      "take the model from its source again")                                                      \
+    X(FUNCTION_FORM, "E067", "function-form",                                                      \
+      "a function's inputs and outputs, or a call of them, do not fit",                            \
+      "take the model from its source again")                                                      \
+    X(SPARSE_TENSOR, "E068", "sparse-tensor",                                                      \
+      "values, indices and shape of a sparse initializer do not fit",                              \
       "take the model from its source again")                                                      \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported",                 \
-      "add the opset import com.microsoft, version 1")                               \
+      "add the opset import com.microsoft, version 1")                                             \
     X(SOURCE_ABSENT, "W002", "source-absent", "without source only some EPs take the node",        \
       "set source to the EP's name")                                                               \
     X(PAYLOAD_IGNORED, "W003", "payload-ignored", "a secondary node has a context that is unread", \
@@ -1468,16 +1512,13 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
       "name it: ORT and EPs find nodes by name")                                                   \
     X(DOUBLED_METADATA, "W011", "metadata-doubled", "a metadata key stands twice", "keep one")     \
     X(DOUBLED_INFO, "W012", "value-info-doubled", "a value is described twice", "keep one")        \
-    X(IR_VERSION, "W013", "ir-version", "an IR version that ORT 1.30 does not read",               \
-      "expect that older tools refuse it")                                                         \
     X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8",                                       \
       "write it in UTF-8: readers in Python and Java fail at it")                                  \
     X(DOTS, "W015", "path-dots", "this EP refuses '..' anywhere in a path", "rename the file")     \
-    X(DOUBLED_NODE, "W016", "node-name-doubled", "two nodes have the same name", "rename one")     \
     X(NEAR_LIMIT, "W017", "near-size-limit", "the model is close to the 2 GiB of libprotobuf",     \
       "move contexts into files")                                                                  \
     X(ORDER, "W018", "order", "a node reads a value that a later node produces",                   \
-      "sort the nodes: ORT does so itself, other tools do not")                                    \
+      "sort the nodes: ORT sorts those of the main graph itself, other tools do not")              \
     X(ANNOTATION, "W019", "annotation-dangling", "an annotation of a value that does not exist",   \
       "remove the annotation, or rename it with its value")                                        \
     X(CONFIGURATION, "W020", "configuration-undeclared",                                           \
@@ -1490,6 +1531,27 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
     X(TRAINING, "W023", "training-graph", "a training graph breaks a rule of graphs",              \
       "see the message; sessions do not read training graphs")                                     \
     X(NO_GRAPH_NAME, "W024", "graph-name-missing", "a graph has no name", "give it a name")        \
+    X(DOUBLED_FIELD, "W025", "doubled-field", "a field that may occur once occurs twice",          \
+      "write the model anew with one reader's choice, or do not trust it")                         \
+    X(REDEFINED, "W026", "initializer-redefined",                                                  \
+      "two initializers of the main graph have the same name",                                     \
+      "remove one of them: ORT takes the last one")                                                \
+    X(DOUBLED_OPSET, "W027", "opset-doubled", "a domain is imported twice",                        \
+      "keep one import: ORT takes the last one")                                                   \
+    X(DEFAULT_OPSET, "W028", "opset-defaulted",                                                    \
+      "the domain of a node is not imported, ORT takes its newest version",                        \
+      "add the opset import")                                                                      \
+    X(IDLE_FUNCTION, "W029", "function-unused", "a function that nothing calls breaks a rule",     \
+      "remove the function")                                                                       \
+    X(IDLE_INITIALIZER, "W030", "initializer-unused",                                              \
+      "an initializer that nothing reads breaks a rule", "remove the initializer")                 \
+    X(DETOUR, "W031", "path-detour", "a path with '..' that stays inside the model's folder",      \
+      "store it without '..': ORT loads it, other readers refuse it")                              \
+    X(OUTPUT_TYPE, "W032", "output-type",                                                          \
+      "EPContext does not allow this type for an output; ORT does not look",                       \
+      "keep such values outside of the partition")                                                 \
+    X(REFERENCE, "W033", "attribute-reference",                                                    \
+      "an attribute refers to one of a function, but is in none", "store the value itself")        \
     X(DEFAULTS, "I001", "defaults-used", "main_context or embed_mode absent: it counts as 1",      \
       "store both")                                                                                \
     X(EXTRA_ATTRIBUTE, "I002", "extra-attribute", "an attribute that the schema does not know",    \
@@ -7924,13 +7986,17 @@ static epctx_status epctx__path_full(epctx_str folder, epctx_str name, char root
     return status == EPCTX_OK ? epctx__path_join(full, EPCTX_PATH_MAX, parts, 2, error) : status;
 }
 
+/* A flag of our own: ".." is fine as long as the file lies in the folder. */
+#define EPCTX__PATH_DOTS 0x80000000u
+
 /* `out` gets the canonical path of the file, `root` the canonical folder that it lies in. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
                                        char root[EPCTX_PATH_MAX], epctx_error *error)
 {
     char full[EPCTX_PATH_MAX];
-    epctx_status status = epctx_path_check(name, error);
+    epctx_status status =
+        (flags & EPCTX__PATH_DOTS) != 0 ? EPCTX_OK : epctx_path_check(name, error);
     if (status == EPCTX_OK && io == NULL) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
@@ -9890,6 +9956,7 @@ typedef struct epctx__lint {
     epctx_str graph;       /* around what is being looked at; empty: the main graph */
     bool in_function;
     bool in_training;
+    epctx_rule demoted;    /* what errors count as; EPCTX_RULE_COUNT: as errors */
     void *nodes;           /* epctx__judged */
     size_t node_count, node_room;
     void *parties;
@@ -9897,7 +9964,14 @@ typedef struct epctx__lint {
     epctx_map party_of;
     epctx_map epnode_names;
     epctx_map unknown_sources;
-    epctx_map imports;     /* domain -> 1, of the model or of the function looked at */
+    epctx_map imports;     /* domain -> 1, or 2 for a version that ORT does not have */
+    epctx_map functions;   /* domain, name, overload -> position in the list */
+    void *function_list;   /* epctx__callee */
+    size_t function_count, function_room;
+    epctx_map idle_files;  /* location -> how many initializers name it that nothing reads */
+    epctx_map body_files;  /* locations of those in bodies: there ORT looks for every file */
+    epctx__files files;
+    int64_t ir_version;
     epctx_map configurations;
     uint64_t main_nodes;
     bool short_of_memory;
@@ -9920,9 +9994,8 @@ static void epctx__say(epctx__lint *l, epctx_rule rule, epctx_str node, const ch
     epctx__text_format(&text, format, args);
     va_end(args);
     message[text.size] = '\0';
-    /* Sessions do not read training graphs: nothing in them is an error to a session. */
-    if (l->in_training && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
-        rule = EPCTX_RULE_TRAINING;
+    if (l->demoted != EPCTX_RULE_COUNT && epctx_rule_of(rule).severity == EPCTX_SEVERITY_ERROR) {
+        rule = l->demoted;
     }
     finding.rule = rule;
     finding.info = epctx_rule_of(rule);
@@ -9944,6 +10017,45 @@ static uint32_t epctx__remember(epctx__lint *l, epctx_map *map, epctx_str key, u
         l->short_of_memory = true;
     }
     return before;
+}
+
+/* A function of the model. */
+typedef struct epctx__callee {
+    epctx_function_view view;
+    bool called;
+} epctx__callee;
+
+static epctx__callee *epctx__callee_at(const epctx__lint *l, size_t i)
+{
+    return (epctx__callee *)l->function_list + i;
+}
+
+/* By what calls find functions, in `out`; empty when it is too long. */
+static epctx_str epctx__call_key(char out[EPCTX__MESSAGE], epctx_str domain, epctx_str name,
+                                 epctx_str overload)
+{
+    epctx_str parts[5];
+    epctx_str key;
+    parts[0] = domain;
+    parts[1] = parts[3] = epctx_str_of("\n");
+    parts[2] = name;
+    parts[4] = overload;
+    key = epctx_str_of("");
+    if (epctx__join(out, EPCTX__MESSAGE, parts, 5, "", NULL) == EPCTX_OK) {
+        key.data = out;
+        key.size = domain.size + name.size + overload.size + 2;
+    }
+    return key;
+}
+
+/* The function that a node calls: its position, or EPCTX_MAP_NONE. */
+static uint32_t epctx__callee_of(const epctx__lint *l, const epctx_node_view *node)
+{
+    char out[EPCTX__MESSAGE];
+    return l->function_count == 0
+               ? EPCTX_MAP_NONE
+               : epctx_map_get(&l->functions, epctx__call_key(out, node->domain, node->op_type,
+                                                              node->overload));
 }
 
 /* -- lint: what stands twice -- */
@@ -10068,43 +10180,95 @@ static epctx_str epctx__canonical_domain(epctx_str domain)
     return epctx_str_is(domain, "ai.onnx") ? epctx_str_of("") : domain;
 }
 
-/* Opset imports of the model or of a function. */
+/* The newest version of a domain that ORT 1.30 has operators of: it refuses a newer one, and imports
+ * the domain itself when the model does not. 0: not one of its domains. */
+static int32_t epctx__ort_opset(epctx_str domain)
+{
+    static const struct {
+        const char *domain;
+        int32_t newest;
+    } known[] = {{"", 26},
+                 {"ai.onnx.ml", 5},
+                 {"ai.onnx.training", 1},
+                 {"ai.onnx.preview", 1},
+                 {"ai.onnx.preview.training", 1},
+                 {"com.microsoft", 1},
+                 {"com.microsoft.nchwc", 1},
+                 {"com.microsoft.experimental", 1},
+                 {"com.ms.internal.nhwc", 26},
+                 {"org.pytorch.aten", 1}};
+    size_t i;
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (epctx_str_is(domain, known[i].domain)) {
+            return known[i].newest;
+        }
+    }
+    return 0;
+}
+
+/* Opset imports of the model or of a function. The last of a domain counts, as in ORT. */
 static void epctx__lint_opsets(epctx__lint *l, epctx_cursor imports)
 {
     epctx_opset opset;
     epctx_map_init(&l->imports, &l->arena);
     while (epctx_next_opset(&imports, &opset)) {
-        epctx_str domain = epctx__canonical_domain(opset.domain);
-        if (epctx__remember(l, &l->imports, domain, 1) != EPCTX_MAP_NONE) {
+        /* ORT reads "ai.onnx" as another domain in functions. */
+        epctx_str domain = l->in_function ? opset.domain : epctx__canonical_domain(opset.domain);
+        int32_t newest = epctx__ort_opset(domain);
+        int32_t version = (int32_t)(uint32_t)(uint64_t)opset.version; /* what ORT keeps of it */
+        if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
             epctx__say(l, EPCTX_RULE_DOUBLED_OPSET, domain, NULL, "domain '%S' is imported twice",
                        &domain);
+        }
+        /* A version of "ai.onnx" matters when a node wants it, one of "" at once. */
+        bool alias = domain.size != opset.domain.size;
+        if (epctx_map_put(&l->imports, domain,
+                          version > 0 && (version <= newest || !alias) ? 1 : 2) != EPCTX_OK) {
+            l->short_of_memory = true;
+        }
+        if (newest > 0 && !alias && (version > newest || (l->in_function && version < 0))) {
+            epctx__say(l, EPCTX_RULE_OPSET_VERSION, domain, NULL,
+                       "version %d of domain '%S' is imported, ORT 1.30 has 1 to %d", opset.version,
+                       &domain, (int64_t)newest);
         }
     }
 }
 
-/* ORT adds these imports itself when they are missing (graph.cc, from its registered schemas). */
-static bool epctx__ort_domain(epctx_str domain)
+EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node, bool inner)
 {
-    return epctx_str_is(domain, "com.microsoft") || epctx__starts_with(domain, "com.microsoft.") ||
-           epctx__starts_with(domain, "ai.onnx.") || epctx_str_is(domain, "com.ms.internal.nhwc") ||
-           epctx_str_is(domain, "org.pytorch.aten");
-}
-
-EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_view *node)
-{
-    epctx_str domain = epctx__canonical_domain(node->domain);
-    if (epctx_map_get(&l->imports, domain) != EPCTX_MAP_NONE) {
+    /* To ORT "ai.onnx" is another domain in bodies and functions. */
+    epctx_str domain = inner ? node->domain : epctx__canonical_domain(node->domain);
+    bool known = epctx__ort_opset(domain) > 0;
+    uint32_t found = epctx_map_get(&l->imports, domain);
+    if (found == 1) {
         return;
     }
-    if (!epctx__ort_domain(domain)) {
+    if (found == 2) {
+        if (known && !l->in_function) { /* in functions the model's version counts */
+            epctx__say(l, EPCTX_RULE_OPSET_VERSION, node->name, NULL,
+                       "operator %S is of domain '%S', of which a version is imported that ORT 1.30 "
+                       "does not have",
+                       &node->op_type, &domain);
+        }
+    } else if (!known || l->in_function) {
+        epctx_rule demoted = l->demoted;
+        l->demoted = l->in_training ? demoted : EPCTX_RULE_COUNT; /* ORT looks at every function */
         epctx__say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
                    "operator %S is of domain '%S', which the %s does not import", &node->op_type,
                    &domain, l->in_function ? "function" : "model");
+        l->demoted = demoted;
     } else if (epctx_str_is(domain, EPCTX_DOMAIN)) {
         epctx__say(l, EPCTX_RULE_EPCONTEXT_OPSET, node->name, NULL,
                    "domain com.microsoft is not imported: ORT loads it, the ONNX checker does not");
+    } else {
+        epctx__say(l, EPCTX_RULE_DEFAULT_OPSET, node->name, NULL,
+                   "operator %S is of domain '%S', which the model does not import: ORT takes "
+                   "version %d",
+                   &node->op_type, &domain, (int64_t)epctx__ort_opset(domain));
     }
-    epctx__remember(l, &l->imports, domain, 1); /* once is enough */
+    if (epctx_map_put(&l->imports, domain, 1) != EPCTX_OK) { /* once is enough */
+        l->short_of_memory = true;
+    }
 }
 
 static void epctx__lint_metadata(epctx__lint *l)
@@ -10131,9 +10295,20 @@ static void epctx__lint_model(epctx__lint *l)
     epctx_str none = epctx_str_of("");
     epctx_cursor configs = epctx_model_device_configs(l->model);
     epctx_device_config_view config;
-    if (info.ir_version < 3 || info.ir_version > 13) {
-        epctx__say(l, EPCTX_RULE_IR_VERSION, none, NULL, "ir_version is %d, ORT 1.30 reads 3 to 13",
-                   info.ir_version);
+    epctx_cursor ir = epctx_fields(info.view, 1);
+    epctx_field field;
+    l->ir_version = info.ir_version;
+    if (info.ir_version > 13) {
+        epctx__say(l, EPCTX_RULE_IR_REFUSED, none, NULL,
+                   "ir_version is %d, ORT 1.30 reads up to 13", info.ir_version);
+    } else {
+        bool found = false;
+        while (epctx_next_field(&ir, &field)) {
+            found = found || field.wire == EPCTX_WIRE_VARINT;
+        }
+        if (!found) {
+            epctx__say(l, EPCTX_RULE_IR_REFUSED, none, NULL, "the model has no ir_version");
+        }
     }
     if (size > INT32_MAX) {
         epctx__say(l, EPCTX_RULE_MODEL_SIZE, none, NULL,
@@ -10149,6 +10324,9 @@ static void epctx__lint_model(epctx__lint *l)
     while (epctx_next_device_config(&configs, &config)) {
         epctx__remember(l, &l->configurations, config.name, 1);
     }
+    if (epctx__count(epctx_model_opsets(l->model)) == 0) {
+        epctx__say(l, EPCTX_RULE_NO_OPSETS, none, NULL, "the model imports no operator set");
+    }
     epctx__lint_opsets(l, epctx_model_opsets(l->model));
     epctx__lint_metadata(l);
 }
@@ -10160,12 +10338,50 @@ typedef struct epctx__type_note {
     bool has_type, is_tensor, dynamic;
 } epctx__type_note;
 
+/* Node `to` reads what node `from` produces. */
+typedef struct epctx__edge {
+    uint32_t from, to;
+} epctx__edge;
+
+typedef struct epctx__edge_list {
+    void *list; /* epctx__edge */
+    size_t count, room;
+} epctx__edge_list;
+
+/* A body makes a value of a name that node `producer` of the main graph makes too. An error when
+ * ORT's order of the nodes has it before `owner`, the node with the body. */
+typedef struct epctx__shadow {
+    uint32_t producer, owner;
+    epctx_str name, node, graph;
+} epctx__shadow;
+
+/* A tensor and the value that it is. */
+typedef struct epctx__constant {
+    epctx_view view;
+    epctx_str name;
+} epctx__constant;
+
 /* A graph whose nodes are being looked at. */
 typedef struct epctx__frame {
     struct epctx__frame *outer;
     epctx_map names; /* value -> 0 input, 1 initializer, 2 + position of the node that makes it */
     epctx_map used;  /* initializers that something reads */
     uint32_t at;     /* position of the current node */
+    uint8_t *constants; /* which nodes are Constant, to ORT an initializer */
+    epctx__edge_list edges; /* main graph: which node reads from which, bodies included */
+    void *shadows;      /* main graph: epctx__shadow */
+    size_t shadow_count, shadow_room;
+    bool unsorted;      /* a node reads what a later one produces */
+    bool bare;          /* IR 3 and older: an initializer is none of `inputs` */
+    epctx_map inputs;
+    size_t node_count;  /* without those constants */
+    epctx_map tensors;  /* initializer -> position of the last of the name in `tensor_list` */
+    void *tensor_list;  /* epctx__constant: initializers, then Constant nodes of the main graph */
+    size_t initializer_count;
+    size_t tensor_count, tensor_room;
+    epctx_map declared; /* initializer -> position in `declared_list` */
+    void *declared_list; /* epctx_value_view */
+    size_t declared_count, declared_room;
     bool joined;     /* one graph with `outer`, of which it is the continuation */
     bool typed;      /* the two below are filled in */
     epctx_map types; /* value -> position in `notes` */
@@ -10173,13 +10389,40 @@ typedef struct epctx__frame {
     size_t note_count, note_room;
 } epctx__frame;
 
+/* The kind of a TypeProto: the field that is set, 0 for none. `body` gets its message. */
+static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
+{
+    epctx_cursor it = epctx_fields(type, 0);
+    epctx_field f;
+    uint32_t kind = 0;
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
+            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            kind = f.number;
+            *body = f.body;
+        }
+    }
+    return kind;
+}
+
+/* The TypeProto of a value, or an empty view. */
+static epctx_view epctx__type_of(const epctx_value_view *value)
+{
+    epctx_cursor types = epctx_fields(value->view, 2);
+    epctx_view type = epctx__no_view();
+    while (epctx__next_body(&types, &type)) {
+    }
+    return type;
+}
+
 static void epctx__note_type(epctx__lint *l, epctx__frame *scope, const epctx_value_view *value)
 {
     epctx_cursor dims = epctx_value_dims(value);
     epctx__type_note note;
     epctx_dim dim;
+    epctx_view body;
     note.elem_type = value->elem_type;
-    note.has_type = value->has_type;
+    note.has_type = epctx__type_member(epctx__type_of(value), &body) != 0;
     note.is_tensor = value->is_tensor;
     note.dynamic = !value->has_shape;
     while (epctx_next_dim(&dims, &dim)) {
@@ -10221,6 +10464,113 @@ static void epctx__note_types(epctx__lint *l, epctx__frame *scope, epctx_view gr
     }
 }
 
+/* An initializer, or what a Constant makes: ORT takes the one for the other. `made` is what the
+ * frame's `names` say. */
+static bool epctx__made_constant(const epctx__frame *scope, uint32_t made)
+{
+    return made == 1 || (made >= 2 && made != EPCTX_MAP_NONE && scope->constants[made - 2] != 0);
+}
+
+/* The main graph, whose nodes ORT sorts; not that of a function, and no training graph. */
+static bool epctx__is_main(const epctx__lint *l, const epctx__frame *scope)
+{
+    return scope->outer == NULL && !l->in_function;
+}
+
+static void epctx__add_edge(epctx__lint *l, epctx__edge_list *edges, uint32_t from, uint32_t to)
+{
+    epctx__edge edge;
+    edge.from = from;
+    edge.to = to;
+    if (epctx__list_room(&l->arena, &edges->list, edges->count, &edges->room, sizeof edge)) {
+        ((epctx__edge *)edges->list)[edges->count++] = edge;
+    } else {
+        l->short_of_memory = true;
+    }
+}
+
+/* Edges sorted by one end, stable: `start[n]` is where those of node n begin. */
+static void epctx__sort_edges(const epctx__edge *in, size_t edges, bool by_from, uint32_t nodes,
+                              uint32_t *start, epctx__edge *out)
+{
+    size_t i;
+    memset(start, 0, ((size_t)nodes + 1) * sizeof *start);
+    for (i = 0; i < edges; i++) {
+        start[(by_from ? in[i].from : in[i].to) + 1]++;
+    }
+    for (i = 0; i < nodes; i++) {
+        start[i + 1] += start[i];
+    }
+    for (i = 0; i < edges; i++) {
+        out[start[by_from ? in[i].from : in[i].to]++] = in[i];
+    }
+    for (i = nodes; i > 0; i--) {
+        start[i] = start[i - 1];
+    }
+    start[0] = 0;
+}
+
+/* Orders nodes as ORT does (graph.cc): first those that read from no node, then depth first from
+ * those that nothing reads from, the last of them first. `order` gets the position of each; in a
+ * circle, UINT32_MAX for its members and what hangs on them. */
+static bool epctx__ort_order(epctx__lint *l, const epctx__edge_list *edges, uint32_t nodes,
+                             uint32_t *order)
+{
+    const uint8_t seen = 1, done = 2;
+    epctx__edge *sorted = (epctx__edge *)epctx_arena_array(&l->arena, edges->count + 1,
+                                                           2 * sizeof *sorted);
+    uint32_t *reads = (uint32_t *)epctx_arena_array(&l->arena, (size_t)nodes + 1,
+                                                    2 * sizeof *reads);
+    uint32_t *stack = (uint32_t *)epctx_arena_array(
+        &l->arena, (size_t)nodes * 2 + edges->count + 1, sizeof *stack);
+    uint8_t *state = (uint8_t *)epctx_arena_array(&l->arena, (size_t)nodes + 1, 1);
+    uint32_t *read;
+    size_t top = 0;
+    uint32_t placed = 0;
+    uint32_t n;
+    if (sorted == NULL || reads == NULL || stack == NULL || state == NULL) {
+        l->short_of_memory = true;
+        return true;
+    }
+    read = reads + nodes + 1;
+    epctx__sort_edges((const epctx__edge *)edges->list, edges->count, true, nodes, read,
+                      sorted + edges->count);
+    epctx__sort_edges(sorted + edges->count, edges->count, false, nodes, reads, sorted);
+    memset(state, 0, (size_t)nodes + 1);
+    for (n = 0; n < nodes; n++) {
+        order[n] = UINT32_MAX;
+        if (reads[n + 1] == reads[n]) {
+            order[n] = placed++;
+            state[n] = done;
+        }
+        if (read[n + 1] == read[n]) {
+            stack[top++] = n;
+        }
+    }
+    while (top > 0) {
+        uint32_t i;
+        n = stack[top - 1];
+        if (state[n] != 0) {
+            if (state[n] == seen) {
+                order[n] = placed++;
+                state[n] = done;
+            }
+            top--;
+            continue;
+        }
+        state[n] = seen;
+        for (i = reads[n]; i < reads[n + 1]; i++) {
+            if (state[sorted[i].from] == seen) {
+                return false;
+            }
+            if (state[sorted[i].from] == 0) {
+                stack[top++] = sorted[i].from;
+            }
+        }
+    }
+    return placed == nodes;
+}
+
 /* Reads of a value by a node or, `position` UINT32_MAX, by the graph's end. */
 static void epctx__lint_read(epctx__lint *l, epctx__frame *scope, epctx_str node, epctx_str name)
 {
@@ -10234,8 +10584,14 @@ static void epctx__lint_read(epctx__lint *l, epctx__frame *scope, epctx_str node
             epctx__remember(l, &s->used, name, 1);
         }
         if (made >= 2 && made - 2 >= s->at) {
-            epctx__say(l, EPCTX_RULE_ORDER, node, NULL,
+            bool sorted = epctx__is_main(l, s);
+            s->unsorted = true;
+            epctx__say(l, sorted ? EPCTX_RULE_ORDER : EPCTX_RULE_BODY_ORDER, node, NULL,
                        "value '%S' is read before the node that produces it", &name);
+        }
+        if (made >= 2 && epctx__is_main(l, s) && s->at != UINT32_MAX &&
+            !epctx__made_constant(s, made)) {
+            epctx__add_edge(l, &s->edges, made - 2, s->at);
         }
         return;
     }
@@ -10275,7 +10631,8 @@ static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__
         return;
     }
     if (!epctx__type_allowed(note)) {
-        epctx__say(l, EPCTX_RULE_VALUE_TYPE, judged->node.name, NULL,
+        epctx__say(l, output ? EPCTX_RULE_OUTPUT_TYPE : EPCTX_RULE_VALUE_TYPE, judged->node.name,
+                   NULL,
                    "%s '%S' is of type %s, EPContext takes tensors of integers of 8 to 64 bits, "
                    "floats of 16 to 64 bits and bool",
                    output ? "output" : "input", &name,
@@ -10293,21 +10650,14 @@ static void epctx__lint_value(epctx__lint *l, epctx__frame *scope, const epctx__
 static void epctx__lint_attrs(epctx__lint *l, const epctx_node_view *view, bool *readable)
 {
     epctx_cursor it = epctx_node_attrs(view);
-    epctx_map names;
     epctx_attr_view attr;
     *readable = true;
-    epctx_map_init(&names, &l->arena);
     while (epctx_next_attr(&it, &attr)) {
         epctx_epnode node = epctx_epnode_default();
         const char *known = NULL;
         char text[64];
         int id;
         epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
-        if (epctx__remember(l, &names, attr.name, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_ATTRIBUTE, view->name, text,
-                       "attribute '%S' stands twice: readers differ in which one they take",
-                       &attr.name);
-        }
         if (attr.ref_attr_name.size > 0 && !l->in_function) {
             epctx__say(l, EPCTX_RULE_REFERENCE, view->name, text,
                        "refers to attribute '%S' of a function, but is in none",
@@ -10317,9 +10667,12 @@ static void epctx__lint_attrs(epctx__lint *l, const epctx_node_view *view, bool 
             const char *name = epctx__epnode_attr_name((epctx_epnode_attr)id);
             known = epctx_str_is(attr.name, name) ? name : known;
         }
+        if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR)) {
+            continue; /* our own */
+        }
         if (known == NULL) {
             epctx__say(l, EPCTX_RULE_EXTRA_ATTRIBUTE, view->name, text,
-                       "the schema has no attribute '%S'", &attr.name);
+                       "attribute '%S' is not in the schema", &attr.name);
             continue;
         }
         epctx_error_clear(&l->scratch);
@@ -10551,31 +10904,226 @@ static bool epctx__tensor_bytes(const epctx_tensor_view *tensor, uint64_t *bytes
     return !huge;
 }
 
-static void epctx__lint_tensor(epctx__lint *l, epctx_view view)
+/* Where the data of a tensor is, in the order of the fields below. */
+enum { EPCTX__DATA_FIELDS = 7, EPCTX__DATA_RAW = 4 };
+static const uint8_t epctx__data_fields[EPCTX__DATA_FIELDS] = {4, 5, 6, 7, 9, 10, 11};
+
+/* The wire type of one element; several are in one string of bytes. */
+static const uint8_t epctx__data_wires[EPCTX__DATA_FIELDS] = {
+    EPCTX_WIRE_FIXED32, EPCTX_WIRE_VARINT, EPCTX_WIRE_LEN,   EPCTX_WIRE_VARINT,
+    EPCTX_WIRE_LEN,     EPCTX_WIRE_FIXED64, EPCTX_WIRE_VARINT};
+
+/* Elements in each of them, bytes in raw_data. */
+static void epctx__count_data(epctx_view view, uint64_t counts[EPCTX__DATA_FIELDS],
+                              bool present[EPCTX__DATA_FIELDS])
+{
+    epctx_cursor it = epctx_fields(view, 0);
+    epctx_field f;
+    size_t i, k;
+    memset(counts, 0, EPCTX__DATA_FIELDS * sizeof counts[0]);
+    memset(present, 0, EPCTX__DATA_FIELDS * sizeof present[0]);
+    while (epctx_next_field(&it, &f)) {
+        for (k = 0; k < EPCTX__DATA_FIELDS && epctx__data_fields[k] != f.number; k++) {
+        }
+        if (k == EPCTX__DATA_FIELDS ||
+            (f.wire != EPCTX_WIRE_LEN && (uint32_t)f.wire != epctx__data_wires[k])) {
+            continue;
+        }
+        present[k] = true;
+        if (f.wire != EPCTX_WIRE_LEN || f.number == 6) {
+            counts[k]++;
+        } else if (f.number == 9) {
+            counts[k] = f.body.size;
+        } else if (f.number == 4 || f.number == 10) {
+            counts[k] += f.body.size / (f.number == 4 ? 4 : 8);
+        } else {
+            for (i = 0; i < f.body.size; i++) {
+                counts[k] += (((const uint8_t *)f.body.data)[i] & 0x80) == 0;
+            }
+        }
+    }
+}
+
+/* The field that has the numbers of a type, and how many of them `elements` take. */
+static int epctx__data_field(int32_t elem_type, uint64_t elements, uint64_t *numbers)
+{
+    unsigned bits = epctx__elem_bits(elem_type);
+    *numbers = bits == 4 ? (elements + 1) / 2 : bits == 2 ? (elements + 3) / 4 : elements;
+    switch (elem_type) {
+    case 14: /* complex numbers are two */
+        *numbers = elements * 2;
+        return 0;
+    case 1:
+        return 0;
+    case 8:
+        return 2;
+    case 7:
+        return 3;
+    case 15:
+        *numbers = elements * 2;
+        return 5;
+    case 11:
+        return 5;
+    case 12:
+    case 13:
+        return 6;
+    default:
+        return 1;
+    }
+}
+
+/* What the ONNX checker, by which ORT has every node judged, wants of a tensor in an attribute or a
+ * body: data in exactly one field, that of the type or raw_data. */
+static void epctx__lint_tensor_form(epctx__lint *l, epctx_view view, epctx_str node)
+{
+    epctx_tensor_view tensor = epctx_tensor_of(view);
+    uint64_t counts[EPCTX__DATA_FIELDS];
+    bool present[EPCTX__DATA_FIELDS];
+    epctx_cursor dims = epctx_tensor_dims(&tensor);
+    uint64_t numbers;
+    int64_t dim;
+    bool zero = false;
+    bool negative = false;
+    int used = 0;
+    int i;
+    int own = epctx__data_field(tensor.elem_type, 1, &numbers);
+    while (epctx_next_int(&dims, &dim)) {
+        zero = zero || dim == 0;
+        negative = negative || dim < 0;
+    }
+    epctx__count_data(view, counts, present);
+    for (i = 0; i < EPCTX__DATA_FIELDS; i++) {
+        used += counts[i] > 0;
+    }
+    if (tensor.elem_type < 1 || tensor.elem_type > 26) {
+        epctx__say(l, EPCTX_RULE_ELEMENT_TYPE, node, NULL, "tensor '%S' has data_type %d",
+                   &tensor.name, (int64_t)tensor.elem_type);
+    } else if (negative) {
+        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, node, NULL, "tensor '%S' has a negative dimension",
+                   &tensor.name);
+    } else if (tensor.external && used > 0) {
+        epctx__say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
+                   "tensor '%S' has its data in a file and in the model", &tensor.name);
+    } else if (tensor.external && tensor.location.size == 0) {
+        epctx__say(l, EPCTX_RULE_NO_LOCATION, node, NULL,
+                   "tensor '%S' has external data, but no location", &tensor.name);
+    } else if (!tensor.external && used != (zero ? 0 : 1)) {
+        epctx__say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
+                   "tensor '%S' has data in %d fields, %d is expected", &tensor.name,
+                   (int64_t)used, (int64_t)(zero ? 0 : 1));
+    } else if (!tensor.external && !zero &&
+               (tensor.elem_type == 8 ? counts[2] == 0
+                                      : counts[own] == 0 && counts[EPCTX__DATA_RAW] == 0)) {
+        epctx__say(l, EPCTX_RULE_TENSOR_FORM, node, NULL,
+                   "tensor '%S' has its data in another field than its type %s wants",
+                   &tensor.name, epctx_elem_name(tensor.elem_type));
+    }
+}
+
+/* Entries of external data that ORT does not take (tensor_external_data_info.cc). */
+static void epctx__lint_entries(epctx__lint *l, const epctx_tensor_view *tensor)
+{
+    epctx_cursor it = epctx_fields(tensor->view, 13);
+    epctx_view body;
+    bool located = false;
+    while (epctx__next_body(&it, &body)) {
+        epctx_str key;
+        epctx_str value;
+        epctx__pair(body, &key, &value);
+        if (epctx_str_is(key, "location") ? located
+                                          : !epctx_str_is(key, "offset") &&
+                                                !epctx_str_is(key, "length") &&
+                                                !epctx_str_is(key, "checksum") &&
+                                                !epctx__starts_with(key, "prepacked")) {
+            epctx__say(l, EPCTX_RULE_EXTERNAL_ENTRY, tensor->name, "external_data",
+                       "initializer '%S': entry '%S' %s", &tensor->name, &key,
+                       located && epctx_str_is(key, "location") ? "occurs twice"
+                                                                : "is none of ONNX's");
+        }
+        located = located || epctx_str_is(key, "location");
+    }
+}
+
+/* Data that lies in a file: entries, size, and whether the file has it. */
+static void epctx__lint_external(epctx__lint *l, const epctx_tensor_view *tensor, bool known,
+                                 uint64_t bytes)
+{
+    uint64_t need = tensor->length;
+    epctx_str parts[2];
+    epctx_str key;
+    const epctx_dependency *file;
+    uint32_t at;
+    if (tensor->location.size == 0) {
+        epctx__say(l, EPCTX_RULE_NO_LOCATION, tensor->name, "location",
+                   "initializer '%S' has external data, but no location", &tensor->name);
+        return;
+    }
+    epctx__lint_entries(l, tensor);
+    if (known && need != UINT64_MAX && need != 0 && need != bytes) { /* ORT reads 0 as unknown */
+        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor->name, "length",
+                   "initializer '%S' has a length of %u bytes, its shape needs %u", &tensor->name,
+                   need, bytes);
+    }
+    parts[0] = epctx_str_of("i");
+    parts[1] = tensor->location;
+    if (!epctx__join_key(&l->arena, parts, 2, &key)) {
+        l->short_of_memory = true;
+        return;
+    }
+    at = epctx_map_get(&l->files.seen, key);
+    file = (const epctx_dependency *)l->files.list + at; /* all external tensors were listed */
+    need = need == UINT64_MAX || need == 0 ? bytes : need;
+    if (file->path != NULL && (known || tensor->length != UINT64_MAX) &&
+        (tensor->offset > file->size || need > file->size - tensor->offset)) {
+        epctx__say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor->name, "location",
+                   "initializer '%S' needs %u bytes from byte %u on, the file has %u",
+                   &tensor->name, need, tensor->offset, file->size);
+    }
+}
+
+/* An initializer that something reads. */
+static void epctx__lint_tensor(epctx__lint *l, epctx_view view, epctx_str name)
 {
     epctx_tensor_view tensor = epctx_tensor_of(view);
     epctx_cursor it = epctx_tensor_dims(&tensor);
+    uint64_t counts[EPCTX__DATA_FIELDS];
+    bool present[EPCTX__DATA_FIELDS];
     uint64_t bytes = 0;
+    uint64_t count = 1;
+    uint64_t numbers;
     int64_t dim;
     bool known = epctx__tensor_bytes(&tensor, &bytes);
+    int own;
+    tensor.name = name;
     while (epctx_next_int(&it, &dim)) {
         if (dim < 0) {
             epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
                        "initializer '%S' has a dimension of %d", &tensor.name, dim);
             return;
         }
+        if (dim > 0 && count > INT64_MAX / 16 / (uint64_t)dim) {
+            epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
+                       "initializer '%S' has more elements than can be counted", &tensor.name);
+            return;
+        }
+        count *= (uint64_t)dim;
     }
-    if (tensor.external && tensor.location.size == 0) {
-        epctx__say(l, EPCTX_RULE_NO_LOCATION, tensor.name, "location",
-                   "initializer '%S' has external data, but no location", &tensor.name);
-    } else if (tensor.external && known && tensor.length != UINT64_MAX && tensor.length != bytes) {
-        epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, "length",
-                   "initializer '%S' has a length of %u bytes, its shape needs %u", &tensor.name,
-                   tensor.length, bytes);
-    } else if (!tensor.external && tensor.has_raw && known && tensor.raw.size != bytes) {
+    if (tensor.external) {
+        epctx__lint_external(l, &tensor, known, bytes);
+        return;
+    }
+    epctx__count_data(view, counts, present);
+    own = epctx__data_field(tensor.elem_type, count, &numbers);
+    if (tensor.elem_type != 8 && present[EPCTX__DATA_RAW]) {
+        if (known && tensor.raw.size != bytes) {
+            epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
+                       "initializer '%S' has %u bytes, its shape needs %u", &tensor.name,
+                       (uint64_t)tensor.raw.size, bytes);
+        }
+    } else if (counts[own] != numbers) {
         epctx__say(l, EPCTX_RULE_TENSOR_SIZE, tensor.name, NULL,
-                   "initializer '%S' has %u bytes, its shape needs %u", &tensor.name,
-                   (uint64_t)tensor.raw.size, bytes);
+                   "initializer '%S' has %u numbers or strings for its type, its shape needs %u",
+                   &tensor.name, counts[own], numbers);
     }
 }
 
@@ -10608,41 +11156,378 @@ static void epctx__scope_constant(epctx__lint *l, epctx__frame *scope, epctx_str
     }
 }
 
+/* The last integer of a field. */
+static int32_t epctx__int_of(epctx_view view, uint32_t number)
+{
+    epctx_cursor it = epctx_fields(view, number);
+    epctx_field f;
+    int32_t value = 0;
+    while (epctx_next_field(&it, &f)) {
+        value = f.wire == EPCTX_WIRE_VARINT ? (int32_t)(uint32_t)f.value : value;
+    }
+    return value;
+}
+
+/* Does ONNX have every type of elements that a TypeProto names? Opening the model bounded how deep
+ * they are. `found` gets the one that it has not. */
+static bool epctx__type_known(epctx_view type, int32_t *found)
+{
+    epctx_view body = epctx__no_view();
+    uint32_t kind = epctx__type_member(type, &body);
+    while (kind == 4 || kind == 5 || kind == 9) { /* sequence, map, optional */
+        epctx_cursor it = epctx_fields(body, kind == 5 ? 2 : 1);
+        epctx_view inner = epctx__no_view();
+        *found = kind == 5 ? epctx__int_of(body, 1) : 1;
+        if (*found < 1 || *found > 26) {
+            return false;
+        }
+        while (epctx__next_body(&it, &inner)) {
+        }
+        kind = epctx__type_member(inner, &body);
+    }
+    *found = kind == 1 || kind == 8 ? epctx__int_of(body, 1) : 0;
+    return (*found >= 1 && *found <= 26) || kind == 7;
+}
+
+/* Graph outputs with a type: an input that is an output, too, has it from there. */
+static void epctx__typed_outputs(epctx__lint *l, epctx_view graph, epctx_map *names)
+{
+    epctx_cursor it = epctx_fields(graph, 12);
+    epctx_value_view value;
+    epctx_view body;
+    epctx_map_init(names, &l->arena);
+    while (epctx_next_value(&it, &value)) {
+        if (epctx__type_member(epctx__type_of(&value), &body) != 0) {
+            epctx__remember(l, names, value.name, 1);
+        }
+    }
+}
+
+/* Inputs, outputs and value_info of a graph: names, types, and whether an initializer is as it is
+ * declared. `scope` has the names of all values. */
+EPCTX__APART static void epctx__lint_declared(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+{
+    static const uint8_t lists[3] = {11, 13, 12}; /* input, value_info, output */
+    bool main = epctx__is_main(l, scope) && !l->in_training;
+    epctx_map typed; /* once it is asked for */
+    int i;
+    typed.arena = NULL;
+    epctx_map_init(&scope->declared, &l->arena);
+    for (i = 0; i < 3; i++) {
+        epctx_cursor it = epctx_fields(graph, lists[i]);
+        epctx_value_view value;
+        while (epctx_next_value(&it, &value)) {
+            uint32_t made = epctx_map_get(&scope->names, value.name);
+            epctx_view type = epctx__type_of(&value);
+            epctx_view body;
+            int32_t elem = 0;
+            if (epctx__type_member(type, &body) == 0) {
+                if (i != 0 || !main || made == 1) {
+                    continue;
+                }
+                if (typed.arena == NULL) {
+                    epctx__typed_outputs(l, graph, &typed);
+                }
+                if (epctx_map_get(&typed, value.name) == EPCTX_MAP_NONE) {
+                    epctx__say(l, EPCTX_RULE_NO_INPUT_TYPE, value.name, NULL,
+                               "input '%S' has no type", &value.name);
+                }
+                continue;
+            }
+            /* Nobody looks at what is said of a value that does not exist, or of a constant: that has
+             * a type of its own. */
+            if (i == 0 || (made != EPCTX_MAP_NONE && !epctx__made_constant(scope, made))) {
+                bool known = epctx__type_known(type, &elem);
+                bool complex = main && lists[i] != 13 && value.is_tensor && made != 1 &&
+                               (elem == 14 || elem == 15);
+                if (!known || complex) {
+                    epctx__say(l, EPCTX_RULE_ELEMENT_TYPE, value.name, NULL,
+                               complex ? "'%S' is of type %d: ORT has no complex numbers there"
+                                       : "'%S' is of type %d, which ONNX does not have",
+                               &value.name, (int64_t)elem);
+                }
+            }
+            if (i == 0 && made == 1 &&
+                epctx_map_get(&scope->declared, value.name) == EPCTX_MAP_NONE) {
+                if (!epctx__list_room(&l->arena, &scope->declared_list, scope->declared_count,
+                                      &scope->declared_room, sizeof value)) {
+                    l->short_of_memory = true;
+                    return;
+                }
+                ((epctx_value_view *)scope->declared_list)[scope->declared_count] = value;
+                epctx__remember(l, &scope->declared, value.name, (uint32_t)scope->declared_count++);
+            }
+        }
+    }
+}
+
+/* Do two lists of dimensions agree? */
+static bool epctx__equal_dims(epctx_cursor a, epctx_cursor b)
+{
+    int64_t dim_a;
+    int64_t dim_b;
+    while (epctx_next_int(&a, &dim_a)) {
+        if (!epctx_next_int(&b, &dim_b) || dim_a != dim_b) {
+            return false;
+        }
+    }
+    return !epctx_next_int(&b, &dim_b);
+}
+
+/* A further initializer of a name against one before: ORT compares them. */
+static void epctx__lint_equal(epctx__lint *l, const epctx__frame *scope, uint32_t at,
+                              epctx_str name, int32_t elem_type, epctx_cursor dims)
+{
+    epctx_tensor_view other =
+        epctx_tensor_of(((const epctx__constant *)scope->tensor_list)[at].view);
+    if (elem_type != other.elem_type || !epctx__equal_dims(dims, epctx_tensor_dims(&other))) {
+        epctx__say(l, EPCTX_RULE_INITIALIZER_TYPE, name, NULL,
+                   "the initializers '%S' differ in type or shape", &name);
+    }
+}
+
+static void epctx__add_constant(epctx__lint *l, epctx__frame *scope, epctx_view view,
+                                epctx_str name)
+{
+    epctx__constant *constant;
+    if (!epctx__list_room(&l->arena, &scope->tensor_list, scope->tensor_count, &scope->tensor_room,
+                          sizeof *constant)) {
+        l->short_of_memory = true;
+        return;
+    }
+    constant = (epctx__constant *)scope->tensor_list + scope->tensor_count++;
+    constant->view = view;
+    constant->name = name;
+}
+
+/* The numbers of a tensor of indices, in order: typed or raw. */
+static bool epctx__next_index(const epctx_tensor_view *tensor, epctx_cursor *typed, size_t *at,
+                              int64_t *out)
+{
+    size_t size = epctx_elem_size(tensor->elem_type);
+    const uint8_t *bytes = (const uint8_t *)tensor->raw.data;
+    uint64_t bits = 0;
+    size_t i;
+    if (!tensor->has_raw) {
+        return epctx_next_int(typed, out);
+    }
+    if (tensor->raw.size - *at < size) {
+        return false;
+    }
+    for (i = 0; i < size; i++) {
+        bits |= (uint64_t)bytes[*at + i] << 8 * i;
+    }
+    *at += size;
+    if (size < 8 && (bits >> (8 * size - 1) & 1) != 0) {
+        bits |= UINT64_MAX << 8 * size;
+    }
+    *out = (int64_t)bits;
+    return true;
+}
+
+/* What is wrong with a sparse tensor, by which ORT makes a dense one; NULL when nothing is. */
+static const char *epctx__sparse_fault(epctx_view sparse, const epctx_tensor_view *values,
+                                       const epctx_tensor_view *indices)
+{
+    uint64_t counts[EPCTX__DATA_FIELDS];
+    bool present[EPCTX__DATA_FIELDS];
+    epctx_cursor it = epctx_fields(sparse, 3);
+    epctx_cursor typed = epctx_fields(indices->view, indices->elem_type == 7 ? 7 : 5);
+    uint64_t total = 1;
+    uint64_t found = 0;
+    uint64_t wanted = 0;
+    uint64_t numbers;
+    int64_t dims[2] = {1, 1};
+    int64_t rank = 0;
+    int64_t dim;
+    int64_t count = -1;
+    size_t at = 0;
+    int i;
+    for (; epctx_next_int(&it, &dim); rank++) {
+        if (dim < 0 || (dim > 0 && total > INT64_MAX / (uint64_t)dim)) {
+            return "has an impossible shape";
+        }
+        total *= (uint64_t)dim;
+    }
+    it = epctx_tensor_dims(values);
+    if (rank == 0 || values->rank != 1 || !epctx_next_int(&it, &count)) {
+        return rank == 0 ? "has no shape" : "has values that are no list";
+    }
+    if ((values->external && values->location.size == 0) ||
+        (indices->external && indices->location.size == 0)) {
+        return "has data in a file without a location";
+    }
+    if (values->elem_type == 8 || epctx__elem_bits(values->elem_type) < 8) {
+        return "has values of a type that ORT does not take";
+    }
+    epctx__count_data(values->view, counts, present);
+    i = epctx__data_field(values->elem_type, (uint64_t)count, &numbers);
+    if (count < 0 || (!values->external &&
+                      (values->has_raw ? values->raw.size != (uint64_t)count *
+                                                                 epctx_elem_size(values->elem_type)
+                                       : counts[i] != numbers))) {
+        return "has fewer or more values than it says";
+    }
+    if (count == 0) {
+        return NULL;
+    }
+    if (indices->elem_type != 3 && (indices->elem_type < 5 || indices->elem_type > 7)) {
+        return "has indices that are no signed integers";
+    }
+    it = epctx_tensor_dims(indices);
+    if (indices->rank < 1 || indices->rank > 2 || !epctx_next_int(&it, &dims[0]) ||
+        dims[0] != count || (epctx_next_int(&it, &dims[1]) && dims[1] != rank)) {
+        return "has indices of another shape than its values and its rank want";
+    }
+    if (indices->external) {
+        return NULL;
+    }
+    wanted = (uint64_t)count * (uint64_t)dims[1];
+    it = epctx_fields(sparse, 3);
+    while (epctx__next_index(indices, &typed, &at, &dim)) {
+        int64_t limit = (int64_t)total;
+        if (indices->rank == 2 && !epctx_next_int(&it, &limit)) {
+            it = epctx_fields(sparse, 3);
+            (void)epctx_next_int(&it, &limit);
+        }
+        if (dim < 0 || dim >= limit) {
+            return "has an index outside of its shape";
+        }
+        found++;
+    }
+    return found == wanted ? NULL : "has fewer or more indices than it says";
+}
+
+static void epctx__lint_sparse(epctx__lint *l, epctx_view sparse, epctx_str name)
+{
+    epctx_cursor it = epctx_fields(sparse, 0);
+    epctx_field f;
+    epctx_tensor_view parts[2];
+    const char *fault;
+    memset(parts, 0, sizeof parts);
+    while (epctx_next_field(&it, &f)) {
+        if (f.wire == EPCTX_WIRE_LEN && (f.number == 1 || f.number == 2)) {
+            parts[f.number - 1] = epctx_tensor_of(f.body);
+        }
+    }
+    fault = epctx__sparse_fault(sparse, &parts[0], &parts[1]);
+    if (fault != NULL) {
+        epctx__say(l, EPCTX_RULE_SPARSE_TENSOR, name, NULL, "sparse initializer '%S' %s", &name,
+                   fault);
+    } else if (name.size == 0) {
+        epctx__say(l, EPCTX_RULE_SPARSE_TENSOR, name, NULL, "a sparse initializer has no name");
+    }
+}
+
+/* A Constant of the main graph, which ORT makes an initializer by its first attribute. */
+static void epctx__lint_constant(epctx__lint *l, epctx__frame *scope, const epctx_node_view *node,
+                                 epctx_str name)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    if (node->output_count != 1) {
+        epctx__say(l, EPCTX_RULE_NODE_FORM, node->name, NULL,
+                   "a Constant has %u outputs, 1 is expected", (uint64_t)node->output_count);
+    }
+    if (!epctx_next_attr(&it, &attr)) {
+        return;
+    }
+    if (attr.type < 1 || attr.type == 5 || (attr.type > 8 && attr.type != 11)) {
+        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL,
+                   "the attribute of a Constant is of type %d", (int64_t)attr.type);
+    } else if (attr.type == EPCTX_ATTR_TENSOR && epctx__has_view(attr.t)) {
+        epctx__add_constant(l, scope, attr.t, name);
+    } else if (attr.type == 11) {
+        epctx_cursor tensors = epctx_fields(attr.view, 22);
+        epctx_view sparse = epctx__no_view();
+        while (epctx__next_body(&tensors, &sparse)) {
+        }
+        epctx__lint_sparse(l, sparse, name);
+    }
+}
+
 /* Fills the names that a graph defines before its nodes run. */
 EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
-    epctx_cursor it = epctx_fields(graph, 11);
+    bool main = epctx__is_main(l, scope) && !l->in_training;
+    epctx_cursor it = epctx_fields(graph, 5);
     epctx_map infos;
+    epctx_map inputs;
     epctx_value_view value;
     epctx_view body;
+    epctx_map_init(&scope->tensors, &l->arena);
+    while (epctx__next_body(&it, &body)) {
+        epctx_str name = epctx_tensor_of(body).name;
+        uint32_t other = epctx_map_get(&scope->tensors, name);
+        if (other != EPCTX_MAP_NONE) {
+            epctx_tensor_view tensor = epctx_tensor_of(body);
+            epctx__say(l, main ? EPCTX_RULE_REDEFINED : EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
+                       "there are two initializers '%S'", &name);
+            epctx__lint_equal(l, scope, other, name, tensor.elem_type, epctx_tensor_dims(&tensor));
+        }
+        if (epctx_map_put(&scope->tensors, name, (uint32_t)scope->tensor_count) != EPCTX_OK) {
+            l->short_of_memory = true;
+        }
+        epctx__add_constant(l, scope, body, name);
+    }
+    scope->initializer_count = scope->tensor_count;
+    it = epctx_fields(graph, 11);
+    epctx_map_init(&inputs, &l->arena);
     while (epctx_next_value(&it, &value)) {
+        epctx_cursor named = epctx_fields(value.view, 1);
+        epctx_view text;
+        bool body_input = scope->outer != NULL && !scope->joined;
+        if (body_input ? value.name.size == 0 : !epctx__next_body(&named, &text)) {
+            epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, value.name, NULL, "a graph input has no name");
+        }
+        if (l->ir_version < 4) {
+            epctx__remember(l, &inputs, value.name, 1);
+        }
         if (epctx__remember(l, &scope->names, value.name, 0) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
-                       "'%S' is a graph input twice", &value.name);
+            if (!main || epctx_map_get(&scope->tensors, value.name) == EPCTX_MAP_NONE) {
+                epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
+                           "'%S' is a graph input twice", &value.name);
+            }
         } else if (epctx__made_before(scope, value.name)) {
             epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, value.name, NULL,
                        "graph input '%S' is also a value of the main graph", &value.name);
         }
     }
-    epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 5);
     while (epctx__next_body(&it, &body)) {
         epctx_str name = epctx_tensor_of(body).name;
-        epctx__lint_tensor(l, body);
-        if (epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
-                       "there are two initializers '%S'", &name);
+        if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
+            scope->bare = true; /* whether it matters is known when the nodes are */
         }
         epctx__scope_constant(l, scope, name);
     }
+    epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 15);
     while (epctx__next_body(&it, &body)) {
         epctx_str name = epctx__sparse_name(body);
-        if (epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_INITIALIZER, name, NULL,
-                       "there are two initializers '%S'", &name);
+        uint32_t dense = epctx_map_get(&scope->tensors, name);
+        bool twice = epctx__remember(l, &infos, name, 1) != EPCTX_MAP_NONE;
+        epctx_cursor values = epctx_fields(body, 1);
+        epctx_view tensor = epctx__no_view();
+        while (epctx__next_body(&values, &tensor)) {
+        }
+        epctx__lint_sparse(l, body, name);
+        if (dense != EPCTX_MAP_NONE) {
+            epctx__lint_equal(l, scope, dense, name, epctx_tensor_of(tensor).elem_type,
+                              epctx_fields(body, 3));
+        }
+        if (twice || dense != EPCTX_MAP_NONE) {
+            epctx__say(l,
+                       main && !twice ? EPCTX_RULE_REDEFINED : EPCTX_RULE_DOUBLED_INITIALIZER,
+                       name, NULL, "there are two initializers '%S'", &name);
+        }
+        if (l->ir_version < 4 && epctx_map_get(&inputs, name) == EPCTX_MAP_NONE) {
+            scope->bare = true;
         }
         epctx__scope_constant(l, scope, name);
+    }
+    if (scope->bare) {
+        scope->inputs = inputs;
     }
     epctx_map_init(&infos, &l->arena);
     it = epctx_fields(graph, 13);
@@ -10654,27 +11539,85 @@ EPCTX__APART static void epctx__scope_values(epctx__lint *l, epctx__frame *scope
     }
 }
 
+/* A body's node makes `name`: does a graph around it have that name already? */
+static void epctx__lint_shadow(epctx__lint *l, const epctx__frame *scope, epctx_str node,
+                               epctx_str name)
+{
+    epctx__frame *s;
+    for (s = scope->outer; s != NULL && !scope->joined; s = s->outer) {
+        uint32_t made = epctx_map_get(&s->names, name);
+        bool main = epctx__is_main(l, s);
+        if (made == EPCTX_MAP_NONE || (made >= 2 && made - 2 >= s->at && !main)) {
+            continue;
+        }
+        if (made >= 2 && main && !epctx__made_constant(s, made)) {
+            epctx__shadow shadow;
+            shadow.producer = made - 2;
+            shadow.owner = s->at;
+            shadow.name = name;
+            shadow.node = node;
+            shadow.graph = l->graph;
+            if (!epctx__list_room(&l->arena, &s->shadows, s->shadow_count, &s->shadow_room,
+                                  sizeof shadow)) {
+                l->short_of_memory = true;
+                return;
+            }
+            ((epctx__shadow *)s->shadows)[s->shadow_count++] = shadow;
+        } else {
+            epctx__say(l, EPCTX_RULE_OUTER_NAME, node, NULL,
+                       "the body makes '%S', which a graph around it has already", &name);
+        }
+        return;
+    }
+}
+
 EPCTX__APART static void epctx__scope_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes)
 {
+    size_t count = epctx__count(nodes);
+    bool main = epctx__is_main(l, scope);
     epctx_node_view node;
     epctx_map names;
     uint32_t at = 0;
+    uint32_t made;
     epctx_map_init(&names, &l->arena);
+    scope->constants = (uint8_t *)epctx_arena_array(&l->arena, count + 1, 1);
+    if (scope->constants == NULL) {
+        l->short_of_memory = true;
+        return;
+    }
     for (; epctx_next_node(&nodes, &node); at++) {
         epctx_cursor it = epctx_node_outputs(&node);
         epctx_str name;
-        if (node.name.size > 0 && !epctx_str_is(node.op_type, EPCTX_OP_TYPE) &&
-            epctx__remember(l, &names, node.name, 1) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
-                       "two nodes of the graph are called '%S'", &node.name);
+        bool constant = epctx_str_is(node.op_type, "Constant"); /* of any domain, as in ORT */
+        scope->constants[at] = constant;
+        scope->node_count += !constant;
+        if (constant && main) {
+            epctx_cursor names_of = epctx_node_outputs(&node);
+            epctx_str value = epctx_str_of("");
+            (void)epctx_next_str(&names_of, &value);
+            epctx__lint_constant(l, scope, &node, value);
+        }
+        if (node.name.size > 0 && !constant) {
+            uint32_t kind = epctx_is_epnode(&node) ? 2 : 1;
+            uint32_t other = epctx__remember(l, &names, node.name, kind);
+            if (other != EPCTX_MAP_NONE && (other != 2 || kind != 2)) { /* two EPContext: E007 */
+                epctx__say(l, EPCTX_RULE_DOUBLED_NODE, node.name, NULL,
+                           "two nodes of the graph are called '%S'", &node.name);
+            }
         }
         while (epctx_next_str(&it, &name)) {
-            if (name.size > 0 &&
-                (epctx__remember(l, &scope->names, name, at + 2) != EPCTX_MAP_NONE ||
-                 epctx__made_before(scope, name))) {
+            if (name.size == 0) {
+                continue;
+            }
+            made = epctx__remember(l, &scope->names, name, at + 2);
+            if (made != EPCTX_MAP_NONE && made >= 2 && main && constant &&
+                scope->constants[made - 2] != 0) {
+                epctx__say(l, EPCTX_RULE_REDEFINED, name, NULL, "two Constants make '%S'", &name);
+            } else if (made != EPCTX_MAP_NONE || epctx__made_before(scope, name)) {
                 epctx__say(l, EPCTX_RULE_DOUBLED_VALUE, node.name, NULL,
                            "output '%S' is also made elsewhere in the graph", &name);
             }
+            epctx__lint_shadow(l, scope, node.name, name);
         }
     }
 }
@@ -10745,6 +11688,129 @@ EPCTX__APART static void epctx__lint_devices(epctx__lint *l, const epctx_node_vi
     }
 }
 
+/* Fields of an AttributeProto that hold a value -> the type that goes with each. */
+static int32_t epctx__attr_field_type(const epctx_field *field)
+{
+    static const int8_t types[] = {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 13, 14,
+                                   0, 0, 0, 0, 0, 0, 11, 12};
+    int32_t type = field->number < sizeof types ? types[field->number] : 0;
+    uint32_t plain = type == 1 || type == 6   ? EPCTX_WIRE_FIXED32
+                     : type == 2 || type == 7 ? EPCTX_WIRE_VARINT
+                                              : EPCTX_WIRE_LEN;
+    bool packed = (type == 6 || type == 7) && field->wire == EPCTX_WIRE_LEN;
+    return (uint32_t)field->wire == plain || packed ? type : 0;
+}
+
+/* What the ONNX checker wants of every attribute, whatever the operator. */
+static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
+                             const epctx_attr_view *attr, bool inner)
+{
+    epctx_cursor it = epctx_fields(attr->view, 0);
+    epctx_field field;
+    uint32_t used = 0;
+    char text[64];
+    epctx__keep(text, sizeof text, attr->name.data, attr->name.size);
+    while (epctx_next_field(&it, &field)) {
+        int32_t type = epctx__attr_field_type(&field);
+        used |= type > 0 ? EPCTX__F(type) : 0;
+        if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN) {
+            epctx__lint_tensor_form(l, field.body, node->name);
+        }
+    }
+    if (attr->name.size == 0) {
+        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL, "an attribute has no name");
+    } else if (attr->type == EPCTX_ATTR_UNDEFINED) {
+        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text, "has no type");
+    } else if ((used & ~EPCTX__F(attr->type)) != 0) {
+        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
+                   "has a value of another type than its type %d says", (int64_t)attr->type);
+    } else if (inner && attr->ref_attr_name.size > 0 && used != 0) {
+        epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
+                   "has a value and refers to attribute '%S' of a function", &attr->ref_attr_name);
+    }
+}
+
+/* What is wrong with a node whatever its operator is. */
+EPCTX__APART static void epctx__lint_node(epctx__lint *l, const epctx__frame *scope,
+                                          const epctx_node_view *node)
+{
+    bool body = scope->outer != NULL && !scope->joined;
+    bool constant = epctx_str_is(node->op_type, "Constant") && !body;
+    epctx_cursor it = epctx_node_attrs(node);
+    uint32_t callee = epctx__callee_of(l, node);
+    epctx_attr_view attr;
+    epctx_str names[8];
+    epctx_map more;
+    size_t count = 0;
+    if (!body && node->input_count == 0 && node->output_count == 0) {
+        return; /* nobody looks at it */
+    }
+    if (node->op_type.size == 0) {
+        epctx__say(l, EPCTX_RULE_NODE_FORM, node->name, NULL, "the node has no op_type");
+    } else if (node->input_count == 0 && node->output_count == 0) {
+        epctx__say(l, EPCTX_RULE_NODE_FORM, node->name, NULL,
+                   "the node has neither inputs nor outputs");
+    }
+    if (callee != EPCTX_MAP_NONE) {
+        const epctx_function_view *f = &epctx__callee_at(l, callee)->view;
+        if (node->input_count > f->input_count || node->output_count > f->output_count) {
+            epctx__say(l, EPCTX_RULE_FUNCTION_FORM, node->name, NULL,
+                       "the node has %u inputs and %u outputs, function '%S' has %u and %u",
+                       (uint64_t)node->input_count, (uint64_t)node->output_count, &f->name,
+                       (uint64_t)f->input_count, (uint64_t)f->output_count);
+        }
+    }
+    for (; epctx_next_attr(&it, &attr) && !constant; count++) { /* ORT makes constants tensors */
+        size_t i;
+        bool twice = false;
+        for (i = 0; i < count && i < 8; i++) {
+            twice = twice || epctx_str_eq(names[i], attr.name);
+        }
+        if (count < 8) {
+            names[count] = attr.name;
+        } else {
+            if (count == 8) {
+                epctx_map_init(&more, &l->arena);
+            }
+            twice = epctx__remember(l, &more, attr.name, 1) != EPCTX_MAP_NONE || twice;
+        }
+        if (twice) {
+            char text[64];
+            epctx__keep(text, sizeof text, attr.name.data, attr.name.size);
+            epctx__say(l, EPCTX_RULE_DOUBLED_ATTRIBUTE, node->name, text,
+                       "the node has two attributes '%S'", &attr.name);
+        }
+        epctx__lint_attr(l, node, &attr, body || l->in_function);
+    }
+}
+
+/* Circles, and values of bodies that the main graph has made before; `nodes` is their number. */
+EPCTX__APART static void epctx__lint_order(epctx__lint *l, epctx__frame *scope, uint32_t nodes)
+{
+    uint32_t *order;
+    size_t i;
+    epctx_str before = l->graph;
+    if (!epctx__is_main(l, scope) || (!scope->unsorted && scope->shadow_count == 0)) {
+        return;
+    }
+    order = (uint32_t *)epctx_arena_array(&l->arena, (size_t)nodes + 1, sizeof *order);
+    if (order == NULL) {
+        l->short_of_memory = true;
+    } else if (!epctx__ort_order(l, &scope->edges, nodes, order)) {
+        epctx__say(l, EPCTX_RULE_CYCLE, epctx_str_of(""), NULL,
+                   "a node reads, by way of others, what it produces");
+    }
+    for (i = 0; i < scope->shadow_count && !l->short_of_memory; i++) {
+        const epctx__shadow *shadow = (const epctx__shadow *)scope->shadows + i;
+        if (order[shadow->producer] < order[shadow->owner]) {
+            l->graph = shadow->graph;
+            epctx__say(l, EPCTX_RULE_OUTER_NAME, shadow->node, NULL,
+                       "the body makes '%S', which the main graph has already", &shadow->name);
+        }
+    }
+    l->graph = before;
+}
+
 static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor nodes,
                               epctx_view graph)
 {
@@ -10752,7 +11818,11 @@ static void epctx__lint_nodes(epctx__lint *l, epctx__frame *scope, epctx_cursor 
     for (scope->at = 0; epctx_next_node(&nodes, &node) && !l->short_of_memory; scope->at++) {
         epctx_cursor it = epctx_node_inputs(&node);
         epctx_str name;
-        epctx__lint_domain(l, &node);
+        if (!epctx__is_main(l, scope) || scope->constants[scope->at] == 0) {
+            epctx__lint_domain(l, &node,
+                               l->in_function || (scope->outer != NULL && !scope->joined));
+        }
+        epctx__lint_node(l, scope, &node);
         while (epctx_next_str(&it, &name)) {
             if (name.size > 0) {
                 epctx__lint_read(l, scope, node.name, name);
@@ -10779,8 +11849,12 @@ EPCTX__APART static void epctx__lint_outputs(epctx__lint *l, epctx__frame *scope
         if (s == NULL) {
             epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, value.name, NULL,
                        "nothing produces graph output '%S'", &value.name);
-        } else {
-            epctx__remember(l, &s->used, value.name, 1);
+            continue;
+        }
+        epctx__remember(l, &s->used, value.name, 1);
+        if (s != scope && !scope->joined) {
+            epctx__say(l, EPCTX_RULE_OUTER_RESULT, value.name, NULL,
+                       "output '%S' of the body is a value of a graph around it", &value.name);
         }
     }
 }
@@ -10865,6 +11939,7 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
     epctx_map initialized;
     memset(&algorithm, 0, sizeof algorithm);
     l->in_training = true;
+    l->demoted = EPCTX_RULE_TRAINING; /* sessions do not read training graphs */
     if (epctx__has_view(training->initialization.view)) {
         epctx__frame alone;
         memset(&alone, 0, sizeof alone);
@@ -10888,6 +11963,7 @@ static void epctx__lint_training(epctx__lint *l, const epctx_training_view *trai
     epctx__lint_bindings(l, epctx_training_bindings(training, true), graph,
                          has ? &algorithm : NULL, &outputs[1], results, keys);
     l->in_training = false;
+    l->demoted = EPCTX_RULE_COUNT;
 }
 
 EPCTX__APART static void epctx__lint_trainings(epctx__lint *l, epctx__frame *graph)
@@ -10904,14 +11980,114 @@ EPCTX__APART static void epctx__lint_trainings(epctx__lint *l, epctx__frame *gra
     }
 }
 
-EPCTX__APART static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope, epctx_view graph)
+/* Do dimensions agree with what is known of those of a value? */
+static bool epctx__dims_fit(epctx_cursor dims, const epctx_value_view *value)
 {
-    epctx_cursor it = epctx_fields(graph, 5);
-    epctx_view body;
-    while (epctx__next_body(&it, &body)) {
-        epctx_str name = epctx_tensor_of(body).name;
-        if (epctx_map_get(&scope->used, name) == EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_UNUSED, name, NULL, "nothing reads initializer '%S'", &name);
+    epctx_cursor of_value = epctx_value_dims(value);
+    int64_t number;
+    epctx_dim dim;
+    if (!value->has_shape) {
+        return true;
+    }
+    while (epctx_next_dim(&of_value, &dim)) {
+        if (!epctx_next_int(&dims, &number) ||
+            (dim.known && dim.value >= 0 && dim.value != number)) {
+            return false;
+        }
+    }
+    return !epctx_next_int(&dims, &number);
+}
+
+/* An initializer against its declaration. */
+static void epctx__lint_declaration(epctx__lint *l, const epctx__frame *scope, epctx_str name,
+                                    int32_t elem_type, epctx_cursor dims)
+{
+    uint32_t at = epctx_map_get(&scope->declared, name);
+    if (at != EPCTX_MAP_NONE) {
+        const epctx_value_view *value = (const epctx_value_view *)scope->declared_list + at;
+        if (!value->is_tensor || value->elem_type != elem_type || !epctx__dims_fit(dims, value)) {
+            epctx__say(l, EPCTX_RULE_INITIALIZER_TYPE, name, NULL,
+                       "initializer '%S' is declared with another type or shape", &name);
+        }
+    }
+}
+
+static void epctx__lint_listed(epctx__lint *l, const epctx__frame *scope, epctx_str name)
+{
+    bool idle = epctx_map_get(&scope->used, name) == EPCTX_MAP_NONE;
+    if (scope->bare && (idle || scope->outer != NULL) &&
+        epctx_map_get(&scope->inputs, name) == EPCTX_MAP_NONE) {
+        epctx__say(l, EPCTX_RULE_NOT_AN_INPUT, name, NULL,
+                   "initializer '%S' is no graph input, which IR version %d wants", &name,
+                   l->ir_version);
+    }
+}
+
+/* Initializers, once it is known what is read. */
+EPCTX__APART static void epctx__lint_initializers(epctx__lint *l, epctx__frame *scope,
+                                                  epctx_view graph)
+{
+    bool body = scope->outer != NULL;
+    epctx_rule before = l->demoted;
+    epctx_cursor it = epctx_fields(graph, 15);
+    epctx_view sparse;
+    size_t i;
+    while (epctx__next_body(&it, &sparse)) {
+        epctx_cursor values = epctx_fields(sparse, 1);
+        epctx_view dense = epctx__no_view();
+        epctx_tensor_view tensor;
+        while (epctx__next_body(&values, &dense)) {
+        }
+        tensor = epctx_tensor_of(dense);
+        epctx__lint_listed(l, scope, tensor.name);
+        epctx__lint_declaration(l, scope, tensor.name, tensor.elem_type, epctx_fields(sparse, 3));
+    }
+    for (i = 0; i < scope->tensor_count && !l->short_of_memory; i++) {
+        const epctx__constant *constant = (const epctx__constant *)scope->tensor_list + i;
+        epctx_view view = constant->view;
+        epctx_tensor_view tensor = epctx_tensor_of(view);
+        bool stored = i < scope->initializer_count;
+        bool last = !stored || epctx_map_get(&scope->tensors, tensor.name) == i;
+        /* What nothing reads of Constant nodes is not known: ORT drops them rarely. */
+        bool idle = stored && epctx_map_get(&scope->used, tensor.name) == EPCTX_MAP_NONE;
+        if (idle) {
+            epctx__say(l, EPCTX_RULE_UNUSED, tensor.name, NULL, "nothing reads initializer '%S'",
+                       &tensor.name);
+        }
+        if (stored) {
+            epctx__lint_listed(l, scope, tensor.name);
+        }
+        if (tensor.elem_type < 1 || tensor.elem_type > 26) {
+            epctx__say(l, EPCTX_RULE_ELEMENT_TYPE, tensor.name, NULL,
+                       "initializer '%S' has data_type %d", &tensor.name,
+                       (int64_t)tensor.elem_type);
+            continue;
+        }
+        if (body) {
+            epctx__lint_tensor_form(l, view, tensor.name);
+        }
+        if (body && tensor.name.size == 0) {
+            epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, tensor.name, NULL,
+                       "an initializer of the body has no name");
+        }
+        if (stored) {
+            epctx__lint_declaration(l, scope, tensor.name, tensor.elem_type,
+                                    epctx_tensor_dims(&tensor));
+        }
+        l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : l->demoted;
+        if (last) {
+            epctx__lint_tensor(l, view, constant->name);
+        }
+        l->demoted = before;
+        if (body && tensor.external) {
+            epctx__remember(l, &l->body_files, tensor.location, 1);
+        }
+        if (idle && tensor.external) {
+            uint32_t users = epctx_map_get(&l->idle_files, tensor.location);
+            if (epctx_map_put(&l->idle_files, tensor.location,
+                              users == EPCTX_MAP_NONE ? 1 : users + 1) != EPCTX_OK) {
+                l->short_of_memory = true;
+            }
         }
     }
 }
@@ -10919,16 +12095,20 @@ EPCTX__APART static void epctx__lint_unused(epctx__lint *l, epctx__frame *scope,
 /* Everything about a graph but what needs to know its readers. `scope` has its surroundings. */
 static void epctx__lint_frame(epctx__lint *l, epctx__frame *scope, epctx_view graph)
 {
+    bool body = scope->outer != NULL && !scope->joined;
     if (epctx__has_view(graph) && epctx_graph_of(graph).name.size == 0) {
-        epctx__say(l, EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""), NULL,
-                   "%s has no name: ORT loads it, the ONNX checker does not",
-                   scope->outer == NULL ? "the graph" : "a graph inside of another");
+        epctx__say(l, body ? EPCTX_RULE_NO_BODY_NAME : EPCTX_RULE_NO_GRAPH_NAME, epctx_str_of(""),
+                   NULL,
+                   body ? "the body has no name"
+                        : "the graph has no name: ORT loads it, the ONNX checker does not");
     }
     epctx_map_init(&scope->names, &l->arena);
     epctx_map_init(&scope->used, &l->arena);
     epctx__scope_values(l, scope, graph);
     epctx__scope_nodes(l, scope, epctx_fields(graph, 1));
+    epctx__lint_declared(l, scope, graph);
     epctx__lint_nodes(l, scope, epctx_fields(graph, 1), graph);
+    epctx__lint_order(l, scope, scope->at);
     epctx__lint_outputs(l, scope, graph);
     epctx__lint_annotations(l, scope, graph);
 }
@@ -10940,41 +12120,179 @@ static void epctx__lint_graph(epctx__lint *l, epctx_view graph, epctx__frame *ou
     scope.outer = outer;
     epctx__lint_frame(l, &scope, graph);
     if (outer == NULL) {
+        if (epctx__has_view(graph) && scope.node_count == 0 &&
+            epctx__count(epctx_fields(graph, 12)) == 0) {
+            epctx__say(l, EPCTX_RULE_NO_NODES, epctx_str_of(""), NULL,
+                       "the graph has neither nodes that run nor outputs");
+        }
         epctx__lint_trainings(l, &scope); /* they read values of the main graph */
     }
-    epctx__lint_unused(l, &scope, graph);
+    epctx__lint_initializers(l, &scope, graph);
 }
 
-static void epctx__lint_function(epctx__lint *l, epctx_view function)
+/* -- lint: functions -- */
+
+/* Inputs and outputs of every function, whether something calls it or not. */
+static void epctx__lint_parameters(epctx__lint *l, epctx_view function, epctx__frame *scope)
 {
+    epctx_cursor it = epctx_fields(function, 4);
+    epctx_map outputs;
+    epctx_str name;
+    epctx_map_init(&outputs, &l->arena);
+    while (epctx_next_str(&it, &name)) {
+        if (name.size == 0) {
+            epctx__say(l, EPCTX_RULE_NO_VALUE_NAME, name, NULL, "an input of the function has no "
+                                                                "name");
+        }
+    }
+    it = epctx_fields(function, 5);
+    while (epctx_next_str(&it, &name)) {
+        uint32_t made = epctx_map_get(&scope->names, name);
+        if (made == EPCTX_MAP_NONE || name.size == 0) {
+            epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, name, NULL,
+                       "nothing produces output '%S' of the function", &name);
+        } else if (made == 0 || epctx__remember(l, &outputs, name, 1) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_FUNCTION_FORM, name, NULL,
+                       made == 0 ? "output '%S' of the function is one of its inputs"
+                                 : "'%S' is an output of the function twice",
+                       &name);
+        }
+    }
+}
+
+static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
+{
+    epctx_view function = callee->view.view;
     epctx__frame scope;
-    epctx_cursor it = epctx_fields(function, 1);
+    epctx_cursor it;
     epctx_str name;
     memset(&scope, 0, sizeof scope);
-    l->graph = epctx_str_of("");
-    while (epctx_next_str(&it, &name)) {
-        l->graph = name;
-    }
+    l->graph = callee->view.name;
     l->in_function = true;
     epctx__lint_opsets(l, epctx_fields(function, 9));
     epctx_map_init(&scope.names, &l->arena);
     epctx_map_init(&scope.used, &l->arena);
+    l->demoted = callee->called ? EPCTX_RULE_COUNT : EPCTX_RULE_IDLE_FUNCTION;
     it = epctx_fields(function, 4);
     while (epctx_next_str(&it, &name)) {
-        epctx__remember(l, &scope.names, name, 0);
+        if (epctx__remember(l, &scope.names, name, 0) != EPCTX_MAP_NONE) {
+            epctx__say(l, EPCTX_RULE_FUNCTION_FORM, name, NULL,
+                       "'%S' is an input of the function twice", &name);
+        }
+    }
+    if (callee->view.output_count == 0) {
+        epctx__say(l, EPCTX_RULE_FUNCTION_FORM, callee->view.name, NULL,
+                   "the function has no outputs");
     }
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
     epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
     epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
-    it = epctx_fields(function, 5);
-    while (epctx_next_str(&it, &name)) {
-        if (epctx_map_get(&scope.names, name) == EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_OUTPUT_UNDEFINED, name, NULL,
-                       "nothing produces output '%S' of the function", &name);
-        }
-    }
+    l->demoted = EPCTX_RULE_COUNT;
+    epctx__lint_parameters(l, function, &scope);
     l->in_function = false;
     l->graph = epctx_str_of("");
+}
+
+/* The functions that nodes call, as edges; bodies belong to their node. */
+static void epctx__lint_calls(epctx__lint *l, epctx_cursor nodes, uint32_t caller,
+                              epctx__edge_list *calls)
+{
+    epctx_node_view node;
+    while (epctx_next_node(&nodes, &node) && !l->short_of_memory) {
+        uint32_t callee = epctx__callee_of(l, &node);
+        epctx_cursor attrs = epctx_node_attrs(&node);
+        epctx_view attr;
+        if (callee != EPCTX_MAP_NONE) {
+            epctx__add_edge(l, calls, callee, caller);
+        }
+        while (epctx__next_body(&attrs, &attr)) {
+            epctx_cursor parts = epctx_fields(attr, 0);
+            epctx_field field;
+            while (epctx_next_field(&parts, &field)) {
+                if (field.wire == EPCTX_WIRE_LEN && (field.number == 6 || field.number == 11)) {
+                    epctx__lint_calls(l, epctx_fields(field.body, 1), caller, calls);
+                }
+            }
+        }
+    }
+}
+
+/* Marks what node `main` reaches. */
+static void epctx__mark_called(epctx__lint *l, const epctx__edge_list *calls, uint32_t main)
+{
+    uint32_t *start = (uint32_t *)epctx_arena_array(&l->arena, (size_t)main + 2, sizeof *start);
+    uint32_t *stack = (uint32_t *)epctx_arena_array(&l->arena, (size_t)main + 2, sizeof *stack);
+    epctx__edge *sorted =
+        (epctx__edge *)epctx_arena_array(&l->arena, calls->count + 1, sizeof *sorted);
+    size_t top = 0;
+    uint32_t i;
+    if (start == NULL || stack == NULL || sorted == NULL) {
+        l->short_of_memory = true;
+        return;
+    }
+    epctx__sort_edges((const epctx__edge *)calls->list, calls->count, false, main + 1, start,
+                      sorted);
+    stack[top++] = main;
+    while (top > 0) {
+        uint32_t n = stack[--top];
+        for (i = start[n]; i < start[n + 1]; i++) {
+            epctx__callee *callee = epctx__callee_at(l, sorted[i].from);
+            if (!callee->called) {
+                callee->called = true;
+                stack[top++] = sorted[i].from;
+            }
+        }
+    }
+}
+
+/* Lists the functions, and which of them the main graph calls, itself or through others. */
+static void epctx__lint_callees(epctx__lint *l)
+{
+    epctx_cursor it = epctx_model_functions(l->model);
+    epctx__callee callee;
+    epctx__edge_list calls;
+    uint32_t *order;
+    uint32_t main;
+    size_t i;
+    char key[EPCTX__MESSAGE];
+    memset(&calls, 0, sizeof calls);
+    memset(&callee, 0, sizeof callee);
+    while (epctx_next_function(&it, &callee.view)) {
+        epctx_str name = epctx__call_key(key, callee.view.domain, callee.view.name,
+                                         callee.view.overload);
+        const char *copy = epctx_arena_copy(&l->arena, name);
+        if (copy == NULL || !epctx__list_room(&l->arena, &l->function_list, l->function_count,
+                                              &l->function_room, sizeof callee)) {
+            l->short_of_memory = true;
+            return;
+        }
+        name.data = copy;
+        callee.called = name.size == 0; /* too long to look for */
+        ((epctx__callee *)l->function_list)[l->function_count] = callee;
+        if (name.size > 0) {
+            epctx__remember(l, &l->functions, name, (uint32_t)l->function_count);
+        }
+        l->function_count++;
+    }
+    if (l->function_count == 0) {
+        return;
+    }
+    main = (uint32_t)l->function_count;
+    epctx__lint_calls(l, epctx_graph_nodes(epctx_model_graph(l->model)), main, &calls);
+    for (i = 0; i < l->function_count; i++) {
+        epctx__lint_calls(l, epctx_fields(epctx__callee_at(l, i)->view.view, 7), (uint32_t)i,
+                          &calls);
+    }
+    order = (uint32_t *)epctx_arena_array(&l->arena, l->function_count + 1, sizeof *order);
+    if (order == NULL || l->short_of_memory) {
+        l->short_of_memory = true;
+        return;
+    }
+    if (!epctx__ort_order(l, &calls, main + 1, order)) {
+        epctx__say(l, EPCTX_RULE_RECURSION, epctx_str_of(""), NULL,
+                   "a function calls, by way of others, itself");
+    }
+    epctx__mark_called(l, &calls, main);
 }
 
 /* -- lint: nodes of one EP together -- */
@@ -11317,7 +12635,19 @@ static void epctx__lint_file(epctx__lint *l, const epctx_dependency *file)
         return; /* a sidecar, or a file of a training graph: no session misses it */
     }
     if (file->status != EPCTX_OK) {
-        epctx__say(l, epctx__file_rule(l, file), file->node, file->attribute, "%s", file->problem);
+        epctx_rule rule = epctx__file_rule(l, file);
+        /* ORT opens no file for an initializer that nothing reads. */
+        bool idle = file->use == EPCTX_USE_INITIALIZERS && rule != EPCTX_RULE_MEMORY_LOCATION &&
+                    epctx_map_get(&l->idle_files, name) == file->users &&
+                    (rule == EPCTX_RULE_FILE_EMPTY ||
+                     epctx_map_get(&l->body_files, name) == EPCTX_MAP_NONE);
+        l->demoted = idle ? EPCTX_RULE_IDLE_INITIALIZER : EPCTX_RULE_COUNT;
+        epctx__say(l, rule, file->node, file->attribute, "%s", file->problem);
+        l->demoted = EPCTX_RULE_COUNT;
+    } else if (file->use == EPCTX_USE_INITIALIZERS &&
+               epctx_path_check(name, NULL) != EPCTX_OK) {
+        epctx__say(l, EPCTX_RULE_DETOUR, file->node, file->attribute,
+                   "is '%S': ORT 1.30 follows '..' inside the model's folder", &name);
     }
     if (memchr(name.data, '\\', name.size) != NULL) {
         epctx__say(l, EPCTX_RULE_BACKSLASH, file->node, file->attribute,
@@ -11337,14 +12667,63 @@ static bool epctx__dots_refused(const epctx_profile *profile, epctx_str name)
     return false;
 }
 
-static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
+/* Is ".." all that epctx_path_check has against a name? */
+static bool epctx__path_only_dots(epctx_str name)
 {
-    epctx_str model_file;
+    const char *fault = epctx__path_fault(name);
+    return fault != NULL && strncmp(fault, "leaves", 6) == 0;
+}
+
+/* Does the name stay in its folder by its letters alone? */
+static bool epctx__path_stays(epctx_str name)
+{
+    size_t start = 0;
     size_t i;
-    if (!epctx__files_begin(files, l->model, l->opts, &l->arena) || !epctx__files_model(files)) {
-        return false;
+    int64_t depth = 0;
+    for (i = 0; i <= name.size && depth >= 0; i++) {
+        if (i == name.size || epctx__is_separator(name.data[i])) {
+            size_t size = i - start;
+            bool dots = size == 2 && memcmp(name.data + start, "..", 2) == 0;
+            bool dot = size == 0 || (size == 1 && name.data[start] == '.');
+            depth += dots ? -1 : dot ? 0 : 1;
+            start = i + 1;
+        }
     }
-    model_file = files->model_file;
+    return depth >= 0;
+}
+
+/* ORT takes a location with '..' when it leads back into the folder. */
+static void epctx__lint_detours(epctx__files *files)
+{
+    const epctx_io *io = files->model->io;
+    size_t i;
+    for (i = 0; i < files->count; i++) {
+        epctx_dependency *file = (epctx_dependency *)files->list + i;
+        char path[EPCTX_PATH_MAX];
+        epctx_file_kind kind;
+        uint64_t size = 0;
+        if (file->use != EPCTX_USE_INITIALIZERS || file->status != EPCTX_ERR_PATH ||
+            file->folder == NULL || !epctx__path_only_dots(file->name)) {
+            continue;
+        }
+        if (files->no_files || io == NULL) {
+            file->status = epctx__path_stays(file->name) ? EPCTX_OK : EPCTX_ERR_PATH;
+        } else if (epctx_path_find(io, epctx_str_of(file->folder), file->name,
+                                   files->flags | EPCTX__PATH_DOTS, path, sizeof path,
+                                   NULL) == EPCTX_OK &&
+                   io->stat_fn(io->user, path, &kind, &size, NULL) == EPCTX_OK) {
+            file->path = epctx_arena_copy(files->arena, epctx_str_of(path));
+            file->size = size;
+            file->status = EPCTX_OK;
+        }
+    }
+}
+
+static void epctx__lint_files(epctx__lint *l)
+{
+    const epctx__files *files = &l->files;
+    epctx_str model_file = files->model_file;
+    size_t i;
     for (i = 0; i < files->count; i++) {
         const epctx_dependency *file = (const epctx_dependency *)files->list + i;
         /* An empty path or location is reported with the node or initializer. */
@@ -11367,58 +12746,28 @@ static bool epctx__lint_files(epctx__lint *l, epctx__files *files)
                        "is '%S': EP '%s' refuses any '..'", &name, judged->profile->name);
         }
     }
-    return true;
-}
-
-/* Ranges of external initializers against the size of their file. */
-static void epctx__lint_ranges(epctx__lint *l, const epctx__files *files)
-{
-    epctx_cursor it = epctx_graph_initializers(epctx_model_graph(l->model));
-    epctx_tensor_view tensor;
-    while (epctx_next_tensor(&it, &tensor)) {
-        const epctx_dependency *file;
-        epctx_str parts[2];
-        epctx_str key;
-        uint32_t at;
-        uint64_t need = tensor.length;
-        if (!tensor.external) {
-            continue;
-        }
-        parts[0] = epctx_str_of("i");
-        parts[1] = tensor.location;
-        if (!epctx__join_key(&l->arena, parts, 2, &key)) {
-            l->short_of_memory = true;
-            return;
-        }
-        at = epctx_map_get(&files->seen, key);
-        file = (const epctx_dependency *)files->list + at; /* all external tensors were listed */
-        if (need == UINT64_MAX && !epctx__tensor_bytes(&tensor, &need)) {
-            continue;
-        }
-        if (file->path != NULL &&
-            (tensor.offset > file->size || need > file->size - tensor.offset)) {
-            epctx__say(l, EPCTX_RULE_EXTERNAL_RANGE, tensor.name, "location",
-                       "initializer '%S' needs %u bytes from byte %u on, the file has %u",
-                       &tensor.name, need, tensor.offset, file->size);
-        }
-    }
 }
 
 static void epctx__lint_run(epctx__lint *l)
 {
     const epctx_profile *forced = l->opts != NULL ? l->opts->profile : NULL;
     epctx_graph_view graph = epctx_model_graph(l->model);
-    epctx_cursor functions = epctx_fields(epctx__slot_view(l->model->shown), 25);
-    epctx__files files;
-    epctx_view body;
     size_t i;
+    l->demoted = EPCTX_RULE_COUNT;
+    if (!epctx__files_begin(&l->files, l->model, l->opts, &l->arena) ||
+        !epctx__files_model(&l->files)) {
+        l->short_of_memory = true;
+        return;
+    }
+    epctx__lint_detours(&l->files);
+    epctx__lint_callees(l);
     epctx__lint_fields(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
                        epctx_str_of(""));
     epctx__lint_model(l);
     l->main_nodes = epctx__count(epctx_graph_nodes(graph));
     epctx__lint_graph(l, graph.view, NULL);
-    while (epctx__next_body(&functions, &body)) {
-        epctx__lint_function(l, body);
+    for (i = 0; i < l->function_count && !l->short_of_memory; i++) {
+        epctx__lint_function(l, epctx__callee_at(l, i));
     }
     epctx__lint_count(l);
     for (i = 0; i < l->node_count && !l->short_of_memory; i++) {
@@ -11438,10 +12787,8 @@ static void epctx__lint_run(epctx__lint *l)
                    forced->name);
     }
     epctx__lint_compat(l);
-    if (!l->short_of_memory && epctx__lint_files(l, &files)) {
-        epctx__lint_ranges(l, &files);
-    } else {
-        l->short_of_memory = true;
+    if (!l->short_of_memory) {
+        epctx__lint_files(l);
     }
 }
 
@@ -11463,6 +12810,9 @@ EPCTX_API epctx_status epctx_lint(const epctx_model *model, const epctx_check_op
     epctx_map_init(&lint.epnode_names, &lint.arena);
     epctx_map_init(&lint.unknown_sources, &lint.arena);
     epctx_map_init(&lint.configurations, &lint.arena);
+    epctx_map_init(&lint.functions, &lint.arena);
+    epctx_map_init(&lint.idle_files, &lint.arena);
+    epctx_map_init(&lint.body_files, &lint.arena);
     epctx__lint_run(&lint);
     if (counts != NULL) {
         memcpy(counts, lint.counts, sizeof lint.counts);
@@ -19836,7 +21186,8 @@ static bool epctx__guest_nodes(epctx__guest *g)
             }
         }
         if (!epctx_str_eq(name, node.name)) {
-            if (!epctx__combine_say(&g->w->m, g->number, node.name, "node '%S' is now '%S'",
+            if (!epctx__combine_put(&g->w->m, &own, name, 1) || /* taken from now on */
+                !epctx__combine_say(&g->w->m, g->number, node.name, "node '%S' is now '%S'",
                                     &node.name, &name) ||
                 epctx_set_str(g->c.model, node.view, 3, name, g->c.error) != EPCTX_OK) {
                 return false;
@@ -21835,7 +23186,10 @@ static bool epctx__repair_imports(epctx__repair *r)
             continue;
         }
         if (epctx_put_opset(r->m.c.model, node.domain, version, r->m.c.error) != EPCTX_OK ||
-            !epctx__repair_say(r, EPCTX_RULE_NO_OPSET, node.domain,
+            !epctx__repair_say(r,
+                               epctx__ort_opset(node.domain) > 0 ? EPCTX_RULE_DEFAULT_OPSET
+                                                                 : EPCTX_RULE_NO_OPSET,
+                               node.domain,
                                "'%S' is imported, version %d as in the source model", &node.domain,
                                version)) {
             return false;
@@ -22087,7 +23441,7 @@ static bool epctx__repair_entries(epctx__repair *r)
     } lists[] = {{EPCTX_RULE_DOUBLED_OPSET, 8, 1},
                  {EPCTX_RULE_DOUBLED_METADATA, 14, 1},
                  {EPCTX_RULE_DOUBLED_INFO, 13, 1},
-                 {EPCTX_RULE_DOUBLED_INITIALIZER, 5, 8}};
+                 {EPCTX_RULE_REDEFINED, 5, 8}};
     bool ok = true;
     size_t i;
     for (i = 0; ok && i < sizeof lists / sizeof lists[0]; i++) {
@@ -22669,11 +24023,12 @@ static const struct epctx__repairer {
     {EPCTX_RULE_DOUBLED_OPSET, epctx__repair_entries, false},
     {EPCTX_RULE_DOUBLED_METADATA, epctx__repair_entries, false},
     {EPCTX_RULE_DOUBLED_INFO, epctx__repair_entries, false},
-    {EPCTX_RULE_DOUBLED_INITIALIZER, epctx__repair_entries, false},
+    {EPCTX_RULE_REDEFINED, epctx__repair_entries, false},
     {EPCTX_RULE_DOUBLED_ATTRIBUTE, epctx__repair_doubled_attributes, false},
     {EPCTX_RULE_WRONG_DOMAIN, epctx__repair_domain, false},
     {EPCTX_RULE_EPCONTEXT_OPSET, epctx__repair_import, false},
     {EPCTX_RULE_NO_OPSET, epctx__repair_imports, true},
+    {EPCTX_RULE_DEFAULT_OPSET, epctx__repair_imports, true},
     {EPCTX_RULE_LIKE_PATH, epctx__repair_like_path, false},
     {EPCTX_RULE_SOURCE_SPELLING, epctx__repair_sources, false},
     {EPCTX_RULE_NO_SOURCE, epctx__repair_sources, false},

@@ -5133,6 +5133,7 @@ typedef struct epctx_npu__tensor {
     uint64_t at;     /* byte of `whole` where it begins */
     epctx_value known; /* elem 0, what cannot be used: what the graph says of it */
     bool stored;       /* an initializer */
+    bool given;        /* an input of the graph */
 } epctx_npu__tensor;
 
 /* Memory of one or more tensors at run time. */
@@ -5727,6 +5728,11 @@ static epctx_status epctx_npu__refuse_value(epctx_npu__compiler *c, const epctx_
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "input '%S' has no fixed shape, dimension %d is no number above 0", &name,
                           (int64_t)i);
+    }
+    if (t->given && (value->elem_type == 0 || value->rank < 0)) {
+        return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
+                          "graph input '%S' has no %s in the model", &name,
+                          value->elem_type == 0 ? "type" : "shape");
     }
     if (value->elem_type == 0 || value->rank < 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
@@ -10690,7 +10696,11 @@ static epctx_status epctx_npu__import(epctx_npu__compiler *c)
         }
     }
     for (i = 0; i < g->input_count; i++) {
+        const size_t id = c->tensor_count;
         EPCTX_NPU__TRY(epctx_npu__import_value(c, &g->inputs[i], EPCTX_NPU__INPUT, (uint32_t)i));
+        if (c->tensor_count > id) {
+            c->tensors[id].given = true;
+        }
     }
     return EPCTX_OK;
 }

@@ -12,16 +12,22 @@
 /* Adds fields that no reader may take for its own: fixed64 under every number. */
 static bool rich_noise;
 
-static bytes rich_message(void)
+static bytes rich_message_but(uint32_t taken)
 {
     static const uint8_t eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     bytes b = {0};
     for (uint32_t number = 1; rich_noise && number < 33; number++) {
+        if (number == taken) continue;
         put_tag(&b, number, 1);
         bytes_add(&b, eight, sizeof eight);
     }
     if (rich_noise) put_str(&b, 60, "not known");
     return b;
+}
+
+static bytes rich_message(void)
+{
+    return rich_message_but(0);
 }
 
 static void rich_pair(bytes *parent, uint32_t number, const char *key, const char *value)
@@ -34,8 +40,7 @@ static void rich_pair(bytes *parent, uint32_t number, const char *key, const cha
 
 static bytes rich_tensor(const char *name, int32_t elem, int64_t dim)
 {
-    /* Elements of double_data are fixed64: no noise there. */
-    bytes tensor = elem == 11 ? (bytes){0} : rich_message();
+    bytes tensor = rich_message_but(10); /* elements of double_data are fixed64 */
     if (dim >= 0) put_int(&tensor, 1, dim);
     put_int(&tensor, 2, elem);
     put_str(&tensor, 8, name);

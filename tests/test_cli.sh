@@ -83,7 +83,7 @@ epctx info .; result "folder instead of a model" 1 "is a folder"
 epctx run --seed 3 --input-dir d plain.onnx; result "--seed and --input-dir" 2 "--input-dir"
 epctx ls --json -0 plain.onnx; result "ls --json -0" 2 "-0"
 epctx check --profile foo plain.onnx
-if [ $code -eq 64 ] && grep -q "^epctx: --profile: .*'foo', only qnn " err; then
+if [ $code -eq 64 ] && grep -q "^epctx: --profile: .*'foo'; the profiles are qnn " err; then
     echo "ok unknown profile"
 else
     fail "unknown profile" "expected --profile and the names"
@@ -119,7 +119,7 @@ epctx copy plain.onnx folder; result "copy onto a folder" 1 "folder"
 rm -rf folder a.onnx a.onnx~ b.onnx c.onnx ./-dash.onnx
 
 # -- info --
-epctx info plain.onnx; result "info of an ordinary model" 0 "not an EPContext model"
+epctx info plain.onnx; result "info of an ordinary model" 0 "none, the model has no EPContext node"
 epctx compile -f plain.onnx -o of_info.onnx
 epctx info of_info_npu.bin; result "info of a binary" 0 "scratch memory: "
 epctx info --json of_info_npu.bin; result "info of a binary as JSON" 0 '"scratch": '
@@ -177,7 +177,7 @@ END
 then echo "ok info --json content"; else fail "info --json content" "see below"; fi
 mkdir alone
 cp plain_ctx.onnx alone
-epctx info alone/plain_ctx.onnx; result "info without the binary" 1 "cannot be used"
+epctx info alone/plain_ctx.onnx; result "info without the binary" 1 "required item is missing or unusable"
 grep -q '^warning: .*plain_npu.bin' out || fail "info without the binary" "no warning line"
 
 # -- run --
@@ -293,7 +293,7 @@ if grep -q '^note' out; then fail "a source that is there" "a note"
 else echo "ok a source that is there"; fi
 cd .. && rm -rf left
 epctx get --node wrong partly_ctx.onnx source; result "get of a wrong node" 1 "called 'wrong'"
-grep -q "^  '.*_0'$" err && grep -q "^  '.*_1'$" err || fail "get of a wrong node" "no names"
+grep -q "^  #1 '.*_0'$" err && grep -q "^  #2 '.*_1'$" err || fail "get of a wrong node" "no names"
 epctx get plain_ctx.onnx sauce; result "get of a wrong attribute" 1 "no attribute 'sauce'"
 grep -q '^  source$' err || fail "get of a wrong attribute" "no names"
 
@@ -389,7 +389,7 @@ epctx compile plain.onnx missing.onnx; result "one of two models is missing" 1 "
 epctx compile plain.onnx -f -C "foo|bar"; result "compile -C with an unknown key" 2 "'foo' is no option"
 grep -q '^  ep.context_embed_mode$' err || fail "compile -C with an unknown key" "no list of keys"
 epctx compile plain.onnx -f -C "ep.context_embed_mode|1" -C "epctx.overwrite|1"
-result "compile with two -C" 2 "stands twice, or under two names: -C"
+result "compile with two -C" 2 "given twice, or under two names: -C"
 epctx compile plain.onnx -f --embed -C "ep.context_embed_mode|0"
 result "compile with a switch that -C takes back" 2 "says otherwise: -C ep.context_embed_mode"
 epctx compile plain.onnx -f -o a_ctx.onnx -C "ep.context_file_path|b_ctx.onnx"
@@ -494,6 +494,134 @@ result "control characters in JSON" 0 'a\u009b\ufffd2J\u202eb'
 # What is printable is shown as it is: paths of Windows, other scripts.
 printf '\010\010\022\017C:\134builds \303\251\346\274\242' >hostile.onnx
 epctx info hostile.onnx; result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
+
+# -- what the tool says of a model is true --
+"$python" - "$top/tests/judge" <<'END' || exit 1
+import os
+import sys
+sys.path.insert(0, sys.argv[1])
+from ort_verdicts import A_INT, A_STRING, bodies, compiled, simple, value
+
+def save(model, name):
+    with open(name, "wb") as out:
+        out.write(model.SerializeToString())
+
+def attr(node, name):
+    return next(a for a in node.attribute if a.name == name)
+
+def part(node, name):
+    node.op_type, node.domain, node.name = "EPContext", "com.microsoft", name
+    for key, number, text in (("main_context", 1, b""), ("embed_mode", 1, b""),
+                              ("ep_cache_context", None, b"x"), ("source", None, b"SomeEP")):
+        node.attribute.add(name=key, type=A_STRING if number is None else A_INT, s=text,
+                           i=number or 0)
+
+m = bodies()
+m.opset_import.add(domain="com.microsoft", version=1)
+part(m.graph.node[1].attribute[0].g.node[0], "inside")
+save(m, "body_ctx.onnx")
+m = compiled()
+for node in m.graph.node[1:3]:
+    node.name = "twin"
+attr(m.graph.node[1], "partition_name").s = b"first"
+attr(m.graph.node[2], "partition_name").s = b"second"
+m.graph.node[1].attribute.add(name="DeviceClass", type=A_STRING, s=b"npu")
+m.metadata_props.add(key="author", value="somebody")
+save(m, "twins_ctx.onnx")
+m = compiled()
+node = m.graph.node[1]
+node.attribute.remove(attr(node, "ep_cache_context"))
+attr(node, "source").s = b"QAIRTExport"
+node.attribute.add(name="ep_context_type", type=A_STRING, s=b"dlc")
+node.attribute.add(name="ep_dlc_context", type=A_STRING, s=b"model.dlc")
+save(m, "dlc_ctx.onnx")
+m = simple()
+m.graph.input[0].type.tensor_type.ClearField("shape")
+del m.graph.value_info[:]
+save(m, "shapeless.onnx")
+m = simple()
+m.graph.input[0].name = m.graph.node[0].input[0] = m.graph.node[3].input[1] = "x,1"
+value(m.graph.input, "w")
+save(m, "commas.onnx")
+m = compiled()
+for node in m.graph.node[1:3]:
+    attr(node, "embed_mode").i = 0
+    attr(node, "ep_cache_context").s = b"deep/er/x.bin"
+m.graph.node[2].name = "other"
+os.makedirs("from/deep/er", exist_ok=True)
+save(m, "from/a.onnx")
+m = simple()
+m.opset_import[0].version = 17
+save(m, "from/b.onnx")
+for path in ("model.dlc", "from/deep/er/x.bin"):
+    with open(path, "wb") as out:
+        out.write(b"bytes")
+END
+epctx info body_ctx.onnx; result "info of a context in a body" 0 "'inside' in 'then_branch'"
+grep -q "no EPContext node" out && fail "info of a context in a body" "and none"
+grep -q "ordinary nodes in bodies" out || fail "info of a context in a body" "no bodies"
+epctx info twins_ctx.onnx; result "info names extra attributes" 0 "DeviceClass = 'npu'"
+grep -q "author = 'somebody'" out || fail "info of metadata" "no author"
+grep -q "inputs  *'a'" out || fail "info of a node's values" "no input 'a'"
+epctx get --node twin twins_ctx.onnx partition_name; result "equal names" 1 "--node '#1'"
+epctx get --node '#2' twins_ctx.onnx partition_name; result "a node by number" 0 "second"
+epctx set --node '#1' twins_ctx.onnx notes=x -o twin_set.onnx; result "set by number" 0 "notes"
+epctx get --node '#1' twin_set.onnx notes; result "what was set by number" 0 "x"
+epctx get --node '#3' twins_ctx.onnx notes; result "a number too large" 1 "called '#3'"
+epctx info dlc_ctx.onnx; result "info of a DLC" 0 "in the DLC 'model.dlc'"
+epctx dot body_ctx.onnx; result "dot of bodies" 0 "style=dashed lhead=cluster_"
+awk '/subgraph/ { inside = 1 } inside && /->/ { exit 1 } /^  }/ { inside = 0 }' out ||
+    fail "dot of bodies" "a line stands inside of a box"
+# -- one way to name an EP --
+for name in qnn QNN QNNExecutionProvider qnnexecutionprovider; do
+    epctx lint --ep $name plain.onnx
+    if [ $code -eq 1 ] && grep -q E018 out; then echo "ok lint --ep $name"
+    else fail "lint --ep $name" "no E018"; fi
+    epctx check --ep $name plain.onnx; result "check --ep $name" 0 "no compatibility info of"
+    epctx repair --ep $name --dry-run plain.onnx
+    [ $code -ne 2 ] && echo "ok repair --ep $name" || fail "repair --ep $name" "wrong usage"
+done
+epctx check --ep NPU plain_ctx.onnx; result "check --ep of a profile" 0 "arch = generic"
+epctx compile -e EpctxNPUExecutionProvider --dry-run plain.onnx -o e_ctx.onnx; result "compile -e" 0 "e_ctx"
+# -- slips of the hand --
+epctx lnit plain.onnx; result "letters that changed places" 2 "did you mean 'lint'?"
+epctx help help; result "help help" 0 "usage: epctx COMMAND"
+epctx info -; result "info of standard input" 2 "no standard input"
+epctx info --jsno plain.onnx
+[ "$(head -n 1 err)" = "epctx: unknown option --jsno, did you mean --json?" ] ||
+    fail "a similar option" "the first line is not the error"
+epctx set plain_ctx.onnx embed_mod=1 -o never.onnx
+result "a similar attribute" 2 "did you mean 'embed_mode'?"
+# -- get reads what set writes --
+for pair in model:ir_version=8 model:producer_name=you graph:name=g graph:doc_string=words \
+    opset:=13 opset:mine=4; do
+    epctx set plain.onnx "$pair" -o got.onnx -f
+    epctx get got.onnx "${pair%%=*}"; result "get ${pair%%=*}" 0 "${pair#*=}"
+done
+epctx get commas.onnx graph:inputs; result "a comma in a name" 0 'x\,1,w'
+epctx set commas.onnx 'graph:inputs=w,x\,1' -o turned.onnx; result "and back" 0 "inputs"
+epctx get turned.onnx graph:inputs; result "another order" 0 'w,x\,1'
+epctx get plain.onnx opset:gone; result "get of an opset that is not there" 1 "not imported"
+epctx get plain.onnx model:gone; result "get of no field" 2 "there is only model:ir_version"
+# -- the rest --
+"$python" "$top/tests/judge/make_model.py" dynamic dynamic.onnx
+epctx compile --dim N=1 --dim M=2 dynamic.onnx -o dims_ctx.onnx
+result "--dim twice" 1 "'M'"
+epctx compile -v shapeless.onnx -o never_ctx.onnx
+result "-v of a missing shape" 1 "graph input 'x' has no shape"
+epctx compile --embed -o - plain.onnx; result "compile --embed -o -" 2 "use -o FILE"
+mkdir -p into
+epctx merge from/a.onnx from/b.onnx -o into/m.onnx; result "merge into folders" 0 "into/deep/er/x.bin"
+[ -f into/deep/er/x.bin ] || fail "merge into folders" "no binary"
+rm -rf into && mkdir into
+epctx merge from/a.onnx from/b.onnx --dry-run -o into/m.onnx; result "merge --dry-run" 0 "dry run"
+[ -z "$(ls into)" ] && echo "ok merge --dry-run leaves nothing" ||
+    fail "merge --dry-run leaves nothing" "a folder"
+if [ -w /dev/full ]; then
+    "$epctx" set --json plain.onnx model:domain=d -o full.onnx >/dev/full 2>err
+    code=$?; : >out
+    result "a report that is lost" 1 "the files were written all the same"
+fi
 
 # -- for programs, and on a terminal --
 "$python" "$top/tests/judge/cli.py" "$epctx" programs 2>judge.err || {

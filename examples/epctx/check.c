@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 /* Beyond the four answers: sysexits.h has the same numbers. */
 enum { CHECK_USAGE = 64, CHECK_FAILED = 65 };
@@ -61,6 +62,17 @@ static void put_entry(const check_work *work, const epctx_compat_entry *entry, b
     put_parts(epctx_profile_of(entry->ep), entry->value);
 }
 
+/* Is this the EP that --ep names, by any of its names? */
+static bool is_wanted(const check_work *work, epctx_str ep)
+{
+    const epctx_profile *wanted = work->ep != NULL ? cli_profile_of(work->ep) : NULL;
+    const epctx_profile *generic = epctx_profile_find(epctx_str_of("generic"));
+    if (work->ep == NULL || epctx_str_is(ep, work->ep)) return true;
+    if (wanted == NULL || wanted == generic)
+        return ep.size == strlen(work->ep) && strncasecmp(ep.data, work->ep, ep.size) == 0;
+    return epctx_profile_of(ep) == wanted;
+}
+
 /* An EP that the model says nothing of: a slip of the pen, or another EP's model. */
 static void explain_ep(const char *ep, const char *what)
 {
@@ -69,7 +81,7 @@ static void explain_ep(const char *ep, const char *what)
     printf("no %s of '", what);
     cli_put(stdout, epctx_str_of(ep));
     fputs("'\n", stdout);
-    if (epctx_profile_of(epctx_str_of(ep)) != &all[count - 1]) return;
+    if (cli_profile_of(ep) != NULL) return;
     fputs("    this is the name of no EP that epctx knows:", stdout);
     for (i = 0; i + 1 < count; i++)
         if (i == 0 || strcmp(all[i].sources[0], all[i - 1].sources[0]) != 0)
@@ -97,7 +109,7 @@ static int report(const check_work *work, const epctx_state *state)
     epctx_compat compat;
     size_t i, count = 0;
     for (i = 0; i < state->compat_count; i++)
-        count += work->ep == NULL || epctx_str_is(state->compat[i].ep, work->ep);
+        count += is_wanted(work, state->compat[i].ep);
     if (count > 1 && work->against != NULL) {
         cli_fail_text(work->ep == NULL ? "%s: there is more than one entry, choose with --ep"
                                        : "%s: the entry of this EP is there twice",
@@ -110,7 +122,7 @@ static int report(const check_work *work, const epctx_state *state)
     }
     for (i = 0; i < state->compat_count; i++) {
         const epctx_compat_entry *entry = &state->compat[i];
-        if (work->ep != NULL && !epctx_str_is(entry->ep, work->ep)) continue;
+        if (!is_wanted(work, entry->ep)) continue;
         put_entry(work, entry, chosen == NULL);
         chosen = entry;
     }
@@ -181,7 +193,7 @@ static int check_fresh(const check_work *work, const epctx_model *model)
         if (ep.size < prefix || memcmp(ep.data, EPCTX_BUILD_PREFIX, prefix) != 0) continue;
         ep.data += prefix;
         ep.size -= prefix;
-        if (work->ep != NULL && !epctx_str_is(ep, work->ep)) continue;
+        if (!is_wanted(work, ep)) continue;
         one = fresh_of(work, model, ep, count++ == 0);
         if (one == FRESH_NO || (one == FRESH_UNKNOWN && code == FRESH_YES)) code = one;
     }
@@ -261,7 +273,8 @@ const cli_command cli_check = {
     "stamp that epctx left in it: 0 fresh, 1 stale, 2 cannot be told. The binary is compared,\n"
     "too, embedded or beside FILE: compiling one of several models that share it makes the others\n"
     "stale. Where there is no binary `epctx run` tells.\n\n"
-    "  --ep NAME          the entry of this EP, as in the key ep_compatibility_info.NAME\n"
+    "  --ep NAME          the entry of this EP: its name, its profile's or that in the key\n"
+    "                     ep_compatibility_info.NAME\n"
     "  --against STRING   the machine's string\n"
     "  --profile NAME     compare by the rules of this profile instead of the EP's own\n"
     "  --fresh            compare sizes and hashes of source, data and binary with the stamp\n"

@@ -7,29 +7,34 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 size_t cli_distance(const char *a, const char *b)
 {
-    size_t row[33];
+    enum { ROOM = 33, SWAP = 1, CHANGE = 2 };
+    size_t rows[3][ROOM];
     size_t width = strlen(b), i, k;
-    if (width >= sizeof row / sizeof row[0] || strlen(a) >= sizeof row / sizeof row[0])
-        return strcmp(a, b) == 0 ? 0 : SIZE_MAX;
+    if (width >= ROOM || strlen(a) >= ROOM) return strcmp(a, b) == 0 ? 0 : SIZE_MAX;
     for (k = 0; k <= width; k++)
-        row[k] = k;
-    for (i = 0; a[i] != '\0'; i++) {
-        size_t corner = row[0];
-        row[0] = i + 1;
+        rows[0][k] = k * CHANGE;
+    for (i = 1; i <= strlen(a); i++) {
+        size_t *row = rows[i % 3];
+        const size_t *last = rows[(i + 2) % 3];
+        row[0] = i * CHANGE;
         for (k = 1; k <= width; k++) {
-            size_t best = corner + (a[i] != b[k - 1]);
-            if (best > row[k] + 1) best = row[k] + 1;
-            if (best > row[k - 1] + 1) best = row[k - 1] + 1;
-            corner = row[k];
+            size_t best = last[k - 1] + (a[i - 1] != b[k - 1] ? CHANGE : 0);
+            if (best > last[k] + CHANGE) best = last[k] + CHANGE;
+            if (best > row[k - 1] + CHANGE) best = row[k - 1] + CHANGE;
+            if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
+                best > rows[(i + 1) % 3][k - 2] + SWAP)
+                best = rows[(i + 1) % 3][k - 2] + SWAP;
             row[k] = best;
         }
     }
-    return row[width];
+    return rows[strlen(a) % 3][width];
 }
 
 static bool usage_error(const cli_command *command, const char *what, const char *name)
@@ -51,7 +56,7 @@ static void unknown_option(const cli_command *command, const cli_option *options
 {
     const char *similar = NULL;
     char name[40] = "";
-    size_t nearest = 3;
+    size_t nearest = 6;
     if (size < sizeof name) memcpy(name, text, size);
     /* One letter is like every other. */
     for (; size > 2 && options->name != NULL; options++) {
@@ -60,8 +65,12 @@ static void unknown_option(const cli_command *command, const cli_option *options
         nearest = distance;
         similar = options->name;
     }
-    if (similar != NULL) fprintf(stderr, "epctx: did you mean %s?\n", similar);
-    usage_error(command, "unknown option ", text);
+    if (similar != NULL)
+        snprintf(name, sizeof name, ", did you mean %.20s?", similar);
+    else
+        name[0] = '\0';
+    fprintf(stderr, "epctx: unknown option %s%s\nusage: epctx %s %s\n", text, name, command->name,
+            command->arguments);
 }
 
 /* Whether a value came from one of the first `count` arguments, as VALUE or as --name=VALUE. */
@@ -90,6 +99,18 @@ epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error)
     return epctx_model_open_file(model, file, &opts, error);
 }
 
+/* "first,second" in memory of its own; NULL when it is too long. For one option of a command. */
+static const char *join(const char *first, const char *second)
+{
+    static char text[1 << 16];
+    size_t size = strlen(first);
+    if (size + strlen(second) + 2 > sizeof text) return NULL;
+    memmove(text, first, size);
+    text[size] = ',';
+    memcpy(text + size + 1, second, strlen(second) + 1);
+    return text;
+}
+
 /* Reads the option at argv[at]; returns how many arguments it took, 0 on a mistake. */
 static int read_option(const cli_command *command, int argc, char **argv, int at,
                        const cli_option *options)
@@ -113,18 +134,27 @@ static int read_option(const cli_command *command, int argc, char **argv, int at
     } else if (option->value == NULL) {
         *option->given = true;
         return 1;
-    } else if (*option->value != NULL && is_from(*option->value, argv, at)) {
-        usage_error(command, "stands twice, or under two names: ", option->name);
-    } else if (equals != NULL) {
-        *option->value = equals + 1;
-        return 1;
-    } else if (at + 1 < argc) {
-        *option->value = argv[at + 1];
-        return 2;
+    } else if (option->given == NULL && *option->value != NULL &&
+               is_from(*option->value, argv, at)) {
+        usage_error(command, "given twice, or under two names: ", option->name);
+    } else if (equals != NULL || at + 1 < argc) {
+        const char *value = equals != NULL ? equals + 1 : argv[at + 1];
+        if (option->given != NULL && *option->given) value = join(*option->value, value);
+        if (option->given != NULL) *option->given = true;
+        *option->value = value;
+        if (value != NULL) return equals != NULL ? 1 : 2;
+        usage_error(command, "too much text for ", option->name);
     } else {
         usage_error(command, "a value is missing behind ", text);
     }
     return 0;
+}
+
+/* Is "-" standard input, or for copy's second operand standard output? */
+static bool takes_dash(const cli_command *command, int operand)
+{
+    return command == &cli_scan || command == &cli_explain ||
+           (command == &cli_copy && operand == 1);
 }
 
 int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_option *options,
@@ -143,6 +173,11 @@ int cli_parse_some(const cli_command *command, int argc, char **argv, const cli_
             if (taken == 0) return -1;
             at += taken;
         } else {
+            if (strcmp(text, "-") == 0 && !takes_dash(command, found)) {
+                usage_error(command, "this command reads no standard input; a file of that name is "
+                                     "./-: ", text);
+                return -1;
+            }
             if (found == most) {
                 usage_error(command, "one argument too many: ", text);
                 return -1;
@@ -215,7 +250,38 @@ void cli_warn_stale(const epctx_model *model, const char *context_path)
     fprintf(stderr, "epctx: warning: %s; compile the model again\n", error.message);
 }
 
+epctx_status cli_make_folder(const char *folder, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    size_t size = strlen(folder);
+    size_t i;
+    if (size == 0 || size >= sizeof path)
+        return epctx_fail(error, EPCTX_ERR_ARG, "'%s' cannot be a folder", folder);
+    memcpy(path, folder, size + 1);
+    for (i = 1; i <= size; i++) {
+        char kept = path[i];
+        if (kept != '/' && kept != '\0') continue;
+        path[i] = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            return epctx_fail(error, EPCTX_ERR_IO, "%s: cannot make this folder: %s", path,
+                              strerror(errno));
+        path[i] = kept;
+    }
+    return EPCTX_OK;
+}
+
 static int output_failed = CLI_FAILED;
+static bool wrote_files;
+
+void cli_wrote_files(void)
+{
+    wrote_files = true;
+}
+
+bool cli_has_written(void)
+{
+    return wrote_files;
+}
 
 void cli_own_codes(int failed)
 {
@@ -303,13 +369,26 @@ bool cli_profile(const char *name, const epctx_profile **profile)
     return cli_profile_for("--ep", name, profile);
 }
 
+const epctx_profile *cli_profile_of(const char *name)
+{
+    size_t count, i, k;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        if (strcasecmp(all[i].name, name) == 0) return &all[i];
+    for (i = 0; i < count; i++)
+        for (k = 0; k < sizeof all[i].sources / sizeof all[i].sources[0] &&
+                    all[i].sources[k] != NULL; k++)
+            if (strcasecmp(all[i].sources[k], name) == 0) return &all[i];
+    return NULL;
+}
+
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile)
 {
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
-    *profile = epctx_profile_find(epctx_str_of(name));
+    *profile = cli_profile_of(name);
     if (*profile != NULL) return true;
-    fprintf(stderr, "epctx: %s: there is no profile '%s', only", option, name);
+    fprintf(stderr, "epctx: %s: no EP or profile is called '%s'; the profiles are", option, name);
     for (i = 0; i < count; i++)
         fprintf(stderr, " %s", all[i].name);
     fputc('\n', stderr);
@@ -344,6 +423,20 @@ bool cli_first_epnode(const epctx_model *model, epctx_node_view *node)
     while (epctx_next_node(&it, node))
         if (epctx_is_epnode(node)) return true;
     return false;
+}
+
+bool cli_numbered_epnode(const epctx_model *model, const char *name, epctx_node_view *node)
+{
+    epctx_walk walk;
+    char *end = NULL;
+    unsigned long number;
+    if (name == NULL || name[0] != '#' || name[1] < '1' || name[1] > '9') return false;
+    number = strtoul(name + 1, &end, 10);
+    if (*end != '\0') return false;
+    epctx_walk_begin(&walk, model);
+    while (number > 0 && epctx_walk_epnode(&walk, node))
+        number--;
+    return number == 0;
 }
 
 bool cli_initializer_names(const epctx_model *model, epctx_map *names)

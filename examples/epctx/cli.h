@@ -32,8 +32,9 @@ extern const cli_command cli_embed, cli_extract, cli_mv, cli_init, cli_weightles
 extern const cli_command cli_weights, cli_package;
 extern const cli_command cli_merge, cli_split, cli_wrap, cli_repair;
 
-/* An option takes a value (`value` set) or is a switch (`given` set). A table ends with a name of
- * NULL. Two names of one option are two rows with the same target. */
+/* An option takes a value (`value` set) or is a switch (`given` set). With both it takes a list and
+ * may be given again, which adds to it. A table ends with a name of NULL. Two names of one option
+ * are two rows with the same target. */
 typedef struct cli_option {
     const char *name;
     const char **value;
@@ -67,10 +68,16 @@ int cli_fail_stale(const epctx_error *error, const char *option);
  * NULL. */
 void cli_warn_stale(const epctx_model *model, const char *context_path);
 
+/* Makes a folder and those above it that are missing. */
+epctx_status cli_make_folder(const char *folder, epctx_error *error);
+/* Files were written and stay: a failure to print the report is told as such. */
+void cli_wrote_files(void);
+bool cli_has_written(void);
 /* For commands with exit codes of their own: the code when the output cannot be written. */
 void cli_own_codes(int failed);
 int cli_output_failed(void);
-/* Letters to add, remove or replace to make one word of the other. */
+/* Two for every letter to add, remove or replace to make one word of the other, one for two
+ * neighbours that change places. */
 size_t cli_distance(const char *a, const char *b);
 /* "s", or "" for one. */
 const char *cli_plural(uint64_t count);
@@ -107,7 +114,10 @@ enum {
     CLI_ATTR_DOC = 13
 };
 
-/* A built-in profile by name; prints what is wrong with the value of `option` (--ep) otherwise. */
+/* A built-in profile by its name, by the EP's name or by another value of `source`, in any case;
+ * NULL: none. Every option that names an EP is read so. */
+const epctx_profile *cli_profile_of(const char *name);
+/* The same; prints what is wrong with the value of `option` (--ep) when there is none. */
 bool cli_profile_for(const char *option, const char *name, const epctx_profile **profile);
 bool cli_profile(const char *name, const epctx_profile **profile);
 /* "key": "text" and what follows it. */
@@ -134,6 +144,9 @@ uint64_t cli_file_size(const char *file);
 /* The files' io with progress of what is written. */
 const epctx_io *cli_progress_io(void);
 
+/* The EPContext node that "#N" means, the Nth of `epctx info`; false when `name` is no such thing
+ * or there is none. */
+bool cli_numbered_epnode(const epctx_model *model, const char *name, epctx_node_view *node);
 /* The first EPContext node of the main graph; false when there is none. */
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);
 

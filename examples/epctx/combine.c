@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 bool next_part(const char **rest, epctx_arena *arena, epctx_str *part)
 {
@@ -171,10 +172,55 @@ void tell_steps(output *out, const epctx_combined *combined, size_t parts)
     }
 }
 
+static bool is_missing(const char *folder)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    return io->stat_fn(io->user, folder, &kind, &size, NULL) == EPCTX_OK && kind == EPCTX_FILE_NONE;
+}
+
+/* Makes the folders of a file that the model names with one. `made` gets them, one per line of
+ * EPCTX_PATH_MAX bytes, those above others first. */
+static int make_folders(const epctx_output_file *file, char *made, size_t *count)
+{
+    size_t stem = strlen(file->path) - strlen(file->name), i;
+    epctx_error error;
+    for (i = 0; file->name[i] != '\0' && stem + i < EPCTX_PATH_MAX; i++) {
+        char *folder = made + *count * EPCTX_PATH_MAX;
+        if (file->name[i] != '/') continue;
+        memcpy(folder, file->path, stem + i);
+        folder[stem + i] = '\0';
+        if (!is_missing(folder)) continue;
+        if (cli_make_folder(folder, &error) != EPCTX_OK) return cli_fail(&error);
+        ++*count;
+    }
+    return CLI_OK;
+}
+
+/* Files may lie in folders below the model's: they are made, and stay when all is written. */
+static int write_into_folders(output *out, epctx_model *model, const epctx_combined *combined)
+{
+    size_t count = 0, most = 1, i, k;
+    int code = CLI_OK;
+    char *made;
+    for (i = 0; i < combined->file_count; i++)
+        for (k = 0; combined->files[i].name[k] != '\0'; k++)
+            most += combined->files[i].name[k] == '/';
+    made = (char *)epctx_arena_array(&out->arena, most, EPCTX_PATH_MAX);
+    if (made == NULL) return cli_fail_text("out of memory");
+    for (i = 0; i < combined->file_count && code == CLI_OK; i++)
+        code = make_folders(&combined->files[i], made, &count);
+    if (code == CLI_OK) code = output_group(out, model, combined->files, combined->file_count);
+    while (count > 0 && (code != CLI_OK || out->dry_run))
+        rmdir(made + --count * EPCTX_PATH_MAX);
+    return code;
+}
+
 int write_combined(output *out, epctx_model *model, epctx_combined *combined)
 {
     if (out->to_stdout && combined->file_count > 0)
         return cli_fail_text("the result is more than one file: use -o FILE");
     if (out->path == NULL || out->to_stdout || out->no_memory) return output_model(out, model);
-    return output_group(out, model, combined->files, combined->file_count);
+    return write_into_folders(out, model, combined);
 }

@@ -200,8 +200,7 @@ static bool read_ep(const compile_settings *set)
     const epctx_profile *npu = epctx_profile_find(epctx_str_of("npu"));
     const epctx_profile *asked;
     if (set->ep == NULL) return true;
-    asked = epctx_profile_find(epctx_str_of(set->ep));
-    if (asked == NULL) asked = epctx_profile_of(epctx_str_of(set->ep));
+    asked = cli_profile_of(set->ep);
     return asked == npu || usage("-e: this tool compiles for npu only, not for ", set->ep);
 }
 
@@ -316,7 +315,10 @@ static bool read_session_options(compile_settings *set, int count)
     if (set->share && set->gen.embed)
         return usage("models that share a binary cannot embed it: no --embed", "");
     if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
-        return usage("-o -: a model and its binary are files, no standard output: -o FILE", "");
+        return usage(set->gen.embed ? "-o -: this command writes no standard output: use -o FILE"
+                                    : "-o -: a model and its binary are files, no standard output: "
+                                      "use -o FILE",
+                     "");
     if (count > 1 && set->gen.context_file_path != NULL)
         return usage("several models have the names MODEL_ctx.onnx: no -o", "");
     return true;
@@ -354,7 +356,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
 {
     static const char *operands[MOST_MODELS], *files[MOST_MODELS];
     compile_settings set;
-    bool list = false;
+    bool list = false, dims = false;
     int count;
     memset(&set, 0, sizeof set);
     epctx_options_init(&set.options, arena);
@@ -373,7 +375,7 @@ static int run_with(int argc, char **argv, epctx_arena *arena)
                                       {"-i", &set.ep_options, NULL},
                                       {"-C", &set.session_options, NULL},
                                       {"-v", NULL, &set.verbose},
-                                      {"--dim", &set.dim_list, NULL},
+                                      {"--dim", &set.dim_list, &dims},
                                       {"--dry-run", NULL, &set.dry_run},
                                       {"--options", NULL, &list},
                                       {"--json", NULL, &set.json},
@@ -435,7 +437,8 @@ const cli_command cli_compile = {
     "  -i \"K|V ...\"         options of the EP: arch|A\n"
     "  -C \"K|V ...\"         session options of ONNX Runtime, those that count when generating\n"
     "  --dim NAME=N,...     the dimension called NAME is N, in all of the model; INPUT[AXIS]=N\n"
-    "                       for one by its place. The NPU compiles fixed shapes only\n"
+    "                       for one by its place. The NPU compiles fixed shapes only. May be\n"
+    "                       given several times\n"
     "  -v                   progress to standard error; why nodes are left to the CPU\n"
     "  --json               print the report as one JSON object; one model only\n"
     "  --dry-run            only list the outputs, and check whether they can be written\n"

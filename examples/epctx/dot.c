@@ -43,13 +43,89 @@ static const char *colour_of(epctx_str source)
     return colours[epctx_hash(source.data, source.size, 0) % 8];
 }
 
+/* A graph: who makes its values, and the graph around it. */
+typedef struct scope {
+    epctx_map makers; /* value -> node */
+    const struct scope *outer;
+} scope;
+
+/* A line to draw once all nodes are known: a line that stands inside of a cluster would draw its
+ * two nodes there. */
+typedef struct line {
+    epctx_str name;       /* of the value that is read */
+    const scope *where;   /* by a node of this graph; NULL: from the node `from` to a body */
+    uint32_t from, to;
+    uint32_t cluster;
+} line;
+
 typedef struct picture {
     const char *file;
     epctx_arena arena;
-    epctx_map makers; /* value -> node */
+    line *lines;
+    size_t line_count, line_room;
     uint32_t next;
     bool short_of_memory;
 } picture;
+
+static void add_line(picture *p, const line *one)
+{
+    if (p->line_count == p->line_room) {
+        size_t room = p->line_room * 2 + 64;
+        line *more = (line *)epctx_arena_array(&p->arena, room, sizeof *more);
+        if (more == NULL) {
+            p->short_of_memory = true;
+            return;
+        }
+        if (p->line_count > 0) memcpy(more, p->lines, p->line_count * sizeof *more);
+        p->lines = more;
+        p->line_room = room;
+    }
+    p->lines[p->line_count++] = *one;
+}
+
+static void add_read(picture *p, const scope *where, epctx_str name, uint32_t to)
+{
+    line one;
+    memset(&one, 0, sizeof one);
+    one.name = name;
+    one.where = where;
+    one.to = to;
+    if (name.size > 0) add_line(p, &one);
+}
+
+static void put_lines(const picture *p)
+{
+    size_t i;
+    for (i = 0; i < p->line_count; i++) {
+        const line *one = &p->lines[i];
+        const scope *s = one->where;
+        uint32_t from = EPCTX_MAP_NONE;
+        if (s == NULL) {
+            printf("  n%" PRIu32 " -> n%" PRIu32 " [style=dashed lhead=cluster_%" PRIu32 "];\n",
+                   one->from, one->to, one->cluster);
+            continue;
+        }
+        for (; s != NULL && from == EPCTX_MAP_NONE; s = s->outer)
+            from = epctx_map_get(&s->makers, one->name);
+        if (from == EPCTX_MAP_NONE) continue;
+        printf("  n%" PRIu32 " -> n%" PRIu32 " [label=\"", from, one->to);
+        put_label(one->name);
+        puts("\"];");
+    }
+}
+
+static scope *new_scope(picture *p, const scope *outer)
+{
+    scope *s = (scope *)epctx_arena_alloc(&p->arena, sizeof *s);
+    if (s == NULL) {
+        p->short_of_memory = true;
+        return NULL;
+    }
+    memset(s, 0, sizeof *s);
+    s->outer = outer;
+    epctx_map_init(&s->makers, &p->arena);
+    return s;
+}
 
 /* Size of a context binary, when it can be used. */
 static void put_file_size(const picture *p, epctx_str name)
@@ -92,9 +168,12 @@ static void put_epnode(const picture *p, const epctx_node_view *view, uint32_t i
     puts("\"];");
 }
 
-static void put_nodes(picture *p, epctx_graph_view graph, uint32_t depth);
+static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t depth);
+static void put_values(picture *p, epctx_cursor values, scope *where, bool made);
 
-static void put_bodies(picture *p, const epctx_node_view *node, uint32_t depth)
+/* The bodies of a node, each in a box with a line to it. */
+static void put_bodies(picture *p, const epctx_node_view *node, uint32_t id, const scope *where,
+                       uint32_t depth)
 {
     epctx_cursor attrs = epctx_node_attrs(node);
     epctx_attr_view attr;
@@ -102,35 +181,44 @@ static void put_bodies(picture *p, const epctx_node_view *node, uint32_t depth)
         epctx_cursor fields = epctx_fields(attr.view, 0);
         epctx_field field;
         while (epctx_next_field(&fields, &field)) {
+            epctx_graph_view body;
+            scope *inside;
+            line one;
             if (field.wire != EPCTX_WIRE_LEN || (field.number != 6 && field.number != 11)) continue;
-            printf("  subgraph cluster_%" PRIu32 " {\n  label=\"", p->next++);
+            body = epctx_graph_of(field.body);
+            inside = new_scope(p, where);
+            if (inside == NULL) return;
+            memset(&one, 0, sizeof one);
+            one.from = id;
+            one.cluster = p->next++;
+            printf("  subgraph cluster_%" PRIu32 " {\n  label=\"", one.cluster);
             put_label(node->name);
             putchar(' ');
             put_label(attr.name);
             puts("\";");
-            put_nodes(p, epctx_graph_of(field.body), depth - 1);
+            one.to = p->next;
+            put_values(p, epctx_graph_inputs(body), inside, true);
+            put_nodes(p, body, inside, depth - 1);
+            put_values(p, epctx_graph_outputs(body), inside, false);
+            if (p->next == one.to) printf("  n%" PRIu32 " [shape=point];\n", p->next++);
             puts("  }");
+            add_line(p, &one);
         }
     }
 }
 
-static void put_edges(picture *p, const epctx_node_view *node, uint32_t id)
+static void take_values(picture *p, const epctx_node_view *node, uint32_t id, scope *where)
 {
     epctx_cursor it = epctx_node_inputs(node);
     epctx_str name;
-    while (epctx_next_str(&it, &name)) {
-        uint32_t from = epctx_map_get(&p->makers, name);
-        if (name.size == 0 || from == EPCTX_MAP_NONE) continue;
-        printf("  n%" PRIu32 " -> n%" PRIu32 " [label=\"", from, id);
-        put_label(name);
-        puts("\"];");
-    }
+    while (epctx_next_str(&it, &name))
+        add_read(p, where, name, id);
     it = epctx_node_outputs(node);
     while (epctx_next_str(&it, &name))
-        if (epctx_map_put(&p->makers, name, id) != EPCTX_OK) p->short_of_memory = true;
+        if (epctx_map_put(&where->makers, name, id) != EPCTX_OK) p->short_of_memory = true;
 }
 
-static void put_nodes(picture *p, epctx_graph_view graph, uint32_t depth)
+static void put_nodes(picture *p, epctx_graph_view graph, scope *where, uint32_t depth)
 {
     epctx_cursor it = epctx_graph_nodes(graph);
     epctx_node_view node;
@@ -145,23 +233,23 @@ static void put_nodes(picture *p, epctx_graph_view graph, uint32_t depth)
             put_label(node.name);
             puts("\"];");
         }
-        put_edges(p, &node, id);
-        put_bodies(p, &node, depth);
+        take_values(p, &node, id, where);
+        put_bodies(p, &node, id, where, depth);
     }
 }
 
-static void put_values(picture *p, epctx_cursor values, const char *shape)
+/* Inputs, which make a value, or outputs, which read one. */
+static void put_values(picture *p, epctx_cursor values, scope *where, bool made)
 {
     epctx_value_view value;
     while (epctx_next_value(&values, &value)) {
         uint32_t id = p->next++;
-        uint32_t from = epctx_map_get(&p->makers, value.name);
-        printf("  n%" PRIu32 " [shape=%s label=\"", id, shape);
+        printf("  n%" PRIu32 " [shape=ellipse label=\"", id);
         put_label(value.name);
         puts("\"];");
-        if (from != EPCTX_MAP_NONE)
-            printf("  n%" PRIu32 " -> n%" PRIu32 ";\n", from, id);
-        else if (epctx_map_put(&p->makers, value.name, id) != EPCTX_OK)
+        if (!made)
+            add_read(p, where, value.name, id);
+        else if (epctx_map_put(&where->makers, value.name, id) != EPCTX_OK)
             p->short_of_memory = true;
     }
 }
@@ -174,19 +262,23 @@ static int run(int argc, char **argv)
     epctx_model model;
     epctx_error error;
     picture p;
+    scope *where;
     if (!cli_parse(&cli_dot, argc, argv, options, &file, 1)) return CLI_USAGE;
     if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
     memset(&p, 0, sizeof p);
     p.file = file;
     epctx_arena_init(&p.arena, NULL);
-    epctx_map_init(&p.makers, &p.arena);
+    where = new_scope(&p, NULL);
     graph = epctx_model_graph(&model);
-    fputs("digraph model {\n  rankdir=TB;\n  label=\"", stdout);
+    fputs("digraph model {\n  rankdir=TB;\n  compound=true;\n  label=\"", stdout);
     put_label(graph.name);
     puts("\";\n  node [fontname=\"sans-serif\" fontsize=10];\n  edge [fontsize=8];");
-    put_values(&p, epctx_graph_inputs(graph), "ellipse");
-    put_nodes(&p, graph, 100);
-    put_values(&p, epctx_graph_outputs(graph), "ellipse");
+    if (where != NULL) {
+        put_values(&p, epctx_graph_inputs(graph), where, true);
+        put_nodes(&p, graph, where, 100);
+        put_values(&p, epctx_graph_outputs(graph), where, false);
+        put_lines(&p);
+    }
     puts("}");
     epctx_arena_free(&p.arena);
     epctx_model_close(&model);
@@ -198,6 +290,6 @@ const cli_command cli_dot = {
     "FILE",
     "draw the graph for graphviz (dot -Tsvg)",
     "EPContext nodes are coloured by the EP they are for and show the size of their context or\n"
-    "its file; bodies of If, Loop and Scan are boxes.\n",
+    "its file; bodies of If, Loop and Scan are boxes with a dashed line from their node.\n",
     run,
 };

@@ -1,9 +1,10 @@
 /* epctx get: one value out of a model, byte for byte. */
 #define _POSIX_C_SOURCE 200809L
 
-#include "cli.h"
+#include "target.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,7 +28,7 @@ static void list_nodes(const get_work *work)
             fputs("  ...\n", stderr);
             return;
         }
-        fputs("  '", stderr);
+        fprintf(stderr, "  #%d '", count);
         cli_put(stderr, node.name);
         fputs("'\n", stderr);
     }
@@ -44,8 +45,13 @@ static bool find_node(get_work *work, epctx_node_view *found)
         if (work->node != NULL && !epctx_str_is(node.name, work->node)) continue;
         if (count++ == 0) *found = node;
     }
-    if (count == 1 || (count > 0 && work->node != NULL)) return true;
-    if (count > 0)
+    if (count == 1 || (count == 0 && cli_numbered_epnode(&work->model, work->node, found)))
+        return true;
+    if (count > 0 && work->node != NULL)
+        cli_fail_text("%s: %" PRIu64 " EPContext nodes are called '%s', choose by number, e.g. "
+                      "--node '#1'",
+                      work->file, count, work->node);
+    else if (count > 0)
         cli_fail_text("%s: there are %" PRIu64 " EPContext nodes, choose one with --node",
                       work->file, count);
     else if (work->node != NULL)
@@ -183,6 +189,58 @@ static int no_attr(const get_work *work, const epctx_node_view *node)
     return CLI_FAILED;
 }
 
+/* Names of inputs or outputs as `epctx set` takes them. */
+static bool put_names(FILE *out, epctx_cursor values)
+{
+    const char *comma = "";
+    epctx_value_view value;
+    size_t i;
+    for (; epctx_next_value(&values, &value); comma = ",") {
+        fputs(comma, out);
+        for (i = 0; i < value.name.size; i++) {
+            if (value.name.data[i] == ',' || value.name.data[i] == '\\') fputc('\\', out);
+            fputc(value.name.data[i], out);
+        }
+    }
+    return !ferror(out);
+}
+
+/* model:FIELD, graph:FIELD and opset:DOMAIN, under the names that `epctx set` writes. */
+static int get_target(get_work *work)
+{
+    epctx_graph_view graph = epctx_model_graph(&work->model);
+    epctx_str value = epctx_str_of(NULL);
+    char digits[24], *names = NULL;
+    size_t size = 0;
+    FILE *out;
+    target what;
+    int code;
+    if (!target_parse(epctx_str_of(work->what), &what)) return CLI_USAGE;
+    if (what.kind == TARGET_OPSET) {
+        int64_t version = epctx_model_opset(&work->model, what.name);
+        if (version == 0)
+            return cli_fail_text("%s: the opset is not imported: '%s'", work->file, work->what);
+        snprintf(digits, sizeof digits, "%" PRId64, version);
+        return put_value(work, epctx_str_of(digits));
+    }
+    if (what.number != TARGET_INPUTS && what.number != TARGET_OUTPUTS) {
+        epctx_view message = target_message(&work->model, &what);
+        snprintf(digits, sizeof digits, "%" PRId64, cli_field_int(message, what.number));
+        value = what.is_text ? cli_field_str(message, what.number) : epctx_str_of(digits);
+        return put_value(work, value);
+    }
+    out = open_memstream(&names, &size);
+    if (out == NULL) return cli_fail_text("out of memory");
+    put_names(out, what.number == TARGET_INPUTS ? epctx_graph_inputs(graph)
+                                                : epctx_graph_outputs(graph));
+    code = fclose(out) == 0 ? CLI_OK : cli_fail_text("out of memory");
+    value.data = names;
+    value.size = size;
+    if (code == CLI_OK) code = put_value(work, value);
+    free(names);
+    return code;
+}
+
 static int get(get_work *work)
 {
     epctx_str value = epctx_str_of(NULL);
@@ -193,6 +251,9 @@ static int get(get_work *work)
             return cli_fail_text("%s: there is no metadata key '%s'", work->file, work->what + 9);
         return put_value(work, value);
     }
+    if (strncmp(work->what, "opset:", 6) == 0 || strncmp(work->what, "model:", 6) == 0 ||
+        strncmp(work->what, "graph:", 6) == 0)
+        return get_target(work);
     if (!find_node(work, &node)) return CLI_FAILED;
     if (strcmp(work->what, "context") == 0) {
         if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
@@ -234,11 +295,11 @@ const cli_command cli_get = {
     "[--node NAME] [-o OUT [-f]] [--json] [--context-path FILE] FILE WHAT",
     "print one value of a model, byte for byte",
     "WHAT is the name of an attribute, 'context' for the context itself (embedded or from its\n"
-    "file), or 'metadata:KEY'. The bytes are written as they are; on a terminal control "
-    "characters\n"
-    "are written as \\xHH. A context that is not the one of the model's build stamp gets a\n"
-    "warning on standard error.\n\n"
-    "  --node NAME           the EPContext node, when there is more than one\n"
+    "file), or what `epctx set` calls metadata:KEY, opset:DOMAIN, model:FIELD or graph:FIELD.\n"
+    "The bytes are written as they are; on a terminal control characters are written as \\xHH. A\n"
+    "context that is not the one of the model's build stamp gets a warning on standard error.\n\n"
+    "  --node NAME           the EPContext node, when there is more than one; #2 is the second\n"
+    "                        of `epctx info`, for nodes of one name\n"
     "  -o, --output OUT      write to a file; - is standard output, as without\n"
     "  -f, --overwrite       replace OUT when it exists\n"
     "  --json                a JSON object; what is no UTF-8 text stands in it as base64\n"

@@ -82,7 +82,7 @@ static void put_head(const report *all)
     epctx_graph_view graph = epctx_model_graph(all->model);
     line("model", epctx_str_of(all->file));
     printf("%-14s ", "producer");
-    cli_put(stdout, info.producer_name.size > 0 ? info.producer_name : epctx_str_of("not said"));
+    cli_put(stdout, info.producer_name.size > 0 ? info.producer_name : epctx_str_of("(none)"));
     if (info.producer_version.size > 0) putchar(' ');
     cli_put(stdout, info.producer_version);
     printf("\n%-14s %" PRId64 "\n", "IR version", info.ir_version);
@@ -100,6 +100,12 @@ static void put_head(const report *all)
     put_values("output", epctx_graph_outputs(graph));
 }
 
+static bool is_compat(epctx_str key)
+{
+    const size_t size = sizeof EPCTX_COMPAT_PREFIX - 1;
+    return key.size >= size && memcmp(key.data, EPCTX_COMPAT_PREFIX, size) == 0;
+}
+
 /* One attribute of a partition, when the node has it. */
 static void put_attr(const epctx_epnode *node, epctx_epnode_attr attr, const char *word,
                      epctx_str text)
@@ -110,36 +116,102 @@ static void put_attr(const epctx_epnode *node, epctx_epnode_attr attr, const cha
     putchar('\n');
 }
 
-static void put_content(const epctx_epnode *node)
+static void put_content(const report_part *part)
 {
+    const epctx_epnode *node = &part->node;
     bool main = node->main_context == 1;
-    if (!main && node->ep_cache_context.size == 0) {
+    if (!main && node->ep_cache_context.size == 0 && part->dlc.size == 0) {
         printf("    %-20s secondary: inside a main one\n", "context");
         return;
     }
-    printf("    %-20s %s, ", "context", main ? "main" : "secondary, though one is here");
-    if (node->embed_mode == 1)
-        printf("embedded, %zu byte%s\n", node->ep_cache_context.size,
-               cli_plural(node->ep_cache_context.size));
+    printf("    %-20s %s, ", "context", main ? "main" : "own context");
+    if (part->dlc.size > 0 && node->ep_cache_context.size == 0) {
+        fputs("in the DLC ", stdout);
+        put_quoted(part->dlc);
+        puts(main ? "" : " (main_context=0)");
+    } else if (node->embed_mode == 1)
+        printf("embedded, %zu byte%s%s\n", node->ep_cache_context.size,
+               cli_plural(node->ep_cache_context.size), main ? "" : " (main_context=0)");
     else if (node->ep_cache_context.size > 0) {
         fputs("in the file ", stdout);
         put_quoted(node->ep_cache_context);
-        putchar('\n');
+        puts(main ? "" : " (main_context=0)");
     } else
         puts("no file of its own");
 }
 
-static void put_part(const report_part *part)
+/* Names of values, the first few of many. */
+static void put_names(const char *word, epctx_cursor names)
+{
+    const char *comma = "";
+    epctx_str name;
+    int shown = 0;
+    printf("    %-20s ", word);
+    for (; epctx_next_str(&names, &name); comma = ", ") {
+        if (++shown > 16) continue;
+        fputs(comma, stdout);
+        put_quoted(name);
+    }
+    if (shown > 16) printf(" and %d more", shown - 16);
+    puts(shown == 0 ? "none" : "");
+}
+
+static bool is_known(epctx_str name)
+{
+#define KNOWN_ROW(id, text, kind, member)                                                          \
+    if (epctx_str_is(name, text)) return true;
+    EPCTX_EPNODE_ATTR_LIST(KNOWN_ROW)
+#undef KNOWN_ROW
+    return false;
+}
+
+/* Attributes that the schema does not have: many EPs have their own. */
+static void put_extras(const report_part *part)
+{
+    epctx_cursor it = epctx_node_attrs(&part->view);
+    epctx_attr_view attr;
+    while (epctx_next_attr(&it, &attr)) {
+        epctx_str rest = attr.s;
+        epctx_weight_ref ref;
+        size_t count = 0;
+        if (is_known(attr.name)) continue;
+        if (epctx_str_is(attr.name, EPCTX_WEIGHTS_ATTR) && attr.type == EPCTX_ATTR_STRING) {
+            while (epctx_next_weight(&rest, &ref))
+                count++;
+            printf("    %-20s %zu, read from the source model\n", "weights", count);
+            continue;
+        }
+        fputs("    attribute            ", stdout);
+        cli_put(stdout, attr.name);
+        if (attr.type == EPCTX_ATTR_INT) {
+            printf(" = %" PRId64, attr.i);
+        } else if (attr.type == EPCTX_ATTR_STRING && attr.s.size <= 120) {
+            fputs(" = ", stdout);
+            put_quoted(attr.s);
+        } else if (attr.type == EPCTX_ATTR_STRING) {
+            printf(", %zu bytes", attr.s.size);
+        } else {
+            printf(", %s", epctx_attr_type_name(attr.type));
+        }
+        putchar('\n');
+    }
+}
+
+static void put_part(const report_part *part, size_t number)
 {
     const epctx_epnode *node = &part->node;
-    fputs("  ", stdout);
+    printf("  #%zu ", number);
     put_quoted(node->name);
+    if (part->graph.size > 0) {
+        fputs(" in ", stdout);
+        put_quoted(part->graph);
+    }
     printf(", %" PRIu32 " input%s, %" PRIu32 " output%s%s\n", part->inputs,
            cli_plural(part->inputs), part->outputs, cli_plural(part->outputs),
            part->readable ? "" : ", broken");
     if (!part->readable) return;
     put_attr(node, EPCTX_EP_SOURCE, "source", node->source);
-    put_content(node);
+    put_content(part);
     put_attr(node, EPCTX_EP_EP_SDK_VERSION, "SDK version", node->ep_sdk_version);
     put_attr(node, EPCTX_EP_HARDWARE_ARCHITECTURE, "architecture", node->hardware_architecture);
     put_attr(node, EPCTX_EP_PARTITION_NAME, "partition name", node->partition_name);
@@ -147,6 +219,9 @@ static void put_part(const report_part *part)
     put_attr(node, EPCTX_EP_NOTES, "notes", node->notes);
     if ((node->present & 1u << EPCTX_EP_MAX_SIZE) != 0)
         printf("    %-20s %" PRId64 "\n", "max_size", node->max_size);
+    put_names("inputs", epctx_node_inputs(&part->view));
+    put_names("outputs", epctx_node_outputs(&part->view));
+    put_extras(part);
 }
 
 /* The path as the user would type it: what stands before the name is where it was looked for. */
@@ -159,7 +234,7 @@ static void put_file(const epctx_dependency *file)
     if (file->path != NULL)
         printf("%" PRIu64 " byte%s\n", file->size, cli_plural(file->size));
     else
-        puts(file->required ? "not usable" : "not here, and not needed to load the model");
+        puts(file->required ? "missing or unusable" : "not found, and not needed to load the model");
 }
 
 static void put_cpu(const report *all)
@@ -177,8 +252,8 @@ static void put_cpu(const report *all)
 /* What the session will have to do, and which EPs it needs. */
 static void put_state(const epctx_state *state)
 {
-    static const char *const words[3] = {"plain: every EP compiles at load", "partly compiled",
-                                         "fully compiled"};
+    static const char *const words[3] = {
+        "not compiled; EPs compile when the model is loaded", "partly compiled", "fully compiled"};
     size_t i;
     printf("%-14s %s", "state", words[state->compiled]);
     if (state->weightless_inputs > 0)
@@ -205,21 +280,44 @@ static void put_state(const epctx_state *state)
     }
 }
 
+/* Entries that nothing else here shows. */
+static void put_metadata(const report *all)
+{
+    epctx_cursor it = epctx_metadata(epctx_model_read(all->model).view, EPCTX_OF_MODEL);
+    epctx_pair pair;
+    while (epctx_next_pair(&it, &pair)) {
+        if (is_compat(pair.key)) continue;
+        printf("%-14s ", "metadata");
+        cli_put(stdout, pair.key);
+        if (pair.value.size > 120 || memchr(pair.value.data, '\n', pair.value.size) != NULL) {
+            printf(", %zu byte%s\n", pair.value.size, cli_plural(pair.value.size));
+            continue;
+        }
+        fputs(" = ", stdout);
+        put_quoted(pair.value);
+        putchar('\n');
+    }
+}
+
 static void print_text(const report *all, const epctx_state *state)
 {
     size_t i;
     put_head(all);
     put_state(state);
     if (all->part_count == 0)
-        puts("partitions     none: this is not an EPContext model");
+        puts("partitions     none, the model has no EPContext node");
     else
         printf("%-14s %zu\n", "partitions", all->part_count);
     for (i = 0; i < all->part_count; i++)
-        put_part(&all->parts[i]);
+        put_part(&all->parts[i], i + 1);
     if (all->file_count > 0) printf("%-14s %zu\n", "files", all->file_count);
     for (i = 0; i < all->file_count; i++)
         put_file(&all->files[i]);
     put_cpu(all);
+    if (all->inner_nodes > 0)
+        printf("%-14s %" PRIu64 " ordinary node%s in bodies and functions\n", "", all->inner_nodes,
+               cli_plural(all->inner_nodes));
+    put_metadata(all);
     for (i = 0; i < all->warning_count; i++)
         line("warning:", epctx_str_of(all->warnings[i]));
 }
@@ -294,13 +392,52 @@ static void json_attr(const epctx_epnode *node, epctx_epnode_attr attr, const ch
         fputs("null", stdout);
 }
 
+static void json_names(const char *key, epctx_cursor names)
+{
+    const char *comma = "";
+    epctx_str name;
+    printf(", \"%s\": [", key);
+    for (; epctx_next_str(&names, &name); comma = ", ") {
+        fputs(comma, stdout);
+        cli_put_json(stdout, name);
+    }
+    putchar(']');
+}
+
+/* Attributes outside of the schema: numbers and texts by value, others by the name of their type. */
+static void json_extras(const report_part *part)
+{
+    epctx_cursor it = epctx_node_attrs(&part->view);
+    const char *comma = "";
+    epctx_attr_view attr;
+    fputs(", \"attributes\": {", stdout);
+    while (epctx_next_attr(&it, &attr)) {
+        if (is_known(attr.name)) continue;
+        fputs(comma, stdout);
+        comma = ", ";
+        cli_put_json(stdout, attr.name);
+        fputs(": ", stdout);
+        if (attr.type == EPCTX_ATTR_INT)
+            printf("%" PRId64, attr.i);
+        else if (attr.type == EPCTX_ATTR_STRING && epctx_str_is_utf8(attr.s))
+            cli_put_json(stdout, attr.s);
+        else
+            printf("{\"type\": \"%s\"}", epctx_attr_type_name(attr.type));
+    }
+    putchar('}');
+}
+
 static void json_part(const report_part *part)
 {
     const epctx_epnode *node = &part->node;
     fputs("\n  {", stdout);
     json_str("name", node->name, ", ");
+    json_str("graph", part->graph, ", ");
     printf("\"readable\": %s, \"inputs\": %" PRIu32 ", \"outputs\": %" PRIu32,
            part->readable ? "true" : "false", part->inputs, part->outputs);
+    json_names("input_names", epctx_node_inputs(&part->view));
+    json_names("output_names", epctx_node_outputs(&part->view));
+    json_extras(part);
     if (part->readable) {
         printf(", \"main_context\": %" PRId64 ", \"embed_mode\": %" PRId64, node->main_context,
                node->embed_mode);
@@ -365,6 +502,9 @@ static void json_state(const epctx_state *state)
 static void print_json(const report *all, const epctx_state *state)
 {
     epctx_graph_view graph = epctx_model_graph(all->model);
+    epctx_cursor metadata = epctx_metadata(epctx_model_read(all->model).view, EPCTX_OF_MODEL);
+    epctx_pair pair;
+    const char *comma;
     size_t i;
     puts("{");
     json_head(all);
@@ -381,11 +521,19 @@ static void print_json(const report *all, const epctx_state *state)
         fputs(i > 0 ? "," : "", stdout);
         json_file(&all->files[i]);
     }
-    printf("],\n\"cpu_nodes\": %" PRIu64 ",\n\"cpu_ops\": {", all->cpu_nodes);
+    printf("],\n\"cpu_nodes\": %" PRIu64 ",\n\"inner_nodes\": %" PRIu64 ",\n\"cpu_ops\": {",
+           all->cpu_nodes, all->inner_nodes);
     for (i = 0; i < all->op_count; i++) {
         fputs(i > 0 ? ", " : "", stdout);
         cli_put_json(stdout, all->ops[i].name);
         printf(": %" PRIu64, all->ops[i].count);
+    }
+    fputs("},\n\"metadata\": {", stdout);
+    for (comma = ""; epctx_next_pair(&metadata, &pair); comma = ",") {
+        printf("%s\n  ", comma);
+        cli_put_json(stdout, pair.key);
+        fputs(": ", stdout);
+        cli_put_json(stdout, pair.value);
     }
     fputs("},\n\"warnings\": [", stdout);
     for (i = 0; i < all->warning_count; i++) {
@@ -483,8 +631,8 @@ static int info(const char *file, bool json)
     epctx_model_close(&model);
     if (status != EPCTX_OK) return cli_fail(&error);
     if (problems > 0)
-        return cli_fail_text("%s: %zu thing%s that the model needs cannot be used", file, problems,
-                             cli_plural(problems));
+        return cli_fail_text("%s: %zu required item%s missing or unusable; see the warnings", file,
+                             problems, problems == 1 ? " is" : "s are");
     return CLI_OK;
 }
 

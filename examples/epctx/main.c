@@ -31,7 +31,8 @@ static void print_help(FILE *out)
           "'epctx --version' the version. Every command knows --no-progress: no progress bar on a\n"
           "terminal, and --hugging-face: files of a model may be links into the blobs folder of a\n"
           "Hugging Face cache. '--' ends the options.\n"
-          "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written),\n"
+          "Exit codes: 0 done, 1 the file is bad or the operation failed (nothing was written,\n"
+          "unless the message says so),\n"
           "2 wrong usage; check, diff and repair have codes of their own, see their --help.\n"
           "Messages go to standard error.\n",
           out);
@@ -55,7 +56,7 @@ static bool wants_help(int argc, char **argv)
 static const cli_command *find_command(const char *name)
 {
     const char *similar = NULL;
-    size_t i, nearest = strlen(name) < 4 ? 2 : 3; /* of a short word too little would be left */
+    size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* of a short word too little would be left */
     if (name[0] == '-') {
         fprintf(stderr, "epctx: unknown option %s; 'epctx help' tells more\n", name);
         return NULL;
@@ -93,7 +94,7 @@ static int run_help(int argc, char **argv)
         fputs("epctx: one argument too many\nusage: epctx help [COMMAND]\n", stderr);
         return CLI_USAGE;
     }
-    if (argc == 0) {
+    if (argc == 0 || strcmp(argv[0], "help") == 0) {
         print_help(stdout);
         return CLI_OK;
     }
@@ -161,7 +162,10 @@ int main(int argc, char **argv)
     cli_progress_end();
     /* A full disk behind a redirection shows only here. */
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_fail_text("standard output: %s", strerror(errno));
+        cli_fail_text("standard output: %s%s", strerror(errno),
+                      cli_has_written() ? "; the files were written all the same, only the report "
+                                          "is lost"
+                                        : "");
         code = cli_output_failed();
     }
     return code;

@@ -103,6 +103,7 @@ void output_file(output *out, const char *action, const char *path, const uint64
         out->no_memory = true;
         return;
     }
+    if (!out->dry_run && strcmp(action, "write") == 0 && strcmp(path, "-") != 0) cli_wrote_files();
     line->action = action;
     line->sized = size != NULL;
     line->size = size != NULL ? *size : 0;

@@ -737,6 +737,8 @@ static int run(int argc, char **argv)
     };
     memset(&p, 0, sizeof p);
     p.component = "model";
+    if (p.ep != NULL && cli_profile_of(p.ep) != NULL && cli_profile_of(p.ep)->sources[0] != NULL)
+        p.ep = cli_profile_of(p.ep)->sources[0];
     epctx_arena_init(&p.arena, NULL);
     epctx_error_clear(&p.error);
     count = cli_parse_some(&cli_package, argc, argv, options, files, 1, MOST_VARIANTS - 1);

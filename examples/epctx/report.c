@@ -30,11 +30,12 @@ static epctx_status warn(report *out, const epctx_error *what, epctx_error *erro
 
 static size_t count_parts(const epctx_model *model)
 {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(model));
+    epctx_walk walk;
     epctx_node_view node;
     size_t count = 0;
-    while (epctx_next_node(&it, &node))
-        count += epctx_is_epnode(&node);
+    epctx_walk_begin(&walk, model);
+    while (epctx_walk_epnode(&walk, &node))
+        count++;
     return count;
 }
 
@@ -104,10 +105,24 @@ static int more_frequent(const void *a, const void *b)
     return (left->name.size > right->name.size) - (left->name.size < right->name.size);
 }
 
-static epctx_status add_part(report *out, const epctx_node_view *node, epctx_error *error)
+static epctx_str attr_text(const epctx_node_view *node, const char *name)
+{
+    epctx_cursor it = epctx_node_attrs(node);
+    epctx_attr_view attr;
+    epctx_str found = epctx_str_of(NULL);
+    while (epctx_next_attr(&it, &attr))
+        if (epctx_str_is(attr.name, name) && attr.type == EPCTX_ATTR_STRING) found = attr.s;
+    return found;
+}
+
+static epctx_status add_part(report *out, const epctx_node_view *node, epctx_str graph,
+                             epctx_error *error)
 {
     report_part *part = &out->parts[out->part_count++];
     epctx_error problem;
+    part->view = *node;
+    part->graph = graph;
+    part->dlc = attr_text(node, "ep_dlc_context");
     part->inputs = node->input_count;
     part->outputs = node->output_count;
     part->readable = epctx_epnode_read(node, &part->node, &problem) == EPCTX_OK;
@@ -122,13 +137,21 @@ static epctx_status add_part(report *out, const epctx_node_view *node, epctx_err
 
 static epctx_status add_nodes(report *out, epctx_error *error)
 {
-    epctx_cursor it = epctx_graph_nodes(epctx_model_graph(out->model));
+    epctx_walk walk;
     epctx_map ops;
     epctx_node_view node;
     epctx_map_init(&ops, &out->arena);
-    while (epctx_next_node(&it, &node)) {
-        epctx_status status = epctx_is_epnode(&node) ? add_part(out, &node, error)
-                                                     : count_op(out, &ops, &node, error);
+    epctx_walk_begin(&walk, out->model);
+    while (epctx_walk_next(&walk, &node)) {
+        bool inside = walk.depth > 0 || walk.in_function || walk.in_training;
+        epctx_status status = EPCTX_OK;
+        if (epctx_is_epnode(&node))
+            status = add_part(out, &node,
+                              inside ? walk.levels[walk.count - 1].graph : epctx_str_of(""), error);
+        else if (inside)
+            out->inner_nodes++;
+        else
+            status = count_op(out, &ops, &node, error);
         if (status != EPCTX_OK) return status;
     }
     if (out->op_count > 0) qsort(out->ops, out->op_count, sizeof *out->ops, more_frequent);
@@ -145,7 +168,8 @@ static epctx_status check_part(report *out, const report_part *part, uint64_t ma
     bool main = node->main_context == 1;
     epctx_error problem;
     epctx_error_clear(&problem);
-    if (main && (node->embed_mode == 0 || node->ep_cache_context.size > 0)) return EPCTX_OK;
+    if (main && (node->embed_mode == 0 || node->ep_cache_context.size > 0 || part->dlc.size > 0))
+        return EPCTX_OK;
     if (!main && ((profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
                   (mains >> (profile - epctx_profiles(NULL)) & 1) != 0))
         return EPCTX_OK;

@@ -7,7 +7,10 @@
 /* An EPContext node. */
 typedef struct report_part {
     epctx_epnode node;
-    bool readable; /* otherwise only node.name is known */
+    epctx_node_view view;
+    epctx_str graph; /* the body or function that it is in; empty: the main graph */
+    epctx_str dlc;   /* ep_dlc_context: a path, instead of a context */
+    bool readable;   /* otherwise only node.name is known */
     uint32_t inputs, outputs;
 } report_part;
 
@@ -29,6 +32,7 @@ typedef struct report {
     size_t op_count;
     size_t op_room;
     uint64_t cpu_nodes;
+    uint64_t inner_nodes; /* ordinary nodes of bodies and functions */
     uint64_t initializers;
     const char **warnings; /* something the model needs is missing or broken */
     size_t warning_count;

@@ -1,4 +1,5 @@
 /* epctx set: attributes of nodes, metadata, opset imports, fields of model and graph. */
+#include "combine.h"
 #include "output.h"
 #include "target.h"
 
@@ -179,6 +180,24 @@ static bool type_of_schema(epctx_str name, epctx_attr_type *type)
     return false;
 }
 
+/* The attribute of the schema whose name is nearly this one; NULL: none. */
+static const char *similar_attr(epctx_str name)
+{
+    const char *similar = NULL;
+    char text[40] = "";
+    size_t distance, nearest = 6;
+    if (name.size < sizeof text) memcpy(text, name.data, name.size);
+#define SIMILAR_ROW(id, attr, kind, member)                                                        \
+    distance = cli_distance(text, attr);                                                           \
+    if (distance < nearest) {                                                                      \
+        nearest = distance;                                                                        \
+        similar = attr;                                                                            \
+    }
+    EPCTX_EPNODE_ATTR_LIST(SIMILAR_ROW)
+#undef SIMILAR_ROW
+    return similar;
+}
+
 /* NAME:TYPE on the command line; takes the type off the name. */
 static bool type_of_suffix(epctx_str *name, epctx_attr_type *type)
 {
@@ -210,10 +229,15 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
         return true;
     }
     if (said) return true;
-    if (!target_attr(node, attr->name, &old))
+    if (!target_attr(node, attr->name, &old)) {
+        const char *similar = epctx_is_epnode(node) ? similar_attr(attr->name) : NULL;
+        if (similar != NULL)
+            fprintf(stderr, "epctx: there is no attribute '%.*s', did you mean '%s'?\n",
+                    (int)attr->name.size, attr->name.data, similar);
         return misuse(work, node->name, attr->name,
-                      "is a new attribute, say its type: NAME:int=, :float=, :string=, :ints=, "
+                      "is a new attribute: give its type as NAME:int=, :float=, :string=, :ints=, "
                       ":floats= or :strings=");
+    }
     for (i = 0; i < TYPE_COUNT; i++)
         if ((int32_t)types[i].type == old.type) attr->type = types[i].type;
     return attr->type != EPCTX_ATTR_UNDEFINED ||
@@ -317,14 +341,16 @@ static bool set_order(target_work *work, const target *what, const char *value)
     epctx_view after = graph; /* the first one goes in front */
     epctx_view found;
     epctx_field field;
-    const char *rest = value, *item;
-    size_t size, count = 0;
+    const char *rest = value;
+    epctx_str name;
+    size_t count = 0;
     while (epctx_next_field(&it, &field))
         count++;
-    if (count_items(value) != count)
+    while (next_part(&rest, &work->arena, &name) && count > 0)
+        count--;
+    if (count != 0 || *rest != '\0')
         return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
-    while (next_item(&rest, &item, &size)) {
-        epctx_str name = part_of(item, size);
+    for (rest = value; next_part(&rest, &work->arena, &name);) {
         if (!find_value(graph, what->number, name, &found))
             return misuse(work, what->name, name, "is not one of them");
         if (refused(work, epctx_move(&work->model, found, after, &after, &work->error)))
@@ -333,8 +359,8 @@ static bool set_order(target_work *work, const target *what, const char *value)
     }
     /* A name that stands twice in VALUE takes the place of one that is missing. */
     it = epctx_fields(graph, what->number);
-    for (rest = value; next_item(&rest, &item, &size) && epctx_next_field(&it, &field);)
-        if (!epctx_str_eq(epctx_value_of(field.body).name, part_of(item, size)))
+    for (rest = value; next_part(&rest, &work->arena, &name) && epctx_next_field(&it, &field);)
+        if (!epctx_str_eq(epctx_value_of(field.body).name, name))
             return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
     output_change(&work->out, "%.*s of the graph: now %s", (int)what->name.size, what->name.data,
                   value);
@@ -429,8 +455,10 @@ const cli_command cli_set = {
     "  model:FIELD         ir_version, producer_name, producer_version, domain, model_version,\n"
     "                      doc_string\n"
     "  graph:FIELD         name, doc_string; inputs, outputs: their order, all names with commas\n"
-    "A text VALUE of @FILE is what is in the file, @@x is the text @x. Lists have commas.\n\n"
-    "  --node NODE          the node; not needed for the only EPContext node\n"
+    "@FILE reads a text VALUE from a file, @@x is the text @x. Separate list items with commas;\n"
+    "a comma in the name of an input or output is written \\,.\n\n"
+    "  --node NODE          the node; not needed for the only EPContext node; #2 is the second\n"
+    "                       EPContext node of `epctx info`\n"
     "  --all                every EPContext node\n" OUTPUT_HELP,
     run,
 };

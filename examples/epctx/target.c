@@ -55,12 +55,23 @@ bool target_find(const epctx_model *model, const char *file, const char *name, b
             if (wanted(&node, name)) out->nodes[out->count++] = node;
         return true;
     }
+    if (count == 0 && cli_numbered_epnode(model, name, &node)) {
+        out->nodes = (epctx_node_view *)epctx_arena_array(arena, 1, sizeof *out->nodes);
+        if (out->nodes == NULL) {
+            cli_fail_text("out of memory");
+            return false;
+        }
+        out->nodes[out->count++] = node;
+        return true;
+    }
     if (count == 0 && name != NULL)
         cli_fail_text("%s: there is no node '%s'", file, name);
     else if (count == 0)
         cli_fail_text("%s: there is no EPContext node, choose a node with --node", file);
     else if (name != NULL)
-        cli_fail_text("%s: %zu nodes are called '%s', nothing tells them apart", file, count, name);
+        cli_fail_text("%s: %zu nodes are called '%s': choose an EPContext node by its number in "
+                      "`epctx info`, e.g. --node '#1'",
+                      file, count, name);
     else
         cli_fail_text("%s: there are %zu EPContext nodes, choose one with --node or take --all",
                       file, count);

@@ -151,26 +151,6 @@ epctx_status tensors_read(const session *s, const char *folder, epctx_error *err
     return EPCTX_OK;
 }
 
-static epctx_status make_folder(const char *folder, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    size_t size = strlen(folder);
-    size_t i;
-    if (size == 0 || size >= sizeof path)
-        return epctx_fail(error, EPCTX_ERR_ARG, "'%s' cannot be a folder", folder);
-    memcpy(path, folder, size + 1);
-    for (i = 1; i <= size; i++) {
-        char kept = path[i];
-        if (kept != '/' && kept != '\0') continue;
-        path[i] = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            return epctx_fail(error, EPCTX_ERR_IO, "%s: cannot make this folder: %s", path,
-                              strerror(errno));
-        path[i] = kept;
-    }
-    return EPCTX_OK;
-}
-
 static epctx_status finish(FILE *file, bool written, const char *path, epctx_error *error)
 {
     epctx_status status = written ? EPCTX_OK : io_problem(error, path);
@@ -233,7 +213,7 @@ epctx_status tensors_write(const session *s, const char *folder, bool inputs, ep
 {
     epctx_status status;
     epctx_error_clear(error);
-    status = make_folder(folder, error);
+    status = cli_make_folder(folder, error);
     if (status == EPCTX_OK) status = write_io(s, folder, error);
     if (status == EPCTX_OK && inputs)
         status = write_values(s->inputs, s->input_count, folder, "input", error);

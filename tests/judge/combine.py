@@ -507,10 +507,10 @@ DAMAGES = [
         attr_of(m, 0, "source"))),
     ("E017", "spelling", lambda m: setattr(attr_of(m, 0, "source"), "s",
                                            b"epctxNPUexecutionprovider")),
-    ("E029", "import twice", lambda m: m.opset_import.append(m.opset_import[0])),
+    ("W027", "import twice", lambda m: m.opset_import.append(m.opset_import[0])),
     ("W011", "metadata twice", lambda m: m.metadata_props.append(m.metadata_props[0])),
     ("W012", "value_info twice", lambda m: m.graph.value_info.append(m.graph.value_info[1])),
-    ("E009", "initializer twice", lambda m: m.graph.initializer.append(m.graph.initializer[0])),
+    ("W026", "initializer twice", lambda m: m.graph.initializer.append(m.graph.initializer[0])),
     ("W004", "stale entry", lambda m: m.metadata_props.add(
         key="ep_compatibility_info.OpenVINOExecutionProvider", value="x")),
     ("E022", "doubled folder", lambda m: setattr(attr_of(m, 0, "ep_cache_context"), "s",
@@ -587,12 +587,12 @@ def repair_doubled_case():
         with open(path("dd.onnx"), "wb") as out:
             out.write(data + extra)
         want = ModelProto.FromString(data + extra)
-        plan("repair", path("dd.onnx"), "--rules", "E001", "-o", path("dr.onnx"), "-f")
+        plan("repair", path("dd.onnx"), "--rules", "W025", "-o", path("dr.onnx"), "-f")
         with open(path("dr.onnx"), "rb") as f:
             raw = f.read()
         if ModelProto.FromString(raw) != want:
             return f"{name}: another message than libprotobuf's"
-        if "E001" in epctx("lint", "--json", path("dr.onnx"))[1]:
+        if "W025" in epctx("lint", "--json", path("dr.onnx"))[1]:
             return f"{name}: doubled fields are left"
     return None
 

@@ -165,6 +165,13 @@ def m_memory(m): external(m, "w", "*/_ORT_MEM_ADDR_/*")
 def m_external_escape(m): external(m, "w", "../w.bin")
 def m_external_missing(m): external(m, "w", "not_there.bin")
 def m_no_location(m): external(m, "w", None)
+def read(m, tensor):
+    relu(m, "reader", tensor.name, "read")
+def m_short_read(m): m_short_tensor(m), read(m, m.graph.initializer[-1])
+def m_negative_read(m): m_negative_dim(m), read(m, m.graph.initializer[-1])
+def m_escape_read(m): m_external_escape(m), read(m, m.graph.initializer[-1])
+def m_missing_read(m): m_external_missing(m), read(m, m.graph.initializer[-1])
+def m_nowhere_read(m): m_no_location(m), read(m, m.graph.initializer[-1])
 def m_unused(m): m.graph.initializer.add(name="w", data_type=1, dims=[1], raw_data=b"1234")
 def m_no_graph(m): m.ClearField("graph")
 def m_ir(m): m.ir_version = 77
@@ -274,28 +281,31 @@ EVERY = [
     ("value-twice", "E008", m_value_twice), ("ghost", "E010", m_ghost),
     ("ghost-in-body", "E011", m_ghost_in_body), ("epnode-in-body", "W006", m_epnode_in_body),
     ("no-value-info", "E027", m_no_value_info), ("string-input", "E026", m_string_input),
-    ("int4-output", "E026", m_int4_output), ("complex-input", "E026", m_complex_input),
+    ("int4-output", "W032", m_int4_output), ("complex-input", "E026", m_complex_input),
     ("sequence-input", "E026", m_sequence_input), ("custom-domain", "E028", m_custom_domain),
-    ("opset-twice", "E029", m_opset_twice), ("opset-alias", "E029", m_opset_alias),
+    ("opset-twice", "W027", m_opset_twice), ("opset-alias", "W027", m_opset_alias),
     ("no-com-microsoft", "W001", m_no_com_microsoft), ("no-output", "E036", m_no_output),
-    ("lost-output", "E037", m_lost_output), ("initializer-twice", "E009", m_initializer_twice),
-    ("short-tensor", "E046", m_short_tensor), ("negative-dim", "E046", m_negative_dim),
-    ("memory-location", "E021", m_memory), ("external-escape", "E020", m_external_escape),
-    ("external-missing", "E022", m_external_missing), ("no-location", "E035", m_no_location),
+    ("lost-output", "E037", m_lost_output), ("initializer-twice", "W026", m_initializer_twice),
+    ("short-tensor", "W030", m_short_tensor), ("negative-dim", "W030", m_negative_dim),
+    ("memory-location", "E021", m_memory), ("external-escape", "W030", m_external_escape),
+    ("external-missing", "W030", m_external_missing), ("no-location", "W030", m_no_location),
+    ("short-read", "E046", m_short_read), ("negative-read", "E046", m_negative_read),
+    ("escape-read", "E020", m_escape_read), ("missing-read", "E022", m_missing_read),
+    ("nowhere-read", "E035", m_nowhere_read),
     ("unused-initializer", "I006", m_unused), ("no-graph", "E002", m_no_graph),
-    ("ir-version", "W013", m_ir), ("order", "W018", m_order), ("stale-compat", "W004", m_stale),
+    ("ir-version", "E050", m_ir), ("order", "W018", m_order), ("stale-compat", "W004", m_stale),
     ("metadata-twice", "W011", m_compat_twice), ("qnn-compat", "W005", m_qnn_compat),
     ("build-path", "W008", m_build_path), ("backslash", "W007", m_backslash),
-    ("like-path", "W009", m_like_path), ("reference", "E043", m_reference),
+    ("like-path", "W009", m_like_path), ("reference", "W033", m_reference),
     ("utf8", "W014", m_utf8), ("extra-attribute", "I002", m_extra), ("no-sdk", "I009", m_no_sdk),
     ("weightless", "I005", m_weightless),
     ("configuration", "W020", m_configuration), ("sharding", "W021", m_sharding),
     ("binding-key", "W022", m_binding_key), ("binding-value", "W022", m_binding_value),
     ("binding-initial", "W022", m_binding_initial), ("training-value", "W023", m_training_value),
     ("function-opset", "E028", m_function_opset),
-    ("annotation", "W019", m_annotation), ("second-ir-version", "E001", again(b"\x08\x08")),
-    ("second-graph", "E001", again(b"\x3a\x00")),
-    ("second-producer", "E001", again(b"\x12\x01x\x12\x01y")),
+    ("annotation", "W019", m_annotation), ("second-ir-version", "W025", again(b"\x08\x08")),
+    ("second-graph", "W025", again(b"\x3a\x00")),
+    ("second-producer", "W025", again(b"\x12\x01x\x12\x01y")),
 ]
 # Only where the model is of that EP: (part of source, name, rule, function).
 OF_EP = [
