@@ -331,20 +331,128 @@ TEST(external_initializers_out)
     CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
 }
 
-TEST(foreign_nodes_left_alone)
+/* A node with this source, around a context that is ours and good. */
+static bool claims(context_spec *c, const char *source)
 {
     ort_spec spec = spec_of(in_folder("f.onnx"));
-    context_spec c = context_of("whatever.bin", "g");
-    /* A name that only begins with ours is another one. */
-    char other[128];
-    snprintf(other, sizeof other, "%sX", ep->ep);
-    c.source = other;
-    CHECK_TRUE(make_context("f.onnx", &c));
+    spec.allow_cpu = true;
+    c->source = source;
+    if (make_context("f.onnx", c) && make_session(&spec)) return true;
+    /* Any other failure is one of loading: it was claimed. */
+    return ort_code != ORT_NOT_IMPLEMENTED || !strstr(ort_text, "EPContext");
+}
+
+/* The source is compared as a whole and letter by letter: one byte more, less or different is
+ * another EP's, and a node without source is nobody's. */
+TEST(foreign_nodes_left_alone)
+{
+    const subject *other = &subjects[ep == &subjects[0] ? 1 : 0];
+    context_spec c = context_of(binary_name("m"), NULL);
+    const size_t size = strlen(ep->ep);
+    char source[128], key[256];
+    ort_spec spec = spec_of(in_folder("two.onnx"));
+    onnx_model m;
+    nodes n;
+    size_t i;
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+    snprintf(key, sizeof key, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c.partition = key;
+    CHECK(claims(&c, ep->ep) && ort_code == 0, "our own node is not loaded: %s", ort_text);
+    CHECK(!claims(&c, NULL), "a node without source is nobody's: %s", ort_text);
+    CHECK(!claims(&c, other->ep), "source '%s': %s", c.source, ort_text);
+    CHECK(!claims(&c, ep->short_name), "source '%s': %s", c.source, ort_text);
+    for (i = 0; i < size; i++) {
+        snprintf(source, sizeof source, "%.*s", (int)i, ep->ep);
+        CHECK(!claims(&c, source), "source '%s': %s", source, ort_text);
+        snprintf(source, sizeof source, "%s", ep->ep);
+        source[i] ^= 0x20; /* the other case */
+        CHECK(!claims(&c, source), "source '%s': %s", source, ort_text);
+        source[i] = '_';
+        CHECK(!claims(&c, source), "source '%s': %s", source, ort_text);
+    }
+    snprintf(source, sizeof source, "%sX", ep->ep);
+    CHECK(!claims(&c, source), "source '%s': %s", source, ort_text);
+    snprintf(source, sizeof source, "X%s", ep->ep);
+    CHECK(!claims(&c, source), "source '%s': %s", source, ort_text);
+    c.partition = ep->ep;
+    CHECK(!claims(&c, NULL), "another attribute has our name: %s", ort_text);
+    /* Each node for itself: ours, and then one that is not. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
+    c = context_of(binary_name("m"), key);
+    add_context(&m, &c, "ours", "x", "a");
+    c.source = other->ep;
+    add_context(&m, &c, "not ours", "a", "y");
+    onnx_finish(&m);
+    CHECK_TRUE(save("two.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
     spec.allow_cpu = true;
     CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "EPContext");
-    c.source = NULL;
-    CHECK_TRUE(make_context("f.onnx", &c));
-    CHECK(!make_session(&spec), "a node without source is nobody's");
+}
+
+static void append_ours(OrtSessionOptions *options)
+{
+    const OrtEpDevice *device = ort_device(ep->ep, OrtHardwareDeviceType_CPU);
+    if (device) {
+        ort_ok(ort->SessionOptionsAppendExecutionProvider_V2(options, ort_env, &device, 1, NULL,
+                                                             NULL, 0));
+    }
+}
+
+/* Another EP's compiled model is a compiled model: its ordinary nodes are not compiled for us, who
+ * are asked first. */
+TEST(foreign_model)
+{
+    const subject *mine = ep, *other = &subjects[ep == &subjects[0] ? 1 : 0];
+    ort_spec spec = spec_of(in_folder("f.onnx"));
+    context_spec c;
+    OrtSession *session = NULL;
+    onnx_model m;
+    nodes n;
+    size_t ran[2] = {0, 0};
+    bool ok;
+    char file[PATH_MAX + 64], key[256] = "", text[sizeof ort_text];
+    snprintf(file, sizeof file, "%s/%s", plugins, other->library);
+    if (access(file, R_OK) != 0) SKIP("%s is not built", other->library);
+    CHECK_ORT(register_library(other->label, other->library));
+    ep = other;
+    ok = make_one("m.onnx") && generate_one(generate);
+    if (ok && read_nodes("m_ctx.onnx", &n)) {
+        snprintf(key, sizeof key, "%.*s", (int)n.list[0].partition_name.size,
+                 n.list[0].partition_name.data);
+        epctx_model_close(&n.model);
+    }
+    c = context_of(binary_name("m"), key);
+    ep = mine;
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_VALUE, "a", ONNX_FLOAT, 2, dims23);
+    add_context(&m, &c, "theirs", "x", "a");
+    onnx_node(&m.graph, "Relu", "", "nobody's", "a", "y", NULL);
+    onnx_finish(&m);
+    ok = ok && save("f.onnx", m.bytes.data, m.bytes.size);
+    onnx_free(&m);
+    spec.allow_cpu = true;
+    spec.more = append_ours;
+    spec.ep = other->ep;
+    ok = ok && ort_session(&spec, &session);
+    memcpy(text, ort_text, sizeof text);
+    if (ok) {
+        ran[0] = ort_assigned(session, mine->ep);
+        ran[1] = ort_assigned(session, other->ep);
+    }
+    if (session) ort->ReleaseSession(session);
+    ort_ok(ort->UnregisterExecutionProviderLibrary(ort_env, other->label));
+    CHECK(ok, "%s", text);
+    CHECK_INT(ran[0], 0);
+    CHECK_INT(ran[1], 1);
 }
 
 TEST(compiled_input_refused)
@@ -2078,6 +2186,7 @@ static const ort_case cases[] = {
     ORT_CASE_OF("npu", attributes),
     ORT_CASE(external_initializers_out),
     ORT_CASE(foreign_nodes_left_alone),
+    ORT_CASE(foreign_model),
     ORT_CASE(compiled_input_refused),
     ORT_CASE(reload_from_memory),
     ORT_CASE(binary_changed_while_loaded),
