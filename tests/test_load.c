@@ -246,6 +246,61 @@ TEST(primaries)
     CHECK_INT(f.alive, 0);
 }
 
+/* The file is the one that the node names: whatever the other nodes name, in whichever folder, and
+ * whatever it was called when it was generated. */
+TEST(names_of_files)
+{
+    static const char *const files[] = {"b", "some-what.longer_name of a binary.bin", "sub/b",
+                                        "sub/folder.x/c.bin"};
+    enum { GOOD = 4 };
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes graph = {0}, generated;
+    size_t found;
+    clear_root();
+    CHECK_TRUE(mkdir(at("sub"), 0777) == 0 && mkdir(at("sub/folder.x"), 0777) == 0);
+    for (int i = 0; i < GOOD; i++) {
+        char text[100], key[20];
+        snprintf(key, sizeof key, "graph%d", i);
+        snprintf(text, sizeof text, "FAKE1\n1\n%s\n0\n1\nx\n1\ny\n", key);
+        make_file(at(files[i]), text, strlen(text));
+        add_epnode(&graph, key, "x", key, 1, 0, "FakeEP", key, files[i], strlen(files[i]));
+    }
+    save_model("h_ctx.onnx", &graph);
+    CHECK_OK(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
+    CHECK_UINT(loaded.bound_count, GOOD);
+    CHECK_INT(f.loads, GOOD);
+    for (int i = 0; i < GOOD; i++)
+        CHECK_TRUE(epctx_str_eq(loaded.bound[i].info.name, loaded.bound[i].node.name));
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    for (int i = GOOD - 1; i >= 0; i--)
+        CHECK_INT(remove(at(files[i])), 0);
+    CHECK_TRUE(remove(at("sub/folder.x")) == 0 && remove(at("sub")) == 0);
+    /* A generated model, whose binary and node have been renamed since. */
+    f.takes = "Take";
+    make_source(0);
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
+    epctx_model_close(&model);
+    generated = read_file(at("m_ctx.onnx"));
+    for (found = 0; memcmp(generated.data + found, "m_fake.bin", 10) != 0; found++)
+        CHECK_TRUE(found + 10 < generated.size);
+    generated.data[found] = 'n';
+    save_bytes("m_ctx.onnx", &generated);
+    CHECK_INT(rename(at("m_fake.bin"), at("n_fake.bin")), 0);
+    CHECK_OK(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
+    CHECK_UINT(loaded.bound_count, 2);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    CHECK_INT(f.alive, 0);
+}
+
 /* The profile says which node is ours and under which key its graph is found. */
 TEST(profile_keys)
 {
@@ -955,6 +1010,7 @@ int main(int argc, char **argv)
     RUN(writer);
     RUN(reader_names);
     RUN(primaries);
+    RUN(names_of_files);
     RUN(profile_keys);
     RUN(mismatch);
     RUN(compatible_version);

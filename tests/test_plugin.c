@@ -28,6 +28,17 @@ TEST(jit)
     CHECK_INT(count_files(), 1);
 }
 
+/* Each of several graphs gets a computation of its own, with its own inputs and outputs: the first
+ * two have one of each, the third two. */
+TEST(jit_partitions)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    CHECK_TRUE(make_three("m.onnx"));
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, spec.path) == 4, "%s", ort_text);
+    CHECK_INT(count_files(), 1);
+}
+
 TEST(generate_by_options)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -2174,6 +2185,7 @@ static int tool(int argc, char **argv)
 
 static const ort_case cases[] = {
     ORT_CASE(jit),
+    ORT_CASE(jit_partitions),
     ORT_CASE(generate_by_options),
     ORT_CASE(generate_embedded),
     ORT_CASE(partitions_in_one_binary),

@@ -94,6 +94,7 @@ TEST(n_plus_one)
     }
     CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx c.onnx c_ctx.onnx ");
     CHECK_INT(f.compiled, 6);
+    CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;x,x2->b,b2;c,b2->y;x,x2->b,b2;c,b2->y;");
     CHECK_INT(f.alive, 0);
     for (int i = 0; i < 3; i++) {
         epctx_model model;
@@ -921,6 +922,8 @@ TEST(hosted)
         }
         CHECK_STR(listing(), "");
     }
+    CHECK_STR(f.log, "x->a.onnx;a.onnx->a.onnx2;x->b.onnx;b.onnx->b.onnx2;x->c.onnx;"
+                     "c.onnx->c.onnx2;");
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, &size, &error), EPCTX_OK);
     CHECK_STR(listing(), "a_fake.bin ");
     CHECK_TRUE(size > 0);
