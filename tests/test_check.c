@@ -5,6 +5,7 @@
 
 #include "build.h"
 #include "rich.h"
+#include "temp.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -1225,10 +1226,11 @@ TEST(sizes)
         {UINT64_C(3000) << 20, EPCTX_RULE_MODEL_SIZE, true},
         {UINT64_C(3000) << 20, EPCTX_RULE_PAYLOAD_SIZE, true},
     };
-    char path[64];
+    char folder[TEST_TEMP], path[200];
     size_t i;
-    snprintf(path, sizeof path, "/tmp/epctx-check-%ld.onnx", (long)getpid());
     if (sizeof(size_t) < 8) SKIP("3 GiB cannot be mapped here");
+    CHECK_TRUE(test_temp(folder));
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
     for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         epctx_model model;
         epctx_error error;
@@ -1236,7 +1238,8 @@ TEST(sizes)
         epctx_status status;
         if (!big_model(path, sizes[i].hole)) {
             unlink(path);
-            SKIP("no sparse files of 3 GiB in /tmp");
+            rmdir(folder);
+            SKIP("no sparse files of 3 GiB in %s", folder);
         }
         status = epctx_model_open_file(&model, path, NULL, &error);
         unlink(path);
@@ -1247,6 +1250,7 @@ TEST(sizes)
         CHECK((f.count[sizes[i].rule] > 0) == sizes[i].found, "%s at %" PRIu64 " MiB: %s",
               epctx_rule_of(sizes[i].rule).id, sizes[i].hole >> 20, f.text);
     }
+    rmdir(folder);
 }
 
 /* -- the model with everything -- */
@@ -1496,10 +1500,10 @@ static bool first_name(void *state, const char *name)
 TEST(the_disk_lists_folders)
 {
     const epctx_io *io = epctx_io_files();
-    char folder[] = "/tmp/epctx_list_XXXXXX", path[64];
+    char folder[TEST_TEMP], path[200];
     epctx_error error;
     int found = 0, calls = 0, i;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     for (i = 0; i < 2; i++) {
         int fd;
         snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "one.json" : "two.bin");
@@ -1891,13 +1895,12 @@ static bool write_text(const char *path, const char *text)
 
 TEST(nothing_is_opened_through_a_link)
 {
-    char root[64], path[128], canonical[EPCTX_PATH_MAX];
+    char root[TEST_TEMP], path[200], canonical[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
     epctx_status status;
-    snprintf(root, sizeof root, "/tmp/epctx-link-XXXXXX");
-    CHECK_TRUE(mkdtemp(root) != NULL);
+    CHECK_TRUE(test_temp(root));
     snprintf(path, sizeof path, "%s/real", root);
     CHECK_TRUE(mkdir(path, 0700) == 0);
     snprintf(path, sizeof path, "%s/real/a.bin", root);
@@ -1969,13 +1972,12 @@ TEST(a_long_payload_is_no_path)
 
 TEST(hugging_face_cache)
 {
-    char root[64], path[256], folder[128], found[EPCTX_PATH_MAX];
+    char root[TEST_TEMP], path[400], folder[200], found[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
     epctx_status status;
-    snprintf(root, sizeof root, "/tmp/epctx-hf-XXXXXX");
-    CHECK_TRUE(mkdtemp(root) != NULL);
+    CHECK_TRUE(test_temp(root));
     snprintf(path, sizeof path, "mkdir -p %s/snapshots/1 %s/blobs/deeper", root, root);
     CHECK_TRUE(system(path) == 0);
     snprintf(path, sizeof path, "%s/blobs/abc", root);

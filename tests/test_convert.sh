@@ -8,7 +8,7 @@ python=${PYTHON:-/usr/bin/python3}
 judge=$top/tests/judge
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 fast=$top/${EPCTX_BUILD:-build}/epctx
-work=$top/build/convert
+work=${EPCTX_TEST_FOLDER:-$top/build}/convert
 status=0
 
 chattr -i "$work/locked" 2>/dev/null

@@ -1,6 +1,7 @@
 /* Session options: keys, values, lists, combinations; and the check of outputs before compiling. */
 #define _XOPEN_SOURCE 700
 #include "epctx.h"
+#include "temp.h"
 #include "test.h"
 
 #include <sys/stat.h>
@@ -414,7 +415,7 @@ static bool put(const char *path)
     return file != NULL && fclose(file) == 0 && good;
 }
 
-static char root[] = "/tmp/epctx-options-XXXXXX"; /* the current folder while these tests run */
+static char root[TEST_TEMP]; /* the current folder while these tests run */
 
 static bool enter(place *p)
 {
@@ -779,7 +780,7 @@ TEST(preflight_io_fails)
 
 int main(int argc, char **argv)
 {
-    if (mkdtemp(root) == NULL) return 1;
+    if (!test_temp(root)) return 1;
     RUN(list_is_complete);
     RUN(phases);
     RUN(defaults);

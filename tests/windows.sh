@@ -2,7 +2,7 @@
 # On Windows, or what comes near: built with mingw-w64, run by wine.
 set -u
 cd "$(dirname "$0")/.."
-work=$PWD/build/windows
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/windows
 nanopb=$(sh tests/deps.sh where nanopb-source)
 status=0
 mkdir -p "$work"
