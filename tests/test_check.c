@@ -1581,6 +1581,41 @@ TEST(files_of_every_tensor)
     bytes_free(&b);
 }
 
+/* What goes along with a model: the files of the primary nodes, each once, and of a secondary node
+ * only one that it names. */
+TEST(binaries_to_deliver)
+{
+    static const char *const wanted[] = {"p.bin", "sub/q.bin", "s.bin"};
+    static const uint32_t users[] = {2, 1, 1};
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    epctx_error error;
+    size_t count = 0, i;
+    add_epnode(&graph, "n0", "x", "a", 1, 0, "Some", "g0", "p.bin", 5);
+    add_epnode(&graph, "n1", "x", "b", 0, 0, "Some", "g1", NULL, 0);
+    add_epnode(&graph, "n2", "x", "c", 1, 1, "Some", "g2", "payload", 7);
+    add_epnode(&graph, "n3", "x", "d", 1, 0, "Some", "g3", "sub/q.bin", 9);
+    add_epnode(&graph, "n4", "x", "e", 1, 0, "Some", "g4", "p.bin", 5);
+    add_epnode(&graph, "n5", "x", "f", 0, 0, "Some", "g5", "s.bin", 5);
+    add_epnode(&graph, "n6", "x", "g", 0, 1, "Some", "g6", NULL, 0);
+    b = new_model(&graph);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+    CHECK_OK(epctx_model_files(&model, NULL, &arena, &files, &count, &error), error);
+    CHECK_UINT(count, 3);
+    for (i = 0; i < count; i++) {
+        CHECK(epctx_str_is(files[i].name, wanted[i]), "file %zu is '%.*s'", i,
+              (int)files[i].name.size, files[i].name.data);
+        CHECK_INT(files[i].use, EPCTX_USE_CONTEXT);
+        CHECK_UINT(files[i].users, users[i]);
+    }
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    bytes_free(&b);
+}
+
 TEST(profiles_are_complete)
 {
     static const char *const names[] = {
@@ -1594,6 +1629,20 @@ TEST(profiles_are_complete)
         CHECK(p != NULL, "there is no profile %s", names[i]);
         CHECK(p->versions[0] != '\0', "%s has no versions", names[i]);
     }
+    /* Names as a whole: no beginning of one, no more than one, no other case. */
+    for (i = 0; i < count; i++) {
+        char name[40];
+        epctx_str start = epctx_str_of(names[i]);
+        while (--start.size > 0)
+            CHECK(epctx_profile_find(start) == NULL || epctx_str_is(start, "qnn"), "%.*s",
+                  (int)start.size, start.data);
+        snprintf(name, sizeof name, "%s_", names[i]);
+        CHECK(epctx_profile_find(epctx_str_of(name)) == NULL, "%s", name);
+        name[0] ^= 0x20;
+        name[strlen(name) - 1] = '\0';
+        CHECK(epctx_profile_find(epctx_str_of(name)) == NULL, "%s", name);
+    }
+    CHECK_TRUE(epctx_profile_find(epctx_str_of("")) == NULL);
     CHECK_TRUE(epctx_profile_find(epctx_str_of("cuda")) == NULL);
     CHECK_TRUE(epctx_profiles(NULL) == epctx_profiles(&count));
 }
@@ -2035,6 +2084,7 @@ int main(int argc, char **argv)
     RUN(sidecar_patterns);
     RUN(the_disk_lists_folders);
     RUN(files_of_every_tensor);
+    RUN(binaries_to_deliver);
     RUN(profiles_are_complete);
     RUN(sources);
     RUN(whose_context);

@@ -407,6 +407,43 @@ TEST(compatible_version)
     }
 }
 
+/* Each node is asked about, also one that has no context of its own. */
+TEST(mismatch_of_one)
+{
+    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\ng1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
+    for (int wrong = -1; wrong < 3; wrong++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, b;
+        backend.check_fn = check_major;
+        for (int i = 0; i < 3; i++) {
+            char key[] = "g0";
+            bytes node;
+            key[1] = (char)('0' + i);
+            node = new_node("EPContext", "com.microsoft", key, "x", key);
+            add_attr_int(&node, "main_context", i < 2);
+            if (i < 2) add_attr_str(&node, "ep_cache_context", binary, sizeof binary - 1);
+            add_attr_str(&node, "source", "FakeEP", 6);
+            add_attr_str(&node, "partition_name", key, 2);
+            add_attr_str(&node, "ep_sdk_version", i == wrong ? "2.0" : "1.0", 3);
+            put_child(&graph, 1, &node);
+        }
+        b = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+        status = epctx_load(&loaded, &model, &backend, NULL, &error);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        CHECK_INT(f.alive, 0);
+        CHECK(status == (wrong < 0 ? EPCTX_OK : EPCTX_ERR_VERSION), "node %d: %s", wrong,
+              status == EPCTX_OK ? "loaded" : error.message);
+    }
+}
+
 /* The folder of external data is no place for binaries, not even when one is there. */
 TEST(two_folders)
 {
@@ -426,7 +463,7 @@ TEST(two_folders)
     make_file(at("h_ctx.onnx"), b.data, b.size);
     make_file(at("h.bin"), binary_one, sizeof binary_one - 1);
     make_file(at("data/h.bin"), wrong, sizeof wrong - 1);
-    opts.external_folder = at("data");
+    opts.external_folder = at("data/");
     CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), &opts, &error), EPCTX_OK);
     CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     epctx_unload(&loaded);
@@ -1018,6 +1055,7 @@ int main(int argc, char **argv)
     RUN(profile_keys);
     RUN(mismatch);
     RUN(compatible_version);
+    RUN(mismatch_of_one);
     RUN(two_folders);
     RUN(merged_and_connected);
     RUN(cancelled);

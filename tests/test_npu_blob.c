@@ -701,8 +701,16 @@ TEST(two_graphs)
     CHECK_INT(info.weight_count, 1);
     CHECK_STR(info.architecture, "generic");
     CHECK_INT(backend.load_fn(backend.self, span, &context, &error), EPCTX_OK);
-    CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of("b"), 2, &graph, &error),
-              EPCTX_OK);
+    for (first = 0; first < 2; first++) {
+        const char *name = first == 0 ? "a" : "b";
+        epctx_graph_info found;
+        CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of(name), first + 1, &graph,
+                                  &error),
+                  EPCTX_OK);
+        CHECK_INT(backend.info_fn(backend.self, graph, &found, &error), EPCTX_OK);
+        CHECK(epctx_str_is(found.name, name), "instead of %s: %.*s", name, (int)found.name.size,
+              found.name.data);
+    }
     CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of("b"), 1, &graph, &error),
               EPCTX_ERR_VERSION);
     backend.unload_fn(backend.self, context);

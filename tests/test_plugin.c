@@ -39,6 +39,53 @@ TEST(jit_partitions)
     CHECK_INT(count_files(), 1);
 }
 
+/* Only 1 asks for files. A session that does not get it leaves none, and a model from memory needs
+ * no name. */
+TEST(nothing_is_written)
+{
+    static const char *const off[] = {"ep.context_enable", "0", NULL};
+    static const char *const path[] = {"ep.context_file_path", "/no/such/folder/m_ctx.onnx", NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    void *model;
+    size_t ran;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = off;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 4, "%s", ort_text);
+    spec.config = path;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 4, "%s", ort_text);
+    spec.config = NULL;
+    spec.path = NULL;
+    spec.data = model = slurp("m.onnx", &spec.size);
+    ran = check_run(&spec, in_folder("m.onnx"));
+    free(model);
+    CHECK(ran == 4, "%s", ort_text);
+    CHECK_INT(count_files(), 1);
+}
+
+/* Element types are the model's. */
+TEST(types_of_values)
+{
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    onnx_bytes attrs = {0};
+    onnx_model m;
+    float w[6];
+    onnx_begin(&m);
+    weights(w, 1);
+    onnx_value(&m.graph, ONNX_INPUT, "n", 7, 2, dims23);
+    onnx_floats(&m.graph, "w", 2, dims23, w);
+    onnx_attr_int(&attrs, "to", ONNX_FLOAT);
+    onnx_node(&m.graph, "Cast", "", "cast", "n", "a", &attrs);
+    onnx_node(&m.graph, "Add", "", "add", "a,w", "y", NULL);
+    onnx_node(&m.graph, "Add", "", "twice", "n,n", "k", NULL);
+    onnx_output(&m.graph, "y", 2, dims23);
+    onnx_value(&m.graph, ONNX_OUTPUT, "k", 7, 2, dims23);
+    onnx_finish(&m);
+    CHECK_TRUE(save("m.onnx", m.bytes.data, m.bytes.size));
+    onnx_free(&m);
+    spec.allow_cpu = true;
+    CHECK(check_run(&spec, spec.path) >= 1, "%s", ort_text);
+}
+
 TEST(generate_by_options)
 {
     ort_spec spec = spec_of(in_folder("m.onnx"));
@@ -237,26 +284,35 @@ TEST(compile_api_without_place)
 
 TEST(prefix)
 {
-    static const char *const config[] = {"ep.context_enable", "1", "ep.context_node_name_prefix",
-                                         "front_", NULL};
+    static const char *const prefixes[] = {"front_", "B", NULL};
     ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
     nodes n;
-    size_t i;
+    size_t i, k;
     CHECK_TRUE(make_three("m.onnx"));
-    CHECK_ORT(generate_one(config));
-    CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
-    CHECK_INT(n.count, 3);
-    for (i = 0; i < 3; i++) {
-        /* The names of the graphs; those of the nodes are ORT's. */
-        const epctx_str name = n.list[i].partition_name;
-        const size_t source = strlen(ep->ep);
-        CHECK_TRUE(name.size > 6 + source && memcmp(name.data, "front_", 6) == 0);
-        CHECK_TRUE(memcmp(name.data + 6, ep->ep, source) == 0);
-        CHECK_TRUE(i == 0 || !epctx_str_eq(name, n.list[i - 1].partition_name));
-    }
-    epctx_model_close(&n.model);
     spec.allow_cpu = true;
-    CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    for (k = 0; k < 3; k++) {
+        const char *const wanted = prefixes[k] ? prefixes[k] : "";
+        const char *const config[] = {"ep.context_enable", "1",
+                                      prefixes[k] ? "ep.context_node_name_prefix" : NULL, wanted,
+                                      NULL};
+        const size_t size = strlen(wanted), source = strlen(ep->ep);
+        remove(in_folder("m_ctx.onnx"));
+        CHECK_ORT(generate_one(config));
+        CHECK(read_nodes("m_ctx.onnx", &n), "%s", ort_text);
+        CHECK_INT(n.count, 3);
+        for (i = 0; i < 3; i++) {
+            /* The names of the graphs; those of the nodes are ORT's. */
+            const epctx_str name = n.list[i].partition_name;
+            CHECK_TRUE(name.size > size + source && memcmp(name.data, wanted, size) == 0);
+            CHECK_TRUE(memcmp(name.data + size, ep->ep, source) == 0);
+            CHECK_TRUE(i == 0 || !epctx_str_eq(name, n.list[i - 1].partition_name));
+        }
+        epctx_model_close(&n.model);
+        spec.config = NULL;
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+        spec.config = config + 2; /* means nothing to a session that loads */
+        CHECK(check_run(&spec, in_folder("m.onnx")) == 3, "%s", ort_text);
+    }
 }
 
 /* Weights beside the source model, from a path and (with the folder option) from memory: then the
@@ -2187,6 +2243,8 @@ static int tool(int argc, char **argv)
 static const ort_case cases[] = {
     ORT_CASE(jit),
     ORT_CASE(jit_partitions),
+    ORT_CASE(nothing_is_written),
+    ORT_CASE(types_of_values),
     ORT_CASE(generate_by_options),
     ORT_CASE(generate_embedded),
     ORT_CASE(partitions_in_one_binary),

@@ -485,6 +485,28 @@ TEST(binary_opened_once)
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
 }
 
+/* The prefix of a session goes before the names of its graphs, in a group as without one. */
+TEST(prefix)
+{
+    const char *const config[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
+                                  "ep.stop_share_ep_contexts", "1", "ep.context_node_name_prefix",
+                                  "mine_", NULL};
+    OrtSession *session = NULL;
+    nodes n;
+    bool ok;
+    CHECK_TRUE(make_sources());
+    CHECK_ORT(generate_session("a.onnx", config));
+    CHECK(read_nodes("a_ctx.onnx", &n), "%s", ort_text);
+    ok = n.count > 0 && n.list[0].partition_name.size > 5 &&
+         memcmp(n.list[0].partition_name.data, "mine_", 5) == 0;
+    epctx_model_close(&n.model);
+    CHECK(ok, "expected a partition_name that begins with mine_");
+    CHECK_ORT(open_session("a_ctx.onnx", &session));
+    ok = runs_as(session, in_folder("a.onnx"));
+    ort->ReleaseSession(session);
+    CHECK(ok, "%s", ort_text);
+}
+
 /* The node says which graph by name and by hash: a name that stands for a graph of another
  * generation is refused, out of the binary and out of the workspace, with and without a context of
  * its own. */
@@ -962,6 +984,7 @@ static const ort_case cases[] = {
     ORT_CASE(group_refuses),
     ORT_CASE(last_session_without_nodes),
     ORT_CASE(binary_opened_once),
+    ORT_CASE(prefix),
     ORT_CASE(graph_of_another_generation),
     ORT_CASE(any_order_of_release),
     ORT_CASE(same_model_twice),

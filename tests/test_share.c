@@ -123,6 +123,10 @@ TEST(n_plus_one)
     make_named("d.onnx", 9);
     CHECK_OK(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error), error);
     CHECK_HAS(listing(), "d_ctx.onnx d_fake.bin ");
+    /* Of a group that begins the binary is new as well: it replaces no file unasked. */
+    CHECK_INT(remove(at("d_ctx.onnx")), 0);
+    CHECK_INT(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "d_fake.bin");
     epctx_workspace_close(w);
 }
 
@@ -675,6 +679,7 @@ TEST(given_up)
 
 TEST(refused)
 {
+    char same[TEST_TEMP + 4], file[500];
     fake f = {0}, other = {0};
     epctx_backend backend = fake_backend(&f), second = fake_backend(&other);
     epctx_workspace *w;
@@ -695,6 +700,14 @@ TEST(refused)
     opts.context_file_path = at("sub/b_ctx.onnx");
     CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "folder");
+    /* Not even one of the same name. */
+    snprintf(same, sizeof same, "sub%s", strrchr(root, '/'));
+    CHECK_INT(mkdir(at(same), 0777), 0);
+    snprintf(file, sizeof file, "%s/b_ctx.onnx", at(same));
+    opts.context_file_path = file;
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "folder");
+    CHECK_INT(rmdir(at(same)), 0);
     opts.context_file_path = at("a_ctx.onnx");
     CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "another session");
