@@ -207,6 +207,16 @@ TEST(other_domains)
         bytes_free(&node);
         CHECK(is == list[i].is, "'%s' of domain '%s'", list[i].op_type, list[i].domain);
     }
+    /* Any one letter in the other case, or another letter. */
+    for (size_t i = 0; i < 2 * (9 + 13); i++) {
+        char op_type[] = "EPContext", domain[] = "com.microsoft";
+        char *letter = i / 2 < 9 ? &op_type[i / 2] : &domain[i / 2 - 9];
+        epctx_node_view view = {0};
+        *letter = (char)(i % 2 == 0 ? *letter ^ 0x20 : '_');
+        view.op_type = epctx_str_of(op_type);
+        view.domain = epctx_str_of(domain);
+        CHECK(!epctx_is_epnode(&view), "'%s' of domain '%s'", op_type, domain);
+    }
 }
 
 TEST(from_record)

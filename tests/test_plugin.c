@@ -417,7 +417,7 @@ TEST(foreign_nodes_left_alone)
     context_spec c = context_of(binary_name("m"), NULL);
     const size_t size = strlen(ep->ep);
     char source[128], key[256];
-    ort_spec spec = spec_of(in_folder("two.onnx"));
+    ort_spec spec = spec_of(NULL);
     onnx_model m;
     nodes n;
     size_t i;
@@ -459,8 +459,9 @@ TEST(foreign_nodes_left_alone)
     onnx_finish(&m);
     CHECK_TRUE(save("two.onnx", m.bytes.data, m.bytes.size));
     onnx_free(&m);
+    spec.path = in_folder("two.onnx");
     spec.allow_cpu = true;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "EPContext");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_NOT_IMPLEMENTED, "'not ours'");
 }
 
 static void append_ours(OrtSessionOptions *options)
@@ -671,6 +672,19 @@ TEST(bad_contexts)
     c.embed_mode = 2;
     CHECK_TRUE(make_context("p.onnx", &c));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "embed_mode");
+}
+
+/* Whatever status the backend has for it: a context that cannot be loaded is INVALID_GRAPH. */
+TEST(load_fails)
+{
+    static const char *const options[] = {"fail_load", "1", NULL};
+    ort_spec spec = spec_of(in_folder("m_ctx.onnx"));
+    CHECK_TRUE(make_one("m.onnx"));
+    CHECK_ORT(generate_one(generate));
+    spec.options = options;
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "told not to load");
+    spec.options = NULL;
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
 }
 
 /* The binary of a recompiled model beside the old model: the graph hash tells. */
@@ -2262,6 +2276,7 @@ static const ort_case cases[] = {
     ORT_CASE(reload_from_memory),
     ORT_CASE(binary_changed_while_loaded),
     ORT_CASE(bad_contexts),
+    ORT_CASE_OF("toy", load_fails),
     ORT_CASE(other_generation),
     ORT_CASE(primaries_and_secondaries),
     ORT_CASE(bad_options),
