@@ -756,10 +756,10 @@ static bool pairs_of(OrtEpFactory *factory)
     bool ok = ort_ok(api->CreateHardwareDevice(OrtHardwareDeviceType_GPU, 1, 2, "x", NULL, &gpu));
     list[0] = list[3] = gpu;
     list[1] = list[2] = cpu;
-    for (max = 0; ok && max < 4; max++) {
+    for (max = 0; ok && max < 3; max++) { /* a third one would be the virtual NPU, if allowed */
         size_t count = 9;
         ok = ort_ok(factory->GetSupportedDevices(factory, list, 4, pairs, max, &count)) &&
-             count == (max < 2 ? max : 2);
+             count == max;
         for (i = 0; i < (count < 4 ? count : 4) && pairs[i]; i++) {
             ok = ok && ort->EpDevice_Device(pairs[i]) == cpu;
             api->ReleaseEpDevice(pairs[i]);
