@@ -4,13 +4,14 @@
 #define EPCTX_TEST_FILES_H
 
 #include "build.h"
+#include "temp.h"
 #include "test.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[64];
+static char root[TEST_TEMP];
 
 TEST_UNUSED static const char *at(const char *name)
 {
@@ -92,8 +93,7 @@ TEST_UNUSED static void clear_root(void)
 
 TEST_UNUSED static bool make_root(void)
 {
-    snprintf(root, sizeof root, "/tmp/epctx_test_XXXXXX");
-    return mkdtemp(root) != NULL;
+    return test_temp(root);
 }
 
 TEST_UNUSED static void remove_root(void)

@@ -3,7 +3,8 @@
 set -u
 cd "$(dirname "$0")/.."
 status=0
-mkdir -p build/matrix
+work=${EPCTX_TEST_FOLDER:-build}/matrix
+mkdir -p "$work"
 for version in 1.29.0 1.24.3 1.22.0; do
     binding=$(sh tests/deps.sh where ort-$version) || exit 1
     EPCTX_ORT_LIBRARY=$(dirname "$binding")/libonnxruntime.so.1
@@ -11,7 +12,7 @@ for version in 1.29.0 1.24.3 1.22.0; do
     for source in tests/test_plugin.c tests/test_plugin_*.c; do
         [ -e "$source" ] || continue
         program=$(basename "$source" .c)
-        log=build/matrix/$version.$program
+        log=$work/$version.$program
         build/tests/$program >"$log" 2>/dev/null
         code=$?
         sed -n "s/^\(ok\|FAIL\|skip\) /\1 ORT $version /p" "$log"
@@ -19,6 +20,6 @@ for version in 1.29.0 1.24.3 1.22.0; do
         [ $code -le 1 ] || echo "FAIL ORT $version: $program ended with code $code"
         grep -q '^\(ok\|skip\)' "$log" || echo "FAIL ORT $version: no case of $program passed"
     done
-    grep -q '^ok' build/matrix/$version.* || echo "FAIL ORT $version: no case passed"
+    grep -q '^ok' "$work/$version".* || echo "FAIL ORT $version: no case passed"
 done
 exit $status

@@ -3,5 +3,6 @@
 # written, nothing leaked. Runs the sanitized tool.
 set -eu
 cd "$(dirname "$0")/.."
-rm -rf build/bad_input
-exec "${PYTHON:-/usr/bin/python3}" tests/judge/bad_input.py ${EPCTX_BUILD:-build/asan}/epctx build/bad_input
+work=${EPCTX_TEST_FOLDER:-build}/bad_input
+rm -rf "$work"
+exec "${PYTHON:-/usr/bin/python3}" tests/judge/bad_input.py ${EPCTX_BUILD:-build/asan}/epctx "$work"

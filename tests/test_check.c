@@ -5,6 +5,7 @@
 
 #include "build.h"
 #include "rich.h"
+#include "temp.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -1745,10 +1746,11 @@ TEST(sizes)
         {UINT64_C(3000) << 20, EPCTX_RULE_MODEL_SIZE, true},
         {UINT64_C(3000) << 20, EPCTX_RULE_PAYLOAD_SIZE, true},
     };
-    char path[64];
+    char folder[TEST_TEMP], path[200];
     size_t i;
-    snprintf(path, sizeof path, "/tmp/epctx-check-%ld.onnx", (long)getpid());
     if (sizeof(size_t) < 8) SKIP("3 GiB cannot be mapped here");
+    CHECK_TRUE(test_temp(folder));
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
     for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         epctx_model model;
         epctx_error error;
@@ -1756,7 +1758,8 @@ TEST(sizes)
         epctx_status status;
         if (!big_model(path, sizes[i].hole)) {
             unlink(path);
-            SKIP("no sparse files of 3 GiB in /tmp");
+            rmdir(folder);
+            SKIP("no sparse files of 3 GiB in %s", folder);
         }
         status = epctx_model_open_file(&model, path, NULL, &error);
         unlink(path);
@@ -1767,6 +1770,7 @@ TEST(sizes)
         CHECK((f.count[sizes[i].rule] > 0) == sizes[i].found, "%s at %" PRIu64 " MiB: %s",
               epctx_rule_of(sizes[i].rule).id, sizes[i].hole >> 20, f.text);
     }
+    rmdir(folder);
 }
 
 /* -- the model with everything -- */
@@ -2016,10 +2020,10 @@ static bool first_name(void *state, const char *name)
 TEST(the_disk_lists_folders)
 {
     const epctx_io *io = epctx_io_files();
-    char folder[] = "/tmp/epctx_list_XXXXXX", path[64];
+    char folder[TEST_TEMP], path[200];
     epctx_error error;
     int found = 0, calls = 0, i;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     for (i = 0; i < 2; i++) {
         int fd;
         snprintf(path, sizeof path, "%s/%s", folder, i == 0 ? "one.json" : "two.bin");
@@ -2097,6 +2101,41 @@ TEST(files_of_every_tensor)
     bytes_free(&b);
 }
 
+/* What goes along with a model: the files of the primary nodes, each once, and of a secondary node
+ * only one that it names. */
+TEST(binaries_to_deliver)
+{
+    static const char *const wanted[] = {"p.bin", "sub/q.bin", "s.bin"};
+    static const uint32_t users[] = {2, 1, 1};
+    bytes graph = {0}, b;
+    epctx_model model;
+    epctx_arena arena;
+    epctx_dependency *files;
+    epctx_error error;
+    size_t count = 0, i;
+    add_epnode(&graph, "n0", "x", "a", 1, 0, "Some", "g0", "p.bin", 5);
+    add_epnode(&graph, "n1", "x", "b", 0, 0, "Some", "g1", NULL, 0);
+    add_epnode(&graph, "n2", "x", "c", 1, 1, "Some", "g2", "payload", 7);
+    add_epnode(&graph, "n3", "x", "d", 1, 0, "Some", "g3", "sub/q.bin", 9);
+    add_epnode(&graph, "n4", "x", "e", 1, 0, "Some", "g4", "p.bin", 5);
+    add_epnode(&graph, "n5", "x", "f", 0, 0, "Some", "g5", "s.bin", 5);
+    add_epnode(&graph, "n6", "x", "g", 0, 1, "Some", "g6", NULL, 0);
+    b = new_model(&graph);
+    epctx_arena_init(&arena, NULL);
+    CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+    CHECK_OK(epctx_model_files(&model, NULL, &arena, &files, &count, &error), error);
+    CHECK_UINT(count, 3);
+    for (i = 0; i < count; i++) {
+        CHECK(epctx_str_is(files[i].name, wanted[i]), "file %zu is '%.*s'", i,
+              (int)files[i].name.size, files[i].name.data);
+        CHECK_INT(files[i].use, EPCTX_USE_CONTEXT);
+        CHECK_UINT(files[i].users, users[i]);
+    }
+    epctx_model_close(&model);
+    epctx_arena_free(&arena);
+    bytes_free(&b);
+}
+
 TEST(profiles_are_complete)
 {
     static const char *const names[] = {
@@ -2110,6 +2149,20 @@ TEST(profiles_are_complete)
         CHECK(p != NULL, "there is no profile %s", names[i]);
         CHECK(p->versions[0] != '\0', "%s has no versions", names[i]);
     }
+    /* Names as a whole: no beginning of one, no more than one, no other case. */
+    for (i = 0; i < count; i++) {
+        char name[40];
+        epctx_str start = epctx_str_of(names[i]);
+        while (--start.size > 0)
+            CHECK(epctx_profile_find(start) == NULL || epctx_str_is(start, "qnn"), "%.*s",
+                  (int)start.size, start.data);
+        snprintf(name, sizeof name, "%s_", names[i]);
+        CHECK(epctx_profile_find(epctx_str_of(name)) == NULL, "%s", name);
+        name[0] ^= 0x20;
+        name[strlen(name) - 1] = '\0';
+        CHECK(epctx_profile_find(epctx_str_of(name)) == NULL, "%s", name);
+    }
+    CHECK_TRUE(epctx_profile_find(epctx_str_of("")) == NULL);
     CHECK_TRUE(epctx_profile_find(epctx_str_of("cuda")) == NULL);
     CHECK_TRUE(epctx_profiles(NULL) == epctx_profiles(&count));
 }
@@ -2452,13 +2505,12 @@ static bool write_text(const char *path, const char *text)
 
 TEST(nothing_is_opened_through_a_link)
 {
-    char root[64], path[128], canonical[EPCTX_PATH_MAX];
+    char root[TEST_TEMP], path[200], canonical[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
     epctx_status status;
-    snprintf(root, sizeof root, "/tmp/epctx-link-XXXXXX");
-    CHECK_TRUE(mkdtemp(root) != NULL);
+    CHECK_TRUE(test_temp(root));
     snprintf(path, sizeof path, "%s/real", root);
     CHECK_TRUE(mkdir(path, 0700) == 0);
     snprintf(path, sizeof path, "%s/real/a.bin", root);
@@ -2530,13 +2582,12 @@ TEST(a_long_payload_is_no_path)
 
 TEST(hugging_face_cache)
 {
-    char root[64], path[256], folder[128], found[EPCTX_PATH_MAX];
+    char root[TEST_TEMP], path[400], folder[200], found[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
     epctx_status status;
-    snprintf(root, sizeof root, "/tmp/epctx-hf-XXXXXX");
-    CHECK_TRUE(mkdtemp(root) != NULL);
+    CHECK_TRUE(test_temp(root));
     snprintf(path, sizeof path, "mkdir -p %s/snapshots/1 %s/blobs/deeper", root, root);
     CHECK_TRUE(system(path) == 0);
     snprintf(path, sizeof path, "%s/blobs/abc", root);
@@ -2594,6 +2645,7 @@ int main(int argc, char **argv)
     RUN(sidecar_patterns);
     RUN(the_disk_lists_folders);
     RUN(files_of_every_tensor);
+    RUN(binaries_to_deliver);
     RUN(profiles_are_complete);
     RUN(sources);
     RUN(whose_context);

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=$top/build/cli
+work=${EPCTX_TEST_FOLDER:-$top/build}/cli
 status=0
 
 rm -rf "$work"

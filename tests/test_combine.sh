@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=$top/build/combine
+work=${EPCTX_TEST_FOLDER:-$top/build}/combine
 status=0
 
 ORT_BINDING=$(tests/deps.sh where ort) || {
@@ -192,15 +192,21 @@ cp plain_ctx.onnx away/
 before=$(state)
 epctx merge plain.onnx away/plain_ctx.onnx -o new.onnx
 refused "binary is missing" 1 "context binary 'plain_npu.bin'"
+# Root may write everywhere: as somebody else.
+chmod 555 out
+before=$(state)
 if [ "$(id -u)" -ne 0 ]; then
-    chmod a-w out
-    before=$(state)
     epctx merge plain.onnx plain.onnx -o out/new.onnx
     refused "read-only folder" 1 "out/new.onnx"
-    chmod u+w out
+elif command -v setpriv >/dev/null; then
+    setpriv --reuid=65534 --clear-groups "$epctx" merge plain.onnx plain.onnx -o out/new.onnx \
+        >../stdout 2>../stderr
+    code=$?
+    refused "read-only folder" 1 "out/new.onnx"
 else
-    echo "skip read-only folder: root may write everywhere"
+    echo "skip read-only folder: root may write everywhere, and there is no setpriv"
 fi
+chmod 755 out
 if [ -e /dev/full ]; then
     "$epctx" merge plain.onnx plain.onnx -o - >/dev/full 2>../stderr
     code=$?

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 root=$PWD
-work=$root/build/compile
+work=${EPCTX_TEST_FOLDER:-$root/build}/compile
 status=0
 rm -rf "$work"
 mkdir -p "$work"

@@ -2,6 +2,7 @@
  * renamed with their models. */
 #define _XOPEN_SOURCE 700
 #include "flaky.h"
+#include "temp.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -9,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[64];
+static char root[TEST_TEMP];
 
 static const char *at(const char *name)
 {
@@ -2226,8 +2227,7 @@ TEST(genuine_models)
 
 int main(int argc, char **argv)
 {
-    strcpy(root, "/tmp/epctx_convert_XXXXXX");
-    if (mkdtemp(root) == NULL) return 1;
+    if (!test_temp(root)) return 1;
     RUN(embed_and_back);
     RUN(inverse_restores_bytes);
     RUN(equal_contexts_are_one_file);

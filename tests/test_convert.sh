@@ -8,7 +8,7 @@ python=${PYTHON:-/usr/bin/python3}
 judge=$top/tests/judge
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 fast=$top/${EPCTX_BUILD:-build}/epctx
-work=$top/build/convert
+work=${EPCTX_TEST_FOLDER:-$top/build}/convert
 status=0
 
 chattr -i "$work/locked" 2>/dev/null
@@ -302,9 +302,7 @@ fi
 # -- time --
 if command -v sync >/dev/null; then
     head -c 268435456 /dev/urandom >big.bin
-    "$python" - <<'END'
-import os, sys
-sys.path.insert(0, os.path.join("..", "..", "tests", "judge"))
+    PYTHONPATH=$top/tests/judge "$python" - <<'END'
 import onnx_schema
 model = onnx_schema.ModelProto(ir_version=8)
 node = model.graph.node.add(op_type="EPContext", domain="com.microsoft", name="n", output=("y",))

@@ -10,7 +10,7 @@ data=/usr/share/libonnx-testdata/data
 status=0
 
 # Models with every element type and attribute type, raw and typed: no corpus has them all.
-made=build/corpus
+made=${EPCTX_TEST_FOLDER:-build}/corpus
 rm -rf $made
 mkdir -p $made
 "$python" tests/judge/values.py $made

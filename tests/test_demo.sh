@@ -2,6 +2,8 @@
 # `make demo`, step by step: it must end well and say so.
 set -eu
 cd "$(dirname "$0")/.."
+EPCTX_DEMO=${EPCTX_TEST_FOLDER:-build}/demo
+export EPCTX_DEMO
 if examples/demo/demo.sh; then
     echo "ok demo"
 else

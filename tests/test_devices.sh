@@ -3,4 +3,4 @@
 set -eu
 cd "$(dirname "$0")/.."
 exec "${PYTHON:-/usr/bin/python3}" tests/judge/devices.py build/asan/tests/test_devices \
-    build/devices.onnx
+    "${EPCTX_TEST_FOLDER:-build}/devices.onnx"

@@ -3,6 +3,7 @@
 #include "build.h"
 #include "rich.h"
 #include "starve.h"
+#include "temp.h"
 #include "test.h"
 
 #include <sys/stat.h>
@@ -1291,7 +1292,7 @@ TEST(many_opsets_of_a_domain)
 /* Names that are there already, prefixes that meet one, a name buffer without room. */
 TEST(names_that_stay)
 {
-    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[200], name[200] = "x";
+    char folder[TEST_TEMP], path[200], command[400], name[200] = "x";
     epctx_model model;
     epctx_io io;
     epctx_error error;
@@ -1313,7 +1314,7 @@ TEST(names_that_stay)
     CHECK_HAS(error.message, "cannot be called 'a_part2'");
     epctx_model_close(&model);
     bytes_free(&b);
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/m.onnx", folder);
     snprintf(command, sizeof command,
              "cd %s && touch m.onnx m.onnx~ && seq 2 999 | sed 's/^/m.onnx~/' | xargs touch",
@@ -1632,12 +1633,15 @@ TEST(stream_full)
 /* Written over its own source, which stays mapped until the end. */
 TEST(write_over_source)
 {
-    char path[] = "/tmp/epctx_edit_XXXXXX";
-    int file = mkstemp(path);
+    char folder[TEST_TEMP], path[200];
+    FILE *file;
     bytes b = sample();
     epctx_model model;
     epctx_error error;
-    CHECK_TRUE(file >= 0 && write(file, b.data, b.size) == (ssize_t)b.size && close(file) == 0);
+    CHECK_TRUE(test_temp(folder));
+    snprintf(path, sizeof path, "%s/m.onnx", folder);
+    file = fopen(path, "wb");
+    CHECK_TRUE(file != NULL && fwrite(b.data, 1, b.size, file) == b.size && fclose(file) == 0);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_INT(put_simple(&model, "new", no_view), EPCTX_OK);
     CHECK_OK(epctx_model_write_file(&model, path, NULL, &error), error);
@@ -1647,11 +1651,11 @@ TEST(write_over_source)
     epctx_model_close(&model);
     CHECK_INT(epctx_model_open_file(&model, path, NULL, &error), EPCTX_OK);
     CHECK_STR(node_names(&model), "first,second,third,new");
-    CHECK_TRUE(epctx_model_write_file(&model, "/tmp/no/such/folder/x.onnx", NULL, &error) !=
-               EPCTX_OK);
-    CHECK_HAS(error.message, "/tmp/no/such/folder/x.onnx");
+    CHECK_TRUE(epctx_model_write_file(&model, "/no/such/folder/x.onnx", NULL, &error) != EPCTX_OK);
+    CHECK_HAS(error.message, "/no/such/folder/x.onnx");
     epctx_model_close(&model);
     unlink(path);
+    rmdir(folder);
     bytes_free(&b);
 }
 
@@ -1751,14 +1755,14 @@ static bool file_is(const char *folder, const char *name, const bytes *want)
 
 TEST(overwriting)
 {
-    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], backup[200];
+    char folder[TEST_TEMP], path[200], backup[200];
     bytes b = sample(), edited;
     epctx_write_opts opts = {0};
     epctx_model model;
     epctx_error error;
     opts.backup = backup;
     opts.backup_capacity = sizeof backup;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/m.onnx", folder);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_model_write_file(&model, path, &opts, &error), EPCTX_OK);
@@ -1787,7 +1791,7 @@ TEST(failing_writes)
 {
     bytes b = sample(), edited = {0};
     for (int run = 0; run < 400; run++) {
-        char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+        char folder[TEST_TEMP], path[200];
         flaky f = {0};
         epctx_io io = flaky_io(&f);
         epctx_open_opts open_opts = {0};
@@ -1799,7 +1803,7 @@ TEST(failing_writes)
         open_opts.io = &io;
         f.no_links = run % 2 != 0;
         opts.overwrite = run % 4 < 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
-        CHECK_TRUE(mkdtemp(folder) != NULL);
+        CHECK_TRUE(test_temp(folder));
         snprintf(path, sizeof path, "%s/m.onnx", folder);
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open_opts, NULL), EPCTX_OK);
         CHECK_INT(epctx_model_write_file(&model, path, NULL, NULL), EPCTX_OK);
@@ -1836,7 +1840,7 @@ TEST(killed_while_writing)
     bytes b = sample(), edited;
     bool done = false;
     for (int run = 0; !done; run++) {
-        char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+        char folder[TEST_TEMP], path[200];
         flaky f = {0};
         epctx_io io = flaky_io(&f);
         epctx_open_opts open_opts = {0};
@@ -1845,7 +1849,7 @@ TEST(killed_while_writing)
         int child, result = 0;
         open_opts.io = &io;
         opts.overwrite = run % 2 ? EPCTX_OVERWRITE_BACKUP : EPCTX_OVERWRITE_REPLACE;
-        CHECK_TRUE(run < 100 && mkdtemp(folder) != NULL);
+        CHECK_TRUE(run < 100 && test_temp(folder));
         snprintf(path, sizeof path, "%s/m.onnx", folder);
         CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, &open_opts, NULL), EPCTX_OK);
         CHECK_INT(epctx_model_write_file(&model, path, NULL, NULL), EPCTX_OK);
@@ -1874,12 +1878,12 @@ TEST(killed_while_writing)
  * touched, so it need not exist. */
 TEST(huge_models)
 {
-    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64];
+    char folder[TEST_TEMP], path[200];
     bytes b = sample();
     epctx_model model;
     epctx_error error;
     epctx_span payload;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/m.onnx", folder);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);
     payload.data = b.data;
@@ -2028,11 +2032,11 @@ TEST(names_of_nodes_of_one_binary)
 /* Without links a backup is a copy, and takes the place of none that is there. */
 TEST(backups_without_links)
 {
-    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[400], backup[200];
+    char folder[TEST_TEMP], path[200], command[400], backup[200];
     epctx_io io = *epctx_io_files();
     epctx_error error;
     io.link_fn = NULL;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/m", folder);
     snprintf(command, sizeof command, "cd %s && echo new >m && echo old >m~", folder);
     CHECK_INT(system(command), 0);
@@ -2061,8 +2065,8 @@ TEST(places_of_outputs)
         {"sub", EPCTX_OVERWRITE_REPLACE, EPCTX_ERR_PATH, "is a folder or a device"},
         {"sub", EPCTX_OVERWRITE_FAIL, EPCTX_ERR_PATH, "is a folder or a device"},
     };
-    char folder[] = "/tmp/epctx_edit_XXXXXX", path[64], command[200];
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    char folder[TEST_TEMP], path[200], command[400];
+    CHECK_TRUE(test_temp(folder));
     snprintf(command, sizeof command, "mkdir %s/sub && touch %s/file", folder, folder);
     CHECK_INT(system(command), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -2081,13 +2085,13 @@ TEST(places_of_outputs)
 /* A pipe or a device is not replaced by a file. */
 TEST(write_over_pipe)
 {
-    char folder[] = "/tmp/epctx_edit_XXXXXX";
-    char path[64];
+    char folder[TEST_TEMP];
+    char path[200];
     struct stat info;
     bytes b = sample();
     epctx_model model;
     epctx_error error;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/pipe", folder);
     CHECK_TRUE(mkfifo(path, 0600) == 0);
     CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, NULL), EPCTX_OK);

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=$top/build/edit
+work=${EPCTX_TEST_FOLDER:-$top/build}/edit
 data=/usr/share/libonnx-testdata/data
 models=${EPCTX_TEST_MODELS:-}
 status=0
@@ -22,7 +22,7 @@ for kind in plain partly; do
     }
 done
 cd "$work" || exit 1
-log=$top/build/edit.log
+log=${EPCTX_TEST_FOLDER:-$top/build}/edit.log
 
 # Runs the tool; $code, $log.out and $log.err hold what came of it.
 epctx() {

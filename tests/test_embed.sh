@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 status=0
-work=build/embed_in_ep
+work=${EPCTX_TEST_FOLDER:-build}/embed_in_ep
 rm -rf $work
 mkdir -p $work
 flags="-std=c++17 -O1 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wcast-qual -Werror"

@@ -179,19 +179,43 @@ TEST(bad_values)
     }
 }
 
-/* The same op_type elsewhere is not an EPContext node. */
+/* op_type and domain together, letter by letter: the same op_type elsewhere is not an EPContext node,
+ * nor is another operator of the same domain. */
 TEST(other_domains)
 {
-    static const char *const domains[] = {"", "ai.onnx", "com.microsoft.x", "com.Microsoft"};
-    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
-        bytes node = new_node("EPContext", domains[i], "n", "x", "y");
+    static const struct {
+        const char *op_type, *domain;
+        bool is;
+    } list[] = {{"EPContext", "com.microsoft", true},    {"EPContext", "", false},
+                {"EPContext", "ai.onnx", false},         {"EPContext", "com.microsoft.x", false},
+                {"EPContext", "com.microsof", false},    {"EPContext", "com.Microsoft", false},
+                {"EPContext", "org.microsoft", false},   {"EPContext", "com", false},
+                {"FusedMatMul", "com.microsoft", false}, {"", "com.microsoft", false},
+                {"EPContex", "com.microsoft", false},    {"EPContexts", "com.microsoft", false},
+                {"EpContext", "com.microsoft", false},   {"epcontext", "com.microsoft", false},
+                {"XPContext", "com.microsoft", false},   {"Context", "com.microsoft", false},
+                {"EP", "com.microsoft", false},          {"com.microsoft", "EPContext", false}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        bytes node = new_node(list[i].op_type, list[i].domain, "n", "x", "y");
         epctx_node_view view;
         epctx_view body = {NULL, NULL, 0};
+        bool is;
         body.data = node.data;
         body.size = node.size;
         view = epctx_node_of(body);
-        CHECK(!epctx_is_epnode(&view), "domain '%s'", domains[i]);
+        is = epctx_is_epnode(&view);
         bytes_free(&node);
+        CHECK(is == list[i].is, "'%s' of domain '%s'", list[i].op_type, list[i].domain);
+    }
+    /* Any one letter in the other case, or another letter. */
+    for (size_t i = 0; i < 2 * (9 + 13); i++) {
+        char op_type[] = "EPContext", domain[] = "com.microsoft";
+        char *letter = i / 2 < 9 ? &op_type[i / 2] : &domain[i / 2 - 9];
+        epctx_node_view view = {0};
+        *letter = (char)(i % 2 == 0 ? *letter ^ 0x20 : '_');
+        view.op_type = epctx_str_of(op_type);
+        view.domain = epctx_str_of(domain);
+        CHECK(!epctx_is_epnode(&view), "'%s' of domain '%s'", op_type, domain);
     }
 }
 

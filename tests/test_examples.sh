@@ -2,8 +2,8 @@
 # examples/README.md as a new user would try it: its commands, in order, from the top of the tree.
 set -u
 cd "$(dirname "$0")/.."
-work=build/examples_test
-rm -rf $work build/my_ep
+work=${EPCTX_TEST_FOLDER:-build}/examples_test
+rm -rf $work
 mkdir -p $work
 if ! [ -e build/libepctx_ep.so ] || ! [ -e build/tests/test_plugin ]; then
     echo "skip examples README: the plugin is not built"
@@ -17,7 +17,7 @@ fi
 export MODEL
 # What `make` would build is built: only the test's own make may run make.
 awk '/^```sh$/ { on = 1; next } /^```$/ { on = 0 } on' examples/README.md |
-    sed 's/^make .*/:/' >$work/commands.sh
+    sed "s/^make .*/:/; s|build/my_ep|$work/my_ep|g" >$work/commands.sh
 if ! sh -e $work/commands.sh >$work/log 2>&1; then
     echo "FAIL examples README runs: $(tail -n 1 $work/log)"
     cat $work/log
@@ -51,7 +51,7 @@ node(model.graph, "Relu", "relu", (name,), ("y",))
 with open(path, "wb") as out:
     out.write(model.SerializeToString())
 EOF
-    build/tests/test_plugin --try build/my_ep/libacorn_ep.so AcornExecutionProvider \
+    build/tests/test_plugin --try $work/my_ep/libacorn_ep.so AcornExecutionProvider \
         $work/hostile.onnx >$work/log 2>&1
     if [ $? -lt 128 ] && grep -q "no node ran on AcornExecutionProvider" $work/log; then
         echo "ok examples my_ep leaves a model that does not fit: ${hostile##* }, ${#hostile}"

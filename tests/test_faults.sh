@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 fast=$top/${EPCTX_BUILD:-build}/epctx
-work=$top/build/faults
+work=${EPCTX_TEST_FOLDER:-$top/build}/faults
 status=0
 
 rm -rf "$work"

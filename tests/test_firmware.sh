@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/.."
 epctx=$PWD/build/epctx
-work=$PWD/build/firmware
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/firmware
 status=0
 rm -rf "$work"
 mkdir -p "$work"

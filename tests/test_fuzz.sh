@@ -14,7 +14,7 @@ for fuzzer in build/fuzz/fuzz_*; do
     [ -f "$fuzzer" ] && [ -x "$fuzzer" ] || continue
     name=${fuzzer##*/fuzz_}
     [ -e "fuzz/fuzz_$name.c" ] || [ -e "fuzz/fuzz_$name.cc" ] || continue
-    runs=build/fuzz/runs/$name
+    runs=${EPCTX_TEST_FOLDER:-build/fuzz}/runs/$name
     log=$runs.log
     mkdir -p "$runs/seeds" "$runs/found"
     # Where models are wanted, small ones of many kinds make good seeds.

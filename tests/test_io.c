@@ -1,13 +1,14 @@
 /* >>io: what the file back-end does when the file system refuses. */
 #define _XOPEN_SOURCE 700
 #include "epctx.h"
+#include "temp.h"
 #include "test.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char root[64];
+static char root[TEST_TEMP];
 
 static char *at(const char *name)
 {
@@ -21,8 +22,7 @@ static char *at(const char *name)
 static void make_tree(void)
 {
     FILE *file;
-    snprintf(root, sizeof root, "/tmp/epctx_io_XXXXXX");
-    if (mkdtemp(root) == NULL || mkdir(at("sub"), 0777) != 0) abort();
+    if (!test_temp(root) || mkdir(at("sub"), 0777) != 0) abort();
     file = fopen(at("file"), "wb");
     if (file == NULL || fputs("text", file) < 0 || fclose(file) != 0) abort();
     if (mkfifo(at("pipe"), 0666) != 0 || symlink("sub", at("link")) != 0) abort();

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-/usr/bin/python3}
 epctx=$PWD/${EPCTX_BUILD:-build/asan}/epctx
 plain=$PWD/${EPCTX_BUILD:-build}/epctx
-work=$PWD/build/lint
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/lint
 models=${EPCTX_TEST_MODELS:-}
 status=0
 rm -rf "$work"

@@ -249,6 +249,61 @@ TEST(primaries)
     CHECK_INT(f.alive, 0);
 }
 
+/* The file is the one that the node names: whatever the other nodes name, in whichever folder, and
+ * whatever it was called when it was generated. */
+TEST(names_of_files)
+{
+    static const char *const files[] = {"b", "some-what.longer_name of a binary.bin", "sub/b",
+                                        "sub/folder.x/c.bin"};
+    enum { GOOD = 4 };
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_model model;
+    epctx_loaded loaded;
+    epctx_error error;
+    bytes graph = {0}, generated;
+    size_t found;
+    clear_root();
+    CHECK_TRUE(mkdir(at("sub"), 0777) == 0 && mkdir(at("sub/folder.x"), 0777) == 0);
+    for (int i = 0; i < GOOD; i++) {
+        char text[100], key[20];
+        snprintf(key, sizeof key, "graph%d", i);
+        snprintf(text, sizeof text, "FAKE1\n1\n%s\n0\n1\nx\n1\ny\n", key);
+        make_file(at(files[i]), text, strlen(text));
+        add_epnode(&graph, key, "x", key, 1, 0, "FakeEP", key, files[i], strlen(files[i]));
+    }
+    save_model("h_ctx.onnx", &graph);
+    CHECK_OK(epctx_model_open_file(&model, at("h_ctx.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
+    CHECK_UINT(loaded.bound_count, GOOD);
+    CHECK_INT(f.loads, GOOD);
+    for (int i = 0; i < GOOD; i++)
+        CHECK_TRUE(epctx_str_eq(loaded.bound[i].info.name, loaded.bound[i].node.name));
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    for (int i = GOOD - 1; i >= 0; i--)
+        CHECK_INT(remove(at(files[i])), 0);
+    CHECK_TRUE(remove(at("sub/folder.x")) == 0 && remove(at("sub")) == 0);
+    /* A generated model, whose binary and node have been renamed since. */
+    f.takes = "Take";
+    make_source(0);
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_generate(&model, &backend, NULL, NULL, &error), error);
+    epctx_model_close(&model);
+    generated = read_file(at("m_ctx.onnx"));
+    for (found = 0; memcmp(generated.data + found, "m_fake.bin", 10) != 0; found++)
+        CHECK_TRUE(found + 10 < generated.size);
+    generated.data[found] = 'n';
+    save_bytes("m_ctx.onnx", &generated);
+    CHECK_INT(rename(at("m_fake.bin"), at("n_fake.bin")), 0);
+    CHECK_OK(epctx_model_open_file(&model, at("m_ctx.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
+    CHECK_UINT(loaded.bound_count, 2);
+    epctx_unload(&loaded);
+    epctx_model_close(&model);
+    CHECK_INT(f.alive, 0);
+}
+
 /* The profile says which node is ours and under which key its graph is found. */
 TEST(profile_keys)
 {
@@ -355,6 +410,43 @@ TEST(compatible_version)
     }
 }
 
+/* Each node is asked about, also one that has no context of its own. */
+TEST(mismatch_of_one)
+{
+    static const char binary[] = "FAKE1\n3\ng0\n0\n1\nx\n1\ny\ng1\n0\n1\nx\n1\ny\ng2\n0\n1\nx\n1\ny\n";
+    for (int wrong = -1; wrong < 3; wrong++) {
+        fake f = {0};
+        epctx_backend backend = fake_backend(&f);
+        epctx_model model;
+        epctx_loaded loaded;
+        epctx_error error;
+        epctx_status status;
+        bytes graph = {0}, b;
+        backend.check_fn = check_major;
+        for (int i = 0; i < 3; i++) {
+            char key[] = "g0";
+            bytes node;
+            key[1] = (char)('0' + i);
+            node = new_node("EPContext", "com.microsoft", key, "x", key);
+            add_attr_int(&node, "main_context", i < 2);
+            if (i < 2) add_attr_str(&node, "ep_cache_context", binary, sizeof binary - 1);
+            add_attr_str(&node, "source", "FakeEP", 6);
+            add_attr_str(&node, "partition_name", key, 2);
+            add_attr_str(&node, "ep_sdk_version", i == wrong ? "2.0" : "1.0", 3);
+            put_child(&graph, 1, &node);
+        }
+        b = new_model(&graph);
+        CHECK_INT(epctx_model_open_memory(&model, b.data, b.size, NULL, &error), EPCTX_OK);
+        status = epctx_load(&loaded, &model, &backend, NULL, &error);
+        epctx_unload(&loaded);
+        epctx_model_close(&model);
+        bytes_free(&b);
+        CHECK_INT(f.alive, 0);
+        CHECK(status == (wrong < 0 ? EPCTX_OK : EPCTX_ERR_VERSION), "node %d: %s", wrong,
+              status == EPCTX_OK ? "loaded" : error.message);
+    }
+}
+
 /* The folder of external data is no place for binaries, not even when one is there. */
 TEST(two_folders)
 {
@@ -374,7 +466,7 @@ TEST(two_folders)
     make_file(at("h_ctx.onnx"), b.data, b.size);
     make_file(at("h.bin"), binary_one, sizeof binary_one - 1);
     make_file(at("data/h.bin"), wrong, sizeof wrong - 1);
-    opts.external_folder = at("data");
+    opts.external_folder = at("data/");
     CHECK_INT(epctx_model_open_file(&model, at("h_ctx.onnx"), &opts, &error), EPCTX_OK);
     CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
     epctx_unload(&loaded);
@@ -725,29 +817,33 @@ TEST(cache_killed)
     epctx_opened opened;
     epctx_error error;
     pid_t child;
-    int status;
+    int status, ends[2];
+    char locked = 'n';
     clear_root();
     make_source(0);
     fflush(NULL);
+    CHECK_INT(pipe(ends), 0);
     child = fork();
     if (child == 0) {
         epctx_io_file lock;
-        epctx_io_files()->lock_fn(NULL, at("m_ctx.onnx.lock"), &lock, NULL);
-        make_file(at("ready"), "", 0);
-        pause();
+        locked = epctx_io_files()->lock_fn(NULL, at("m_ctx.onnx.lock"), &lock, NULL) == EPCTX_OK
+                     ? 'y'
+                     : 'n';
+        if (write(ends[1], &locked, 1) == 1) pause();
         _exit(0);
     }
-    while (access(at("ready"), F_OK) != 0) {
-        struct timespec wait = {0, 1000 * 1000};
-        nanosleep(&wait, NULL);
-    }
+    close(ends[1]);
+    /* Nothing comes from a child that is gone. */
+    if (read(ends[0], &locked, 1) != 1) locked = '?';
+    close(ends[0]);
     kill(child, SIGKILL);
     CHECK_TRUE(waitpid(child, &status, 0) == child);
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx.lock ready ");
+    CHECK_INT(locked, 'y');
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx.lock ");
     f.takes = "Take";
     CHECK_OK(epctx_open_or_compile(&opened, at("m.onnx"), &backend, NULL, &error), error);
     epctx_opened_close(&opened);
-    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ready ");
+    CHECK_STR(listing(), "m.onnx m_ctx.onnx m_fake.bin ");
 }
 
 /* -- the rest of the rules -- */
@@ -958,9 +1054,11 @@ int main(int argc, char **argv)
     RUN(writer);
     RUN(reader_names);
     RUN(primaries);
+    RUN(names_of_files);
     RUN(profile_keys);
     RUN(mismatch);
     RUN(compatible_version);
+    RUN(mismatch_of_one);
     RUN(two_folders);
     RUN(merged_and_connected);
     RUN(cancelled);

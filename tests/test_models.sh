@@ -5,7 +5,7 @@ set -u
 cd "$(dirname "$0")/.."
 epctx=$PWD/${EPCTX_BUILD:-build}/epctx
 demo=$PWD/examples/demo
-work=$PWD/build/models
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/models
 models=${EPCTX_TEST_MODELS:-}/onnx
 status=0
 

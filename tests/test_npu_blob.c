@@ -195,6 +195,12 @@ static void expect(const epctx_buffer *blob, size_t at, const char *bytes, size_
 
 TEST(foreign)
 {
+    static const char *const versions[] = {
+        "9.8.7",  "",          "0",       "0.1",    "0.1.",
+        "0.1.1",  "0.1.9",     "0.0.0",   "0.2.0",  "1.1.0",
+        "9.1.0",  "10.1.0",    "00.1.0",  " 0.1.0", "0.1.0 ",
+        "0.1.00", "0.1.0-rc1", "0.1.0.1", "0,1,0",  EPCTX_NPU_SDK_VERSION "+",
+    };
     epctx_buffer blob = small_blob();
     epctx_error error;
     epctx_status status;
@@ -205,10 +211,15 @@ TEST(foreign)
     expect(&blob, 8, "\x01\0\0\0", 4, &error, &status);
     CHECK_INT(status, EPCTX_ERR_VERSION);
     CHECK_HAS(error.message, "expected format version 2, found 1");
-    expect(&blob, 16, "9.8.7\0", 6, &error, &status);
-    CHECK_INT(status, EPCTX_ERR_VERSION);
-    CHECK_HAS(error.message, "9.8.7");
-    CHECK_HAS(error.message, EPCTX_NPU_SDK_VERSION);
+    /* The version as a whole: near ones, shorter and longer ones, older and newer ones. */
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        char field[16] = {0};
+        memcpy(field, versions[i], strlen(versions[i]));
+        expect(&blob, 16, field, sizeof field, &error, &status);
+        CHECK(status == EPCTX_ERR_VERSION, "SDK version \"%s\": status %d", versions[i], status);
+        CHECK_HAS(error.message, versions[i]);
+        CHECK_HAS(error.message, "expected SDK version " EPCTX_NPU_SDK_VERSION ",");
+    }
     expect(&blob, 32, "x86-64-v4", 10, &error, &status);
     CHECK_INT(status, EPCTX_ERR_VERSION);
     CHECK_HAS(error.message, "x86-64-v4");
@@ -690,8 +701,16 @@ TEST(two_graphs)
     CHECK_INT(info.weight_count, 1);
     CHECK_STR(info.architecture, "generic");
     CHECK_INT(backend.load_fn(backend.self, span, &context, &error), EPCTX_OK);
-    CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of("b"), 2, &graph, &error),
-              EPCTX_OK);
+    for (first = 0; first < 2; first++) {
+        const char *name = first == 0 ? "a" : "b";
+        epctx_graph_info found;
+        CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of(name), first + 1, &graph,
+                                  &error),
+                  EPCTX_OK);
+        CHECK_INT(backend.info_fn(backend.self, graph, &found, &error), EPCTX_OK);
+        CHECK(epctx_str_is(found.name, name), "instead of %s: %.*s", name, (int)found.name.size,
+              found.name.data);
+    }
     CHECK_INT(backend.find_fn(backend.self, context, epctx_str_of("b"), 1, &graph, &error),
               EPCTX_ERR_VERSION);
     backend.unload_fn(backend.self, context);

@@ -3,6 +3,7 @@
 
 #include "build.h"
 #include "rich.h"
+#include "temp.h"
 #include "test.h"
 
 #include <time.h>
@@ -553,11 +554,11 @@ static epctx_status load_external(const char *folder, int64_t count, const char 
 
 TEST(external_data)
 {
-    char folder[] = "/tmp/epctx_onnx_XXXXXX";
+    char folder[TEST_TEMP];
     char path[300];
     uint8_t first[4];
     epctx_error e;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/w.bin", folder);
     write_file(path, "0123456789abcdefghij", 20);
     CHECK(load_external(folder, 2, "w.bin", "4", "8", &e, first) == EPCTX_OK, "%s", e.message);
@@ -587,14 +588,14 @@ TEST(external_data)
 /* A model from memory does not know where its data is; the option says so. */
 TEST(external_data_from_memory)
 {
-    char folder[] = "/tmp/epctx_onnx_XXXXXX";
+    char folder[TEST_TEMP];
     char path[300];
     bytes graph = {0}, b;
     epctx_open_opts opts = {0};
     epctx_model m;
     epctx_graph g;
     epctx_error e;
-    CHECK_TRUE(mkdtemp(folder) != NULL);
+    CHECK_TRUE(test_temp(folder));
     snprintf(path, sizeof path, "%s/w.bin", folder);
     write_file(path, "01234567", 8);
     add_external(&graph, "w", 2, "w.bin", NULL, NULL);

@@ -1,6 +1,7 @@
 /* Session options: keys, values, lists, combinations; and the check of outputs before compiling. */
 #define _XOPEN_SOURCE 700
 #include "epctx.h"
+#include "temp.h"
 #include "test.h"
 
 #include <sys/stat.h>
@@ -146,6 +147,7 @@ TEST(switches)
 TEST(wrong_values)
 {
     static const char *const names[] = {"a/b.data", "/b.data", "..", "a\\b.data", "c:b.data"};
+    static const char *const folders[] = {"", "w", "w/x/", "../w", "/data/w", "C:\\w"};
     session s = begin();
     char *big = (char *)malloc(8194);
     size_t i;
@@ -155,6 +157,10 @@ TEST(wrong_values)
               "\"%s\" is taken", names[i]);
         CHECK_HAS(s.error.message, "a file name is expected");
     }
+    /* The folder of external data may be any. */
+    for (i = 0; i < sizeof folders / sizeof folders[0]; i++)
+        CHECK_OK(set(&s, "session.model_external_initializers_file_folder_path", folders[i]),
+                 s.error);
     CHECK_INT(set(&s, "epctx.no_nodes", "none"), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "one of error copy nothing is expected, found 'none'");
     CHECK_INT(set(&s, "session.optimized_model_external_initializers_min_size_in_bytes",
@@ -329,6 +335,7 @@ TEST(folder_as_path)
 {
     static const char *const folders[] = {"out", "out/", "a.b/", "a.b/out",
                                           "./",  ".",    "..",   "a/.."};
+    static const char *const never[] = {"out/", ".", "..", "a/.", "a/..", "b.onnx/", "b.onnx\\"};
     session s = begin();
     size_t i;
     for (i = 0; i < sizeof folders / sizeof folders[0]; i++) {
@@ -338,8 +345,11 @@ TEST(folder_as_path)
         CHECK_HAS(s.error.message, "should not point to a folder");
     }
     /* Loading uses the folder only, and the file need not exist; but it is a file's path. */
-    CHECK_INT(set(&s, "ep.context_file_path", "out/"), EPCTX_OK);
-    CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_ERR_ARG);
+    for (i = 0; i < sizeof never / sizeof never[0]; i++) {
+        CHECK_INT(set(&s, "ep.context_file_path", never[i]), EPCTX_OK);
+        CHECK(check(&s, EPCTX_PHASE_LOAD, "m.onnx") == EPCTX_ERR_ARG, "\"%s\" is taken", never[i]);
+        CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
+    }
     CHECK_INT(set(&s, "ep.context_file_path", "out/model"), EPCTX_OK);
     CHECK_INT(check(&s, EPCTX_PHASE_LOAD, "m.onnx"), EPCTX_OK);
     /* ORT's compile API names the binary like that: ModelCompilationOptions_
@@ -443,7 +453,7 @@ static bool put(const char *path)
     return file != NULL && fclose(file) == 0 && good;
 }
 
-static char root[] = "/tmp/epctx-options-XXXXXX"; /* the current folder while these tests run */
+static char root[TEST_TEMP]; /* the current folder while these tests run */
 
 static bool enter(place *p)
 {
@@ -808,7 +818,7 @@ TEST(preflight_io_fails)
 
 int main(int argc, char **argv)
 {
-    if (mkdtemp(root) == NULL) return 1;
+    if (!test_temp(root)) return 1;
     RUN(list_is_complete);
     RUN(phases);
     RUN(defaults);

@@ -4,7 +4,7 @@ set -u
 cd "$(dirname "$0")/.."
 top=$PWD
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
-work=$top/build/options
+work=${EPCTX_TEST_FOLDER:-$top/build}/options
 status=0
 rm -rf "$work"
 mkdir -p "$work"

@@ -7,7 +7,7 @@ top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 plugin=$top/build/tests/test_plugin
-work=$top/build/package
+work=${EPCTX_TEST_FOLDER:-$top/build}/package
 status=0
 rm -rf "$work"
 mkdir -p "$work"

@@ -1,6 +1,7 @@
 /* >>path: names from a model, and names of outputs. */
 #define _XOPEN_SOURCE 700
 #include "build.h"
+#include "temp.h"
 #include "test.h"
 
 #include <sys/stat.h>
@@ -143,7 +144,7 @@ TEST(output_names)
 
 /* -- on disk -- */
 
-static char root[64];
+static char root[TEST_TEMP];
 
 static char *at(const char *name)
 {
@@ -163,8 +164,7 @@ static void make_file(const char *name, const char *text)
 /* root/model is the model's folder; root/secret.bin lies outside. */
 static void make_tree(void)
 {
-    snprintf(root, sizeof root, "/tmp/epctx_paths_XXXXXX");
-    if (mkdtemp(root) == NULL) abort();
+    if (!test_temp(root)) abort();
     if (mkdir(at("model"), 0777) != 0 || mkdir(at("model/sub"), 0777) != 0) abort();
     if (mkdir(at("model2"), 0777) != 0) abort();
     make_file("secret.bin", "secret");
@@ -195,7 +195,7 @@ static void remove_tree(void)
 
 static epctx_status resolve(const char *name, char *out, epctx_error *error)
 {
-    char folder[100];
+    char folder[200];
     snprintf(folder, sizeof folder, "%s/model/", root);
     return epctx_path_resolve(epctx_io_files(), epctx_str_of(folder), epctx_str_of(name), out,
                               EPCTX_PATH_MAX, error);
@@ -256,7 +256,7 @@ TEST(resolve_folders)
 {
     char out[EPCTX_PATH_MAX], here[EPCTX_PATH_MAX];
     epctx_error error;
-    char through[100];
+    char through[200];
     CHECK_TRUE(symlink("model", at("link")) == 0);
     snprintf(through, sizeof through, "%s/link/", root);
     CHECK_OK(epctx_path_resolve(epctx_io_files(), epctx_str_of(through), epctx_str_of("a.bin"), out,
@@ -278,7 +278,7 @@ TEST(resolve_folders)
 
 TEST(resolve_capacity)
 {
-    char whole[EPCTX_PATH_MAX], folder[100];
+    char whole[EPCTX_PATH_MAX], folder[200];
     epctx_error error;
     CHECK_INT(resolve("a.bin", whole, &error), EPCTX_OK);
     snprintf(folder, sizeof folder, "%s/model/", root);
@@ -312,7 +312,7 @@ TEST(emptied)
     epctx_io io = *epctx_io_files();
     epctx_mapping mapping;
     epctx_error error;
-    char folder[100];
+    char folder[200];
     make_tree();
     snprintf(folder, sizeof folder, "%s/model", root);
     io.map_fn = map_empty;

@@ -5,7 +5,7 @@
 set -u
 cd "$(dirname "$0")/.."
 root=$PWD
-work=$root/build/platforms
+work=${EPCTX_TEST_FOLDER:-$root/build}/platforms
 host=$root/build/epctx
 nanopb=$(sh tests/deps.sh where nanopb-source)
 status=0

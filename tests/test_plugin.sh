@@ -4,7 +4,7 @@
 set -u
 cd "$(dirname "$0")/.."
 status=0
-work=build/plugin_test
+work=${EPCTX_TEST_FOLDER:-build}/plugin_test
 rm -rf $work
 mkdir -p $work
 

@@ -376,9 +376,9 @@ TEST(data_layout)
     ort_spec spec = spec_of(in_folder("m.onnx"));
     size_t ran;
     CHECK_TRUE(make_pools("m.onnx"));
-    spec.allow_cpu = true; /* for the Transposes */
-    ran = check_run(&spec, spec.path);
+    ran = check_run(&spec, spec.path); /* nothing is left for the CPU: there is no Transpose */
     CHECK(ran == 4, "channels first: %s", ort_text);
+    spec.allow_cpu = true; /* for the Transposes */
     spec.options = last;
     ran = check_run(&spec, spec.path);
     CHECK(ran == 4, "channels last: %s", ort_text);
@@ -768,6 +768,34 @@ static int choice(OrtEpFactory *factory, bool strict, const char *words)
 
 /* The functions that ORT does not call, or calls with what it was given only: called here as ORT
  * would. */
+/* Of a list of hardware the factory pairs itself with what it supports, as far as there is room, and
+ * with nothing else, wherever it stands in the list. */
+static bool pairs_of(OrtEpFactory *factory)
+{
+    const OrtEpApi *api = ort->GetEpApi();
+    const OrtHardwareDevice *cpu = ort->EpDevice_Device(
+                                ort_device(ep->ep, OrtHardwareDeviceType_CPU)),
+                            *list[4] = {NULL};
+    OrtHardwareDevice *gpu = NULL;
+    OrtEpDevice *pairs[4] = {NULL};
+    size_t max, i;
+    bool ok = ort_ok(api->CreateHardwareDevice(OrtHardwareDeviceType_GPU, 1, 2, "x", NULL, &gpu));
+    list[0] = list[3] = gpu;
+    list[1] = list[2] = cpu;
+    for (max = 0; ok && max < 3; max++) { /* a third one would be the virtual NPU, if allowed */
+        size_t count = 9;
+        ok = ort_ok(factory->GetSupportedDevices(factory, list, 4, pairs, max, &count)) &&
+             count == max;
+        for (i = 0; i < (count < 4 ? count : 4) && pairs[i]; i++) {
+            ok = ok && ort->EpDevice_Device(pairs[i]) == cpu;
+            api->ReleaseEpDevice(pairs[i]);
+            pairs[i] = NULL;
+        }
+    }
+    if (gpu) api->ReleaseHardwareDevice(gpu);
+    return ok;
+}
+
 TEST(factory_by_hand)
 {
     OrtStatus *(*create)(const char *, const OrtApiBase *, const OrtLogger *, OrtEpFactory **,
@@ -787,6 +815,7 @@ TEST(factory_by_hand)
           "%s: %s", path, dlerror());
     CHECK_ORT(ort_ok(create("x", ort_base, NULL, &factory, 1, &count)));
     if (ep->vendor_id) CHECK_INT(factory->GetVendorId(factory), ep->vendor_id);
+    CHECK_TRUE(pairs_of(factory));
     CHECK_ORT(ort_ok(ort->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &cpu)));
     CHECK_ORT_FAILS(ort_ok(factory->CreateAllocator(factory, cpu, NULL, &allocator)),
                     ORT_INVALID_ARGUMENT, "did not announce it");

@@ -515,6 +515,101 @@ TEST(binary_opened_once)
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
 }
 
+/* The prefix of a session goes before the names of its graphs, in a group as without one. */
+TEST(prefix)
+{
+    const char *const config[] = {"ep.context_enable", "1", "ep.share_ep_contexts", "1",
+                                  "ep.stop_share_ep_contexts", "1", "ep.context_node_name_prefix",
+                                  "mine_", NULL};
+    OrtSession *session = NULL;
+    nodes n;
+    bool ok;
+    CHECK_TRUE(make_sources());
+    CHECK_ORT(generate_session("a.onnx", config));
+    CHECK(read_nodes("a_ctx.onnx", &n), "%s", ort_text);
+    ok = n.count > 0 && n.list[0].partition_name.size > 5 &&
+         memcmp(n.list[0].partition_name.data, "mine_", 5) == 0;
+    epctx_model_close(&n.model);
+    CHECK(ok, "expected a partition_name that begins with mine_");
+    CHECK_ORT(open_session("a_ctx.onnx", &session));
+    ok = runs_as(session, in_folder("a.onnx"));
+    ort->ReleaseSession(session);
+    CHECK(ok, "%s", ort_text);
+}
+
+/* The node says which graph by name and by hash: a name that stands for a graph of another
+ * generation is refused, out of the binary and out of the workspace, with and without a context of
+ * its own. */
+TEST(graph_of_another_generation)
+{
+    context_spec c, main_node;
+    nodes n[2];
+    char partition[2][200], notes[2][200], file[200];
+    size_t i;
+    int kind, wrong;
+    CHECK_ORT(make_group(3));
+    for (i = 0; i < 2; i++) {
+        CHECK(read_nodes(contexts[i ? 2 : 0], &n[i]), "%s", ort_text);
+        snprintf(partition[i], sizeof partition[i], "%.*s", (int)n[i].list[0].partition_name.size,
+                 n[i].list[0].partition_name.data);
+        snprintf(notes[i], sizeof notes[i], "%.*s", (int)n[i].list[0].notes.size,
+                 n[i].list[0].notes.data);
+        epctx_model_close(&n[i].model);
+    }
+    CHECK_TRUE(strlen(notes[1]) > 16);
+    snprintf(file, sizeof file, "%s", binary_name("a"));
+    /* The graph of c, 0: alone; 1: while another session has the binary; 2: for a node without a
+     * context of its own, beside one of a. 3: as 0, in a session that does not share. */
+    for (kind = 0; kind < 4; kind++) {
+        for (wrong = 0; wrong < 4; wrong++) {
+            OrtSession *sessions[2] = {NULL, NULL};
+            onnx_model m;
+            bool ok;
+            int code;
+            char hash[200], text[sizeof ort_text];
+            snprintf(hash, sizeof hash, "%s", wrong == 3 ? notes[0] : notes[1]);
+            /* One digit is another: the last one, or the first one. */
+            if (wrong == 1) hash[strlen(hash) - 1] ^= 1;
+            if (wrong == 2) hash[strlen(hash) - 16] ^= 1;
+            onnx_begin(&m);
+            onnx_input(&m.graph, "x", 2, dims23);
+            main_node = context_of(file, partition[0]);
+            main_node.embed_mode = 0;
+            main_node.notes = notes[0];
+            c = context_of(file, partition[1]);
+            c.embed_mode = 0;
+            c.notes = hash;
+            if (kind == 2) {
+                c.path = NULL;
+                c.main_context = 0;
+                add_context(&m, &main_node, "main", "x", "z");
+                onnx_output(&m.graph, "z", 2, dims23);
+            }
+            add_context(&m, &c, "node", "x", "y");
+            onnx_output(&m.graph, "y", 2, dims23);
+            onnx_finish(&m);
+            ok = save("hash.onnx", m.bytes.data, m.bytes.size);
+            onnx_free(&m);
+            ok = ok && (kind != 1 || open_session(contexts[0], &sessions[0]));
+            CHECK(ok, "%s", ort_text);
+            if (kind == 3) {
+                ort_spec spec = spec_of(in_folder("hash.onnx"));
+                ok = ort_session(&spec, &sessions[1]);
+            } else {
+                ok = open_session("hash.onnx", &sessions[1]);
+            }
+            code = ort_code;
+            memcpy(text, ort_text, sizeof text);
+            for (i = 0; i < 2; i++) {
+                if (sessions[i]) ort->ReleaseSession(sessions[i]);
+            }
+            CHECK(ok == (wrong == 0) && (ok || code == ORT_INVALID_GRAPH),
+                  "kind %d, wrong hash %d: %s, %d: %s", kind, wrong, ok ? "opened" : "refused",
+                  code, text);
+        }
+    }
+}
+
 /* Sessions end in every order; those that are left go on running. */
 TEST(any_order_of_release)
 {
@@ -919,6 +1014,8 @@ static const ort_case cases[] = {
     ORT_CASE(group_refuses),
     ORT_CASE(last_session_without_nodes),
     ORT_CASE(binary_opened_once),
+    ORT_CASE(prefix),
+    ORT_CASE(graph_of_another_generation),
     ORT_CASE(any_order_of_release),
     ORT_CASE(same_model_twice),
     ORT_CASE(graphs_come_back),

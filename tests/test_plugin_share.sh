@@ -9,7 +9,7 @@ python=${PYTHON:-/usr/bin/python3}
 epctx=$top/build/epctx
 share=$top/build/tests/test_plugin_share
 driver=$top/build/tests/test_plugin
-work=$top/build/plugin_share
+work=${EPCTX_TEST_FOLDER:-$top/build}/plugin_share
 status=0
 
 if ! [ -x "$epctx" ] || ! [ -x "$share" ] || ! [ -x "$driver" ] || ! [ -e build/libepctx_ep.so ]; then
@@ -86,9 +86,8 @@ done
 "$python" "$top/tests/judge/make_model.py" plain plain.onnx || exit 1
 # The same names and shapes with other weights: another generation.
 mkdir old new
-"$python" - <<'END' || exit 1
+PYTHONPATH=$top/tests/judge "$python" - <<'END' || exit 1
 import sys
-sys.path.insert(0, "../../tests/judge")
 from onnx_schema import ModelProto
 model = ModelProto()
 model.ParseFromString(open("plain.onnx", "rb").read())

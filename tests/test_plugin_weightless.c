@@ -24,6 +24,19 @@ static void make_numbers(float start)
 }
 
 /* y = relu(x * w + v), with v in external data when `external`. */
+enum { EXTERNAL_AT = 64 };
+
+static bool save_weights(const char *name)
+{
+    uint8_t *data = (uint8_t *)calloc(1, EXTERNAL_AT + BYTES);
+    bool ok;
+    if (!data) return false;
+    memcpy(data + EXTERNAL_AT, numbers[1], BYTES);
+    ok = save(name, data, EXTERNAL_AT + BYTES);
+    free(data);
+    return ok;
+}
+
 static bool make_heavy(const char *name, bool external, float start)
 {
     const int64_t dims[2] = {SIDE, SIDE};
@@ -34,7 +47,7 @@ static bool make_heavy(const char *name, bool external, float start)
     onnx_input(&m.graph, "x", 2, dims);
     onnx_floats(&m.graph, "w", 2, dims, numbers[0]);
     if (external) {
-        onnx_external(&m.graph, "v", 2, dims, "weights.bin", 0);
+        onnx_external(&m.graph, "v", 2, dims, "weights.bin", EXTERNAL_AT);
     } else {
         onnx_floats(&m.graph, "v", 2, dims, numbers[1]);
     }
@@ -44,7 +57,7 @@ static bool make_heavy(const char *name, bool external, float start)
     onnx_output(&m.graph, "y", 2, dims);
     onnx_finish(&m);
     ok = save(name, m.bytes.data, m.bytes.size) &&
-         (!external || save("weights.bin", numbers[1], BYTES));
+         (!external || save_weights("weights.bin"));
     onnx_free(&m);
     return ok;
 }
@@ -116,6 +129,15 @@ TEST(compiled_now)
     CHECK(check_run(&spec, spec.path) == 3, "%s", ort_text);
 }
 
+static bool holds(const char *name, const char *text)
+{
+    size_t size;
+    void *data = slurp(name, &size);
+    const bool ok = data && memmem(data, size, text, strlen(text));
+    free(data);
+    return ok;
+}
+
 /* The option's former name means the same, wherever the weights are: none in the binary, all of them
  * once in the context model. */
 TEST(former_option)
@@ -135,6 +157,8 @@ TEST(former_option)
         CHECK(read_weights("m_ctx.onnx", &named, &inputs), "%s", ort_text);
         CHECK_INT(named, 2);
         CHECK_INT(inputs, 3);
+        CHECK(!external || holds("m_ctx.onnx", " 64 1 v 11 weights.bin\n"),
+              "expected the place of the weight: offset 64 of weights.bin");
         spec.path = in_folder("m_ctx.onnx");
         spec.config = NULL;
         CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "external %d: %s", external, ort_text);

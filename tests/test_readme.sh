@@ -7,7 +7,7 @@
 set -u
 cd "$(dirname "$0")/.."
 root=$PWD
-work=$root/build/readme
+work=${EPCTX_TEST_FOLDER:-$root/build}/readme
 if ! [ -e README.md ]; then
     echo "skip quick start: there is no README.md"
     exit 0

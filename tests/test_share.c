@@ -94,6 +94,7 @@ TEST(n_plus_one)
     }
     CHECK_STR(listing(), "a.onnx a_ctx.onnx a_fake.bin b.onnx b_ctx.onnx c.onnx c_ctx.onnx ");
     CHECK_INT(f.compiled, 6);
+    CHECK_STR(f.log, "x,x2->b,b2;c,b2->y;x,x2->b,b2;c,b2->y;x,x2->b,b2;c,b2->y;");
     CHECK_INT(f.alive, 0);
     for (int i = 0; i < 3; i++) {
         epctx_model model;
@@ -122,6 +123,10 @@ TEST(n_plus_one)
     make_named("d.onnx", 9);
     CHECK_OK(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error), error);
     CHECK_HAS(listing(), "d_ctx.onnx d_fake.bin ");
+    /* Of a group that begins the binary is new as well: it replaces no file unasked. */
+    CHECK_INT(remove(at("d_ctx.onnx")), 0);
+    CHECK_INT(generate(w, NULL, "d.onnx", &backend, NULL, NULL, true, &error), EPCTX_ERR_EXISTS);
+    CHECK_HAS(error.message, "d_fake.bin");
     epctx_workspace_close(w);
 }
 
@@ -177,6 +182,108 @@ TEST(one_open)
     CHECK_INT(epctx_status_to_ort(start(&s[0], w, at(contexts[0]), &backend, &io, &error)), 10);
     CHECK_HAS(error.message, "a_fake.bin");
     epctx_workspace_close(w);
+}
+
+/* Node `main` names graph "one" of p.bin, a second node without a context "two" (NULL: there is no
+ * such node); the digits are the last ones of the hashes in their notes. */
+static void save_hashed(const char *name, const char *partition, char digit, const char *second,
+                        char second_digit)
+{
+    bytes graph = {0};
+    for (int i = 0; i < 2; i++) {
+        const char *key = i == 0 ? partition : second;
+        char notes[] = "graph_hash=00000000000000a_";
+        bytes node;
+        if (key == NULL) continue;
+        notes[sizeof notes - 2] = i == 0 ? digit : second_digit;
+        node = new_node("EPContext", "com.microsoft", i == 0 ? "main" : "second", "x", "y");
+        add_attr_int(&node, "main_context", i == 0);
+        add_attr_int(&node, "embed_mode", 0);
+        if (i == 0) add_attr_str(&node, "ep_cache_context", "p.bin", 5);
+        add_attr_str(&node, "source", "FakeEP", 6);
+        add_attr_str(&node, "partition_name", key, strlen(key));
+        add_attr_str(&node, "notes", notes, strlen(notes));
+        put_child(&graph, 1, &node);
+    }
+    save_model(name, &graph);
+}
+
+/* A node says which graph by name and by hash. A name that now stands for a graph of another
+ * generation is refused: out of the binary, out of the workspace, for nodes with and without a
+ * context of their own, and when the application takes the graph itself. */
+TEST(graph_of_another_generation)
+{
+    static const char binary[] = "FAKE1\n2\none\na1\n1\nx\n1\ny\ntwo\na2\n1\nx\n1\ny\n";
+    static const struct {
+        const char *partition, *second;
+        char digit, second_digit;
+        bool good;
+    } models[] = {{"one", NULL, '1', 0, true},     {"two", NULL, '2', 0, true},
+                  {"one", "two", '1', '2', true},  {"two", "one", '2', '1', true},
+                  {"one", NULL, '2', 0, false},    {"two", NULL, '1', 0, false},
+                  {"one", NULL, '0', 0, false},    {"one", "two", '1', '1', false},
+                  {"one", "two", '2', '2', false}, {"one", "two", '2', '1', false},
+                  {"one", "two", '1', '3', false}, {"two", "one", '2', '2', false}};
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_binary_file file = {0};
+    epctx_error error;
+    char here[200];
+    clear_root();
+    make_file(at("p.bin"), binary, strlen(binary));
+    save_hashed("first.onnx", "one", '1', NULL, 0);
+    save_hashed("other.onnx", "two", '2', NULL, 0);
+    snprintf(here, sizeof here, "%s/", root);
+    file.io = epctx_io_files();
+    file.folder = epctx_str_of(here);
+    file.name = epctx_str_of("p.bin");
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        const bool only_two = models[i].second == NULL && strcmp(models[i].partition, "two") == 0;
+        save_hashed("m.onnx", models[i].partition, models[i].digit, models[i].second,
+                    models[i].second_digit);
+        /* The workspace is empty; another session has left the graph there; no workspace. */
+        for (int round = 0; round < 3; round++) {
+            const char *before = only_two ? "first.onnx" : "other.onnx";
+            epctx_workspace *w;
+            session one, two;
+            epctx_status status;
+            CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+            if (round == 1) CHECK_OK(start(&one, w, at(before), &backend, NULL, &error), error);
+            if (round == 2) {
+                CHECK_OK(epctx_model_open_file(&two.model, at("m.onnx"), NULL, &error), error);
+                status = epctx_load(&two.loaded, &two.model, &backend, NULL, &error);
+                if (status != EPCTX_OK) epctx_model_close(&two.model);
+            } else {
+                status = start(&two, w, at("m.onnx"), &backend, NULL, &error);
+            }
+            if (status == EPCTX_OK) stop(&two);
+            if (round == 1) stop(&one);
+            epctx_workspace_close(w);
+            CHECK(epctx_status_to_ort(status) == (models[i].good ? 0 : 10),
+                  "model %zu, round %d: %s", i, round,
+                  status == EPCTX_OK ? "loaded" : error.message);
+            if (!models[i].good) CHECK_HAS(error.message, "another generation");
+            CHECK_INT(f.alive, 0);
+        }
+    }
+    for (int round = 0; round < 2; round++) {
+        epctx_workspace *w;
+        epctx_shared shared, other;
+        CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+        if (round == 1) {
+            CHECK_OK(
+                epctx_share_take(w, &backend, &file, epctx_str_of("one"), 0xa1, &other, &error),
+                error);
+        }
+        CHECK_INT(epctx_share_take(w, &backend, &file, epctx_str_of("two"), 0xa1, &shared, &error),
+                  EPCTX_ERR_VERSION);
+        CHECK_OK(epctx_share_take(w, &backend, &file, epctx_str_of("two"), 0xa2, &shared, &error),
+                 error);
+        epctx_share_give(w, &shared);
+        if (round == 1) epctx_share_give(w, &other);
+        epctx_workspace_close(w);
+        CHECK_INT(f.alive, 0);
+    }
 }
 
 /* A graph that a session has is not in the workspace; the policy says what a second one gets. */
@@ -572,6 +679,7 @@ TEST(given_up)
 
 TEST(refused)
 {
+    char same[TEST_TEMP + 4], file[500];
     fake f = {0}, other = {0};
     epctx_backend backend = fake_backend(&f), second = fake_backend(&other);
     epctx_workspace *w;
@@ -592,6 +700,14 @@ TEST(refused)
     opts.context_file_path = at("sub/b_ctx.onnx");
     CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "folder");
+    /* Not even one of the same name. */
+    snprintf(same, sizeof same, "sub%s", strrchr(root, '/'));
+    CHECK_INT(mkdir(at(same), 0777), 0);
+    snprintf(file, sizeof file, "%s/b_ctx.onnx", at(same));
+    opts.context_file_path = file;
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
+    CHECK_HAS(error.message, "folder");
+    CHECK_INT(rmdir(at(same)), 0);
     opts.context_file_path = at("a_ctx.onnx");
     CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "another session");
@@ -819,6 +935,8 @@ TEST(hosted)
         }
         CHECK_STR(listing(), "");
     }
+    CHECK_STR(f.log, "x->a.onnx;a.onnx->a.onnx2;x->b.onnx;b.onnx->b.onnx2;x->c.onnx;"
+                     "c.onnx->c.onnx2;");
     CHECK_INT(epctx_share_finish(w, NULL, "FakeEP", NULL, &size, &error), EPCTX_OK);
     CHECK_STR(listing(), "a_fake.bin ");
     CHECK_TRUE(size > 0);
@@ -2186,6 +2304,7 @@ int main(int argc, char **argv)
     RUN(n_plus_one);
     RUN(deterministic);
     RUN(one_open);
+    RUN(graph_of_another_generation);
     RUN(taken);
     RUN(one_graph_for_two_nodes);
     RUN(any_order);

@@ -7,7 +7,7 @@ top=$PWD
 python=${PYTHON:-/usr/bin/python3}
 epctx=$top/${EPCTX_BUILD:-build/asan}/epctx
 fast=$top/${EPCTX_BUILD:-build}/epctx
-work=$top/build/share
+work=${EPCTX_TEST_FOLDER:-$top/build}/share
 status=0
 
 rm -rf "$work"
@@ -219,9 +219,8 @@ expect "a model in the middle is missing" 1 "nothing was written" compile a.onnx
 files "nothing is left" "a.onnx b.onnx c.onnx "
 
 # -- what stays on the CPU, in a file --
-"$python" - partly.onnx b.onnx <<'END'
+PYTHONPATH=$top/tests/judge "$python" - partly.onnx b.onnx <<'END'
 import struct, sys
-sys.path.insert(0, "../../tests/judge")
 from onnx_schema import ModelProto
 model = ModelProto()
 model.ParseFromString(open(sys.argv[1], "rb").read())
@@ -310,9 +309,8 @@ single_to_group() { first_group; cp old/a_ctx.onnx old/a_npu.bin crash; }
 
 if strace -qq -o /dev/null true 2>/dev/null; then
     # The same size with other weights: another generation.
-    "$python" - plain.onnx other.onnx <<'END'
+    PYTHONPATH=$top/tests/judge "$python" - plain.onnx other.onnx <<'END'
 import sys
-sys.path.insert(0, "../../tests/judge")
 from onnx_schema import ModelProto
 model = ModelProto()
 model.ParseFromString(open(sys.argv[1], "rb").read())

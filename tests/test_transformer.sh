@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.."
 epctx=$PWD/${EPCTX_BUILD:-build}/epctx
 demo=$PWD/examples/demo
-work=$PWD/build/transformer
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/transformer
 layers=2
 status=0
 ORT_BINDING=$(tests/deps.sh where ort)

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 epctx=$PWD/${EPCTX_BUILD:-build}/epctx
 checked=$PWD/${EPCTX_BUILD:-build/asan}/epctx
 demo=$PWD/examples/demo
-work=$PWD/build/weightless
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/weightless
 models=${EPCTX_TEST_MODELS:-}/onnx
 status=0
 real="blazeface_front_128 burn_mnist deeploy_cct2_opset20 fastestdet mlpt_vww_int8"

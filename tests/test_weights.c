@@ -85,31 +85,141 @@ TEST(stored_once)
     end(&f);
 }
 
-/* One byte anywhere is enough to be another weight, in a sample or not. */
+/* Sizes alone, sizes again, and weights that agree in the sample: each is found, also after the table
+ * has grown, whether its size was seen once or often. */
+TEST(found_again)
+{
+    enum { COUNT = 300, ALIKE = 3, SIZE = 5000 };
+    static uint8_t data[SIZE];
+    fixture f;
+    int round;
+    size_t i;
+    CHECK_TRUE(begin(&f));
+    for (round = 0; round < 3; round++) {
+        fill(data, sizeof data, 11);
+        for (i = 0; i < COUNT; i++) {
+            CHECK_INT(add(&f, data, 1 + i), EPCTX_OK);
+            CHECK(f.got.fresh == (round == 0) && f.got.index == i, "size %zu, round %d: %s", 1 + i,
+                  round, f.got.fresh ? "stored twice" : "another weight");
+        }
+        for (i = 0; i < ALIKE; i++) {
+            data[17] = (uint8_t)i; /* between the first two blocks of the sample */
+            CHECK_INT(add(&f, data, SIZE), EPCTX_OK);
+            CHECK(f.got.fresh == (round == 0) && f.got.index == COUNT + i,
+                  "weight %zu of one sample, round %d: %s", i, round,
+                  f.got.fresh ? "stored twice" : "another weight");
+        }
+    }
+    end(&f);
+}
+
+/* Bytes that stay with the caller: an offset is a place in `user`. */
+static epctx_status fetch_in_place(void *user, uint64_t offset, size_t size, const uint8_t **data,
+                                   epctx_error *error)
+{
+    (void)size, (void)error;
+    *data = (const uint8_t *)user + offset;
+    return EPCTX_OK;
+}
+
+/* Is `other`, of `size` bytes as `data`, another weight? */
+static bool told_apart(uint8_t *data, const uint8_t *other, size_t size)
+{
+    epctx_weights_opts opts = {0};
+    epctx_weights weights;
+    epctx_weight got;
+    epctx_error error;
+    bool fresh;
+    opts.fetch_fn = fetch_in_place;
+    opts.user = data;
+    fresh = epctx_weights_init(&weights, &opts, &error) == EPCTX_OK &&
+            epctx_weights_add(&weights, data, size, 64, 0, &got, &error) == EPCTX_OK && got.fresh &&
+            epctx_weights_add(&weights, other, size, 64, 0, &got, &error) == EPCTX_OK && got.fresh;
+    epctx_weights_free(&weights);
+    return fresh;
+}
+
+/* One byte anywhere is enough to be another weight, in the sample or not: every byte of each size in
+ * turn. Of the largest, which is read in four pieces, those around the ends of pieces and of the
+ * blocks of the sample, and every 97th. */
 TEST(every_byte_counts)
 {
-    static const size_t sizes[] = {1, 5, 64, 1024, 1025, 5000, 65536, 65537, 200000};
+    static const size_t sizes[] = {1, 5, 64, 256, 257, 1025, 5000, 65537, 200000};
+    static uint8_t data[200000], other[200000];
     size_t i, at;
+    fill(data, sizeof data, 7);
     for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        uint8_t *data = (uint8_t *)malloc(sizes[i]);
-        fixture f;
-        size_t step = sizes[i] < 2000 ? 1 : sizes[i] / 97;
-        CHECK_TRUE(data != NULL && begin(&f));
-        fill(data, sizes[i], 7);
-        CHECK_INT(add(&f, data, sizes[i]), EPCTX_OK);
-        for (at = 0; at < sizes[i]; at += step) {
-            data[at] ^= 1;
-            CHECK_INT(add(&f, data, sizes[i]), EPCTX_OK);
-            CHECK(f.got.fresh, "size %zu: a change of byte %zu is not seen", sizes[i], at);
-            CHECK(memcmp(f.binary.data + f.got.offset, data, sizes[i]) == 0,
-                  "size %zu: other bytes than added", sizes[i]);
-            data[at] ^= 1;
+        const size_t size = sizes[i], step = (size - 16) / 15; /* of the sample's blocks */
+        memcpy(other, data, size);
+        CHECK(!told_apart(data, other, size), "size %zu: equal bytes are stored twice", size);
+        for (at = 0; at < size; at++) {
+            const bool edge = (at + 2) % 65536 < 4 || at + 2 >= size || (at + 1) % step < 18;
+            if (size > 100000 && !edge && at % 97 != 0) continue;
+            other[at] ^= (uint8_t)(1u << at % 8);
+            CHECK(told_apart(data, other, size), "size %zu: a change of byte %zu is not seen", size,
+                  at);
+            other[at] = data[at];
         }
-        CHECK_INT(add(&f, data, sizes[i]), EPCTX_OK);
-        CHECK(!f.got.fresh && f.got.index == 0, "size %zu: the first one is not found again",
-              sizes[i]);
+    }
+}
+
+static void put_le64(uint8_t *at, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        at[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* `other` becomes `data` with two numbers changed, in one lane of two neighbouring stripes of 32
+ * bytes from `at` on: what the first does to the hash (XXH64 with seed 0) the second takes back.
+ * Nobody should meet such weights by accident, but anybody can make them. */
+static void collide(const uint8_t *data, uint8_t *other, size_t size, size_t at)
+{
+    const uint64_t p1 = UINT64_C(0x9e3779b185ebca87), p2 = UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint64_t inverse = 1, first = 0, second = 0;
+    for (int i = 0; i < 6; i++)
+        inverse *= 2 - p2 * inverse; /* of p2, modulo 2^64 */
+    memcpy(other, data, size);
+    for (int i = 0; i < 8; i++) {
+        first |= (uint64_t)data[at + (size_t)i] << 8 * i;
+        second |= (uint64_t)data[at + 32 + (size_t)i] << 8 * i;
+    }
+    put_le64(other + at, first + (UINT64_C(1) << 63) * inverse);
+    for (int sign = 0; sign < 2; sign++) {
+        const uint64_t step = (UINT64_C(1) << 30) * p1 * inverse;
+        put_le64(other + at + 32, sign ? second + step : second - step);
+        if (epctx_hash(other, size, 0) == epctx_hash(data, size, 0)) break;
+    }
+}
+
+/* Hashes only find candidates: weights whose hashes agree are compared. Of small ones the sample is
+ * everything; of large ones the hash of all bytes counts after EPCTX_WEIGHTS_TRIES of one sample. */
+TEST(equal_hashes)
+{
+    static const size_t sizes[] = {64, 100, 256, 6400};
+    static uint8_t data[6400], other[6400];
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const size_t size = sizes[i];
+        fixture f;
+        size_t count = 0;
+        CHECK_TRUE(begin(&f));
+        fill(data, size, 5);
+        for (; size > 256 && count < EPCTX_WEIGHTS_TRIES; count++) {
+            data[20] = (uint8_t)count;
+            CHECK_INT(add(&f, data, size), EPCTX_OK);
+        }
+        data[20] = 99;
+        collide(data, other, size, size > 256 ? 32 : 0);
+        CHECK_INT(add(&f, data, size), EPCTX_OK);
+        CHECK_TRUE(f.got.fresh && f.got.index == count);
+        CHECK_INT(add(&f, other, size), EPCTX_OK);
+        CHECK(f.got.fresh && f.got.index == count + 1,
+              "size %zu: another weight of the same hash is taken for this one", size);
+        CHECK_MEM(f.binary.data + f.got.offset, size, other, size);
+        CHECK_INT(add(&f, data, size), EPCTX_OK);
+        CHECK_TRUE(!f.got.fresh && f.got.index == count);
+        CHECK_INT(add(&f, other, size), EPCTX_OK);
+        CHECK_TRUE(!f.got.fresh && f.got.index == count + 1);
         end(&f);
-        free(data);
     }
 }
 
@@ -164,13 +274,15 @@ TEST(kinds_share_nothing)
     uint8_t data[10] = {0};
     fixture f;
     CHECK_TRUE(begin(&f));
-    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 1, &f.got, &f.error), EPCTX_OK);
-    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 4, &f.got, &f.error), EPCTX_OK);
-    CHECK_TRUE(f.got.fresh);
-    CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, 4, &f.got, &f.error), EPCTX_OK);
-    CHECK_TRUE(!f.got.fresh);
-    CHECK_UINT(f.got.offset, 10);
-    CHECK_UINT(f.got.kind, 4);
+    /* More kinds than places in a table of hashes, twice: they must not be told apart by luck. */
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t kind = 0; kind < 300; kind++) {
+            CHECK_INT(epctx_weights_add(&f.weights, data, 10, 1, kind, &f.got, &f.error), EPCTX_OK);
+            CHECK(f.got.fresh == (round == 0) && f.got.offset == 10 * kind && f.got.kind == kind,
+                  "kind %" PRIu32 ", round %d: %s, of kind %" PRIu32, kind, round,
+                  f.got.fresh ? "fresh" : "shared", f.got.kind);
+        }
+    }
     end(&f);
 }
 
@@ -536,7 +648,9 @@ TEST(one_hash)
 int main(int argc, char **argv)
 {
     RUN(stored_once);
+    RUN(found_again);
     RUN(every_byte_counts);
+    RUN(equal_hashes);
     RUN(size_seen_once_is_not_hashed);
     RUN(alignment);
     RUN(kinds_share_nothing);

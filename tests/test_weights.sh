@@ -3,7 +3,7 @@
 set -u
 cd "$(dirname "$0")/.."
 epctx=${EPCTX_BUILD:-build/asan}/epctx
-work=build/weights
+work=${EPCTX_TEST_FOLDER:-build}/weights
 rm -rf "$work"
 mkdir -p "$work"
 "${PYTHON:-/usr/bin/python3}" tests/judge/weights.py $epctx $work || status=1

@@ -2,7 +2,7 @@
 # On Windows, or what comes near: built with mingw-w64, run by wine.
 set -u
 cd "$(dirname "$0")/.."
-work=$PWD/build/windows
+work=${EPCTX_TEST_FOLDER:-$PWD/build}/windows
 nanopb=$(sh tests/deps.sh where nanopb-source)
 status=0
 mkdir -p "$work"
@@ -61,7 +61,8 @@ done
 "${PYTHON:-/usr/bin/python3}" tests/judge/make_model.py plain "$work/plain.onnx" || exit 1
 mkdir -p "$work/host"
 cp "$work/plain.onnx" "$work/host/"
-(cd "$work/host" && ../../epctx compile -f plain.onnx >/dev/null)
+tool=$PWD/build/epctx
+(cd "$work/host" && "$tool" compile -f plain.onnx >/dev/null)
 (cd "$work" && wine windows.exe compile plain.onnx >/dev/null 2>"$work/log")
 for file in plain_ctx.onnx plain_npu.bin; do
     if cmp -s "$work/$file" "$work/host/$file"; then

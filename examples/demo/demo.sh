@@ -1,7 +1,7 @@
 #!/bin/sh
 # The whole road with a real model: compile BlazeFace to an EPContext model,
 # look into it, run it, and hold every output against the real ONNX Runtime.
-# Leaves its files in build/demo.
+# Leaves its files in build/demo, or in the folder EPCTX_DEMO.
 set -eu
 cd "$(dirname "$0")/../.."
 epctx=$PWD/${EPCTX_BUILD:-build}/epctx
@@ -10,13 +10,13 @@ package=$(tests/deps.sh where blazeface)
 ORT_BINDING=$(tests/deps.sh where ort)
 export ORT_BINDING
 export ORT_DISABLE_TELEMETRY=1
-work=build/demo
+work=${EPCTX_DEMO:-build/demo}
 wrong=0
 
-rm -rf $work
-mkdir -p $work/embedded
-cp "$package/ONNX/face_detection_front_128x128_barracuda.onnx" $work/blazeface.onnx
-cd $work
+rm -rf "$work"
+mkdir -p "$work/embedded"
+cp "$package/ONNX/face_detection_front_128x128_barracuda.onnx" "$work/blazeface.onnx"
+cd "$work"
 
 # Shows a command as a user would type it, then runs it. Descriptor 3 is the
 # screen, also for a command whose output goes to a file.

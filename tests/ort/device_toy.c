@@ -40,6 +40,7 @@ static const struct {
 typedef struct toy {
     char architecture[32];
     bool fail_run;       /* for tests: EP option fail_run=1 */
+    bool fail_load;      /* fail_load=1: the device, not the binary, is to blame */
     bool show_addresses; /* and show_addresses=1: the first output tells where the tensors were */
     bool channels_last;  /* layout=nhwc */
     /* Dynamic options for tests: a run is held up between "1" and "0". */
@@ -477,6 +478,10 @@ static epctx_status toy_load(void *self, epctx_span binary, void **out, epctx_er
     uint64_t sum;
     if (!context) return epctx_fail(error, EPCTX_ERR_NOMEM, "no memory");
     epctx_arena_init(&context->arena, NULL);
+    if (((const toy *)self)->fail_load) {
+        toy_unload(self, context);
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "the toy was told not to load");
+    }
     in.next = binary.data;
     in.end = binary.data + binary.size;
     in.bad = false;
@@ -743,7 +748,8 @@ static int toy_convert(const epctx_backend *backend, const char *domain, const c
     return !*domain && strcmp(op_type, "GlobalMaxPool") == 0;
 }
 
-/* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, show_addresses=1. */
+/* EP options: architecture=abacus|slide-rule, layout=nchw|nhwc, fail_run=1, fail_load=1,
+ * show_addresses=1. */
 static epctx_status toy_open(const ep_options *options, epctx_backend *backend, epctx_error *error)
 {
     const char *architecture = ep_option_get(options, "architecture");
@@ -762,6 +768,8 @@ static epctx_status toy_open(const ep_options *options, epctx_backend *backend, 
     memcpy(self->architecture, architecture, strlen(architecture) + 1);
     self->channels_last = layout && strcmp(layout, "nhwc") == 0;
     self->fail_run = fail && strcmp(fail, "1") == 0;
+    fail = ep_option_get(options, "fail_load");
+    self->fail_load = fail && strcmp(fail, "1") == 0;
     self->show_addresses = show && strcmp(show, "1") == 0;
     memset(backend, 0, sizeof *backend);
     backend->version = EPCTX_BACKEND_VERSION;
