@@ -359,6 +359,7 @@ typedef struct epctx_io_file {
     char temp[EPCTX_PATH_MAX];
     char kept[EPCTX_NAME_MAX];   /* swap_fn: what stood there has this name, "" when nothing did */
     char second[EPCTX_NAME_MAX]; /* second_fn */
+    struct epctx_open_files *listed; /* where this file is, or NULL */
 } epctx_io_file;
 
 /* What happens to a file that an output would replace. */
@@ -481,6 +482,22 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
                                             const char *path, epctx_error *error);
 /* Legal on a zeroed lock and twice. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
+
+/* The files being written and the locks of one thread, so that a signal handler can remove what has
+ * a temporary name: on Linux mostly nothing, because files being written have no name there; on
+ * other systems all. Zeroed at first; lives as long as its io. More than EPCTX_LISTED_MAX files at
+ * once are not listed. */
+#define EPCTX_LISTED_MAX 256
+typedef struct epctx_open_files {
+    epctx_io_file *volatile files[EPCTX_LISTED_MAX];
+} epctx_open_files;
+
+/* epctx_io_files() for one thread, with a list. All zeros under EPCTX_NO_STDIO. */
+EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list);
+/* For the signal handler of a process that is about to end (async-signal-safe; on Windows for a
+ * console handler): removes temporary files and locks. Finished files stay. Nothing of the library
+ * may be called afterwards. */
+EPCTX_API void epctx_open_files_remove(epctx_open_files *list);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
  * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
@@ -3956,6 +3973,33 @@ static EPCTX__UNUSED void epctx__name_temp(char out[48], uint64_t process, unsig
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 
+#ifndef EPCTX_NO_STDIO
+static void epctx__list_add(void *user, epctx_io_file *file)
+{
+    epctx_open_files *list = (epctx_open_files *)user;
+    size_t i;
+    file->listed = list;
+    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] == NULL) {
+            list->files[i] = file;
+            break;
+        }
+    }
+}
+
+static void epctx__list_remove(epctx_io_file *file)
+{
+    epctx_open_files *list = file->listed;
+    size_t i;
+    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] == file) {
+            list->files[i] = NULL;
+        }
+    }
+    file->listed = NULL;
+}
+#endif
+
 #ifdef EPCTX_NO_STDIO
 
 EPCTX_API const epctx_io *epctx_io_files(void)
@@ -3966,6 +4010,19 @@ EPCTX_API const epctx_io *epctx_io_files(void)
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
     return NULL;
+}
+
+EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
+{
+    epctx_io io;
+    (void)list;
+    memset(&io, 0, sizeof io);
+    return io;
+}
+
+EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
+{
+    (void)list;
 }
 
 #elif defined(_WIN32)
@@ -4858,21 +4915,32 @@ static int epctx__temp_open(epctx_io_file *file, mode_t mode)
     return fd;
 }
 
-static void epctx__file_close(epctx_io_file *file)
+/* Removes the names that it has meanwhile. */
+static void epctx__file_forget(epctx_io_file *file)
 {
-    if (file->descriptor >= 0) {
-        close((int)file->descriptor);
-    }
     if ((file->state & EPCTX__FILE_NAMED) != 0) {
         unlinkat((int)file->folder, file->temp, 0);
     }
+    if ((file->state & (EPCTX__FILE_KEPT | EPCTX__FILE_BACKUP)) == EPCTX__FILE_KEPT) {
+        unlinkat((int)file->folder, file->kept, 0);
+    }
+}
+
+static void epctx__file_close(epctx_io_file *file)
+{
+    epctx__list_remove(file);
+    if (file->descriptor >= 0) {
+        close((int)file->descriptor);
+    }
+    epctx__file_forget(file);
     close((int)file->folder);
     file->descriptor = file->folder = -1;
     file->state = 0;
 }
 
 /* Opens the new file in file->folder, which is closed on failure. `path` is for messages. */
-static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epctx_error *error)
+static epctx_status epctx__file_start(void *user, epctx_io_file *file, const char *path,
+                                      epctx_error *error)
 {
     struct stat old;
     bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
@@ -4880,6 +4948,7 @@ static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epc
     bool linked = exists && S_ISLNK(old.st_mode);
     epctx_status status = EPCTX_OK;
     file->descriptor = -1;
+    epctx__list_add(user, file);
     if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
         status = epctx__file_failed(error, EPCTX_ERR_PATH,
                                     "is a link: a file whose name comes from a model is not "
@@ -4942,15 +5011,14 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
                                         "cannot be written, its folder does not exist", path)
                    : epctx__io_error(error, "open the folder of", path);
     }
-    return epctx__file_start(file, path, error);
+    return epctx__file_start(user, file, path, error);
 }
 
 static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
                                               epctx_io_file *file, epctx_error *error)
 {
     epctx_status status = epctx__open_inside(root, name, file, error);
-    (void)user;
-    return status == EPCTX_OK ? epctx__file_start(file, file->path, error) : status;
+    return status == EPCTX_OK ? epctx__file_start(user, file, file->path, error) : status;
 }
 
 #define EPCTX__PIECE ((size_t)1 << 20)
@@ -5155,17 +5223,17 @@ static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
     bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
     bool swapped = (file->state & EPCTX__FILE_SWAPPED) != 0;
     bool done = true;
-    if (swapped && back) {
-        if (kept) {
-            done = renameat(folder, file->kept, folder, epctx__file_base(file)) == 0;
-        } else {
-            done = unlinkat(folder, epctx__file_base(file), 0) == 0;
-        }
-        fsync(folder);
-    } else if (kept && (back || (file->state & EPCTX__FILE_BACKUP) == 0)) {
-        unlinkat(folder, file->kept, 0);
-    }
     (void)user;
+    if (swapped && back) {
+        done = kept ? renameat(folder, file->kept, folder, epctx__file_base(file)) == 0
+                    : unlinkat(folder, epctx__file_base(file), 0) == 0;
+        fsync(folder);
+        if (kept) { /* what could not go back stays under its name */
+            file->state &= ~(uint32_t)EPCTX__FILE_KEPT;
+        }
+    } else if (back) {
+        file->state &= ~(uint32_t)EPCTX__FILE_BACKUP;
+    }
     return done;
 }
 
@@ -5319,7 +5387,7 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
 /* The lock in lock->folder, which is closed on failure. The file of a lock goes when the lock is
  * released, so who has waited may hold one that is gone: then it starts again with the file that is
  * there now. */
-static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
+static epctx_status epctx__lock_take(void *user, epctx_io_file *lock, epctx_error *error)
 {
     const char *base = epctx__file_base(lock);
     int folder = (int)lock->folder;
@@ -5339,6 +5407,9 @@ static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
             fstatat(folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             lock->descriptor = fd;
+            memcpy(lock->temp, base, strlen(base) + 1);
+            lock->state = EPCTX__FILE_NAMED;
+            epctx__list_add(user, lock);
             return EPCTX_OK;
         }
         if (fd >= 0) {
@@ -5355,7 +5426,6 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
                                      epctx_error *error)
 {
     size_t size = strlen(path);
-    (void)user;
     memset(lock, 0, sizeof *lock);
     if (size >= sizeof lock->path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
@@ -5363,21 +5433,21 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
     memcpy(lock->path, path, size + 1);
     lock->folder = epctx__open_folder(path);
     return lock->folder < 0 ? epctx__io_error(error, "open the folder of the lock", path)
-                            : epctx__lock_take(lock, error);
+                            : epctx__lock_take(user, lock, error);
 }
 
 static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
                                             epctx_io_file *lock, epctx_error *error)
 {
     epctx_status status = epctx__open_inside(root, name, lock, error);
-    (void)user;
-    return status == EPCTX_OK ? epctx__lock_take(lock, error) : status;
+    return status == EPCTX_OK ? epctx__lock_take(user, lock, error) : status;
 }
 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
 {
     (void)user;
-    unlinkat((int)lock->folder, epctx__file_base(lock), 0);
+    epctx__list_remove(lock);
+    epctx__file_forget(lock); /* while it is held: who waits sees that it is gone */
     close((int)lock->descriptor);
     close((int)lock->folder);
 }
@@ -5455,6 +5525,23 @@ EPCTX_API const epctx_io *epctx_io_private(void)
     static const epctx_io files =
         EPCTX__FILES(epctx__file_read, epctx__file_read_inside, NULL);
     return &files;
+}
+
+EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
+{
+    epctx_io io = *epctx_io_files();
+    io.user = list;
+    return io;
+}
+
+EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
+{
+    size_t i;
+    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] != NULL) {
+            epctx__file_forget(list->files[i]);
+        }
+    }
 }
 
 #undef EPCTX__FILES
