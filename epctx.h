@@ -4292,25 +4292,36 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
     return status;
 }
 
+/* root/name */
+static epctx_status epctx__inside(const char *root, const char *name, char path[EPCTX_PATH_MAX],
+                                  epctx_error *error)
+{
+    size_t root_size = strlen(root);
+    size_t name_size = strlen(name);
+    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
+    if (root_size + slash + name_size >= EPCTX_PATH_MAX) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                          (uint64_t)EPCTX_PATH_MAX - 1);
+    }
+    memcpy(path, root, root_size);
+    path[root_size] = '/';
+    memcpy(path + root_size + slash, name, name_size + 1);
+    return EPCTX_OK;
+}
+
 /* Opens, and looks afterwards where the file really is. */
 static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
                                             epctx_mapping *out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    size_t root_size = strlen(root);
-    size_t name_size = strlen(name);
-    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
     HANDLE file;
     epctx_status status;
     memset(out, 0, sizeof *out);
-    if (root_size + slash + name_size >= sizeof path) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                          (uint64_t)sizeof path - 1);
+    status = epctx__inside(root, name, path, error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    memcpy(path, root, root_size);
-    path[root_size] = '/';
-    memcpy(path + root_size + slash, name, name_size + 1);
     status = epctx__open(path, GENERIC_READ, &file, error);
     if (status != EPCTX_OK) {
         return status;
@@ -4326,40 +4337,68 @@ static epctx_status epctx__file_take_inside(const char *root, const char *name, 
     return status;
 }
 
-/* "<path>.<process>-<attempt>.tmp" */
-static bool epctx__temp_name(epctx_io_file *file, unsigned attempt)
+/* What has been done with an epctx_io_file. */
+enum {
+    EPCTX__FILE_NAMED = 1,   /* has its temporary name */
+    EPCTX__FILE_KEPT = 2,    /* what stood there has a name */
+    EPCTX__FILE_BACKUP = 4,  /* which stays */
+    EPCTX__FILE_SWAPPED = 8  /* the new file is in place */
+};
+
+/* A file beside file->path. */
+static epctx_status epctx__beside(const epctx_io_file *file, const char *name,
+                                  WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
 {
-    char digits[32];
-    size_t at = sizeof digits;
-    size_t size = strlen(file->path);
-    uint64_t numbers[2];
-    int i;
-    static const char end[] = ".tmp";
-    numbers[0] = GetCurrentProcessId();
-    numbers[1] = attempt;
-    for (i = 1; i >= 0; i--) {
-        do {
-            digits[--at] = (char)('0' + numbers[i] % 10);
-            numbers[i] /= 10;
-        } while (numbers[i] > 0);
-        digits[--at] = i == 1 ? '-' : '.';
+    char path[EPCTX_PATH_MAX];
+    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
+    if (size + strlen(name) >= sizeof path) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                          (uint64_t)sizeof path - 1);
     }
-    if (size + (sizeof digits - at) + sizeof end > sizeof file->temp) {
-        return false;
+    memcpy(path, file->path, size);
+    memcpy(path + size, name, strlen(name) + 1);
+    return epctx__wide(path, out, error);
+}
+
+static const char *epctx__file_base(const epctx_io_file *file)
+{
+    return epctx_path_file(epctx_str_of(file->path)).data;
+}
+
+/* Opens the new file under a temporary name beside file->path. */
+static epctx_status epctx__file_start(void *user, epctx_io_file *file, epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    char end[48];
+    unsigned attempt;
+    for (attempt = 0; attempt < 1000; attempt++) {
+        epctx_status status;
+        epctx__name_temp(end, GetCurrentProcessId(), attempt);
+        epctx__name_end(file->temp, epctx__file_base(file), end, EPCTX__NAME_MOST);
+        status = epctx__beside(file, file->temp, wide, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        file->handle = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
+                                   FILE_ATTRIBUTE_NORMAL, NULL);
+        if (file->handle != INVALID_HANDLE_VALUE) {
+            file->state = EPCTX__FILE_NAMED;
+            file->way_back = true;
+            epctx__list_add(user, file);
+            return EPCTX_OK;
+        }
+        if (GetLastError() != ERROR_FILE_EXISTS) {
+            break;
+        }
     }
-    memcpy(file->temp, file->path, size);
-    memcpy(file->temp + size, digits + at, sizeof digits - at);
-    memcpy(file->temp + size + (sizeof digits - at), end, sizeof end);
-    return true;
+    return epctx__io_error(error, "create a temporary file beside it", file->path);
 }
 
 static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
                                        epctx_error *error)
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
     epctx_file_kind kind;
     uint64_t size;
-    unsigned attempt;
     epctx_status status = epctx__file_stat(user, path, &kind, &size, error);
     memset(file, 0, sizeof *file);
     if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
@@ -4373,26 +4412,76 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         status = epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
                             (uint64_t)sizeof file->path - 1);
     }
-    for (attempt = 0; status == EPCTX_OK && attempt < 1000; attempt++) {
-        if (!epctx__temp_name(file, attempt)) {
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                              (uint64_t)sizeof file->temp - 1);
-        }
-        status = epctx__wide(file->temp, wide, error);
-        if (status != EPCTX_OK) {
-            break;
-        }
-        file->handle = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
-                                   NULL);
-        if (file->handle != INVALID_HANDLE_VALUE) {
-            return EPCTX_OK;
-        }
-        if (GetLastError() != ERROR_FILE_EXISTS) {
-            return epctx__io_error(error, "create a temporary file beside it", path);
-        }
+    return status == EPCTX_OK ? epctx__file_start(user, file, error) : status;
+}
+
+/* The folder of a file is where its path says, and the file is no link. */
+static epctx_status epctx__plain(const char *path, epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    WCHAR wide[EPCTX__WIDE_MAX];
+    size_t size = epctx_path_folder(epctx_str_of(path)).size;
+    size_t given;
+    DWORD attributes;
+    epctx_status status;
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    status = epctx__file_canonical(NULL, folder, real, sizeof real, error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status != EPCTX_OK ? status
-                              : epctx__io_error(error, "create a temporary file beside it", path);
+    given = size > 0 && real[strlen(real) - 1] != '/' ? size - 1 : size;
+    status = epctx__wide(path, wide, error);
+    attributes = status == EPCTX_OK ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+    if (status == EPCTX_OK &&
+        (strlen(real) != given || memcmp(real, folder, given) != 0 ||
+         (attributes != INVALID_FILE_ATTRIBUTES &&
+          (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0))) {
+        status = epctx_fail(error, EPCTX_ERR_PATH,
+                            "is a link or lies behind one: names from a model stay inside the "
+                            "model's folder");
+    }
+    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
+    return status;
+}
+
+static void epctx__file_abort(void *user, epctx_io_file *file);
+
+/* Looks before and, where the new file is open, afterwards. */
+static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
+                                              epctx_io_file *file, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status;
+    memset(file, 0, sizeof *file);
+    status = epctx__inside(root, name, file->path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__plain(file->path, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__file_stat(user, file->path, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx__not_regular(kind, file->path, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__file_start(user, file, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__path_of(file->handle, file->path, real, sizeof real, error);
+    size = epctx_path_folder(epctx_str_of(file->path)).size;
+    if (status == EPCTX_OK && strncmp(real, file->path, (size_t)size) != 0) {
+        status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+    }
+    if (status != EPCTX_OK) {
+        epctx__file_abort(user, file);
+    }
+    return status;
 }
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
@@ -4419,39 +4508,202 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
                                           : epctx__io_error(error, "flush", file->path);
 }
 
-static void epctx__remove_temp(epctx_io_file *file)
+static void epctx__remove_beside(const epctx_io_file *file, const char *name)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    if (epctx__wide(file->temp, wide, NULL) == EPCTX_OK) {
+    if (epctx__beside(file, name, wide, NULL) == EPCTX_OK) {
         DeleteFileW(wide);
     }
+}
+
+/* Ends the handle and removes the names that the file has meanwhile. */
+static void epctx__file_forget(epctx_io_file *file)
+{
+    if (file->handle != NULL) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
+    if ((file->state & EPCTX__FILE_NAMED) != 0) {
+        epctx__remove_beside(file, file->temp);
+    }
+    if ((file->state & (EPCTX__FILE_KEPT | EPCTX__FILE_BACKUP)) == EPCTX__FILE_KEPT) {
+        epctx__remove_beside(file, file->kept);
+    }
+    file->state = 0;
 }
 
 static void epctx__file_abort(void *user, epctx_io_file *file)
 {
     (void)user;
-    CloseHandle(file->handle);
-    epctx__remove_temp(file);
+    epctx__list_remove(file);
+    epctx__file_forget(file);
+    if (file->second[0] != '\0') {
+        epctx__remove_beside(file, file->second);
+        file->second[0] = '\0';
+    }
 }
 
-/* A file that somebody has mapped cannot be replaced on Windows: the new one is then given up. */
-static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
+/* A file that somebody has mapped cannot be replaced on Windows. */
+static epctx_status epctx__file_move(epctx_io_file *file, const char *name, DWORD how,
+                                     epctx_error *error)
 {
     WCHAR from[EPCTX__WIDE_MAX];
     WCHAR to[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__wide(file->temp, from, error);
-    (void)user;
-    CloseHandle(file->handle);
+    epctx_status status = epctx__beside(file, name, from, error);
+    if (file->handle != NULL) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
     if (status == EPCTX_OK) {
         status = epctx__wide(file->path, to, error);
     }
-    if (status == EPCTX_OK &&
-        !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
-        status = epctx__io_error(error, "replace", file->path);
+    if (status == EPCTX_OK && !MoveFileExW(from, to, how | MOVEFILE_WRITE_THROUGH)) {
+        DWORD code = GetLastError();
+        status = epctx__io_error(NULL, "replace", file->path);
+        status = code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS ? EPCTX_ERR_EXISTS
+                                                                           : status;
+        SetLastError(code);
+        if (status == EPCTX_ERR_EXISTS) {
+            epctx_fail(error, status, "exists already: remove it or allow overwriting");
+            epctx_blame(error, file->path, NULL, NULL);
+        } else {
+            status = epctx__io_error(error, "replace", file->path);
+        }
     }
+    return status;
+}
+
+static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    epctx_status status = epctx__file_move(file, file->temp, MOVEFILE_REPLACE_EXISTING, error);
+    if (status == EPCTX_OK) {
+        file->state = 0;
+    }
+    epctx__file_abort(user, file);
+    return status;
+}
+
+/* A second name of `from` beside the file. */
+static epctx_status epctx__link_beside(const epctx_io_file *file, const char *from, const char *to,
+                                       epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    DWORD code;
+    epctx_status status = epctx__beside(file, from, wide_from, error);
+    if (status == EPCTX_OK) {
+        status = epctx__beside(file, to, wide_to, error);
+    }
+    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
+        return status;
+    }
+    code = GetLastError();
+    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
+        return EPCTX_ERR_EXISTS;
+    }
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", file->path);
+}
+
+static epctx_status epctx__file_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_error *error)
+{
+    epctx_file_kind kind;
+    uint64_t size;
+    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    unsigned number;
+    epctx_status status = epctx__file_stat(user, file->path, &kind, &size, error);
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+        epctx_blame(error, file->path, NULL, NULL);
+    }
+    for (number = 1; status == EPCTX_OK && kind == EPCTX_FILE_REGULAR; number++) {
+        char end[48];
+        epctx_error why;
+        epctx_error_clear(&why);
+        epctx__name_temp(end, GetCurrentProcessId(), number);
+        if (backup) {
+            epctx__name_number(end, "~", number, "");
+            end[number == 1 ? 1 : sizeof end - 1] = '\0';
+        }
+        epctx__name_end(file->kept, epctx__file_base(file), end, EPCTX__NAME_MOST);
+        status = epctx__link_beside(file, epctx__file_base(file), file->kept, &why);
+        if (status == EPCTX_OK) {
+            file->state |= EPCTX__FILE_KEPT | (backup ? EPCTX__FILE_BACKUP : 0);
+            break;
+        }
+        file->kept[0] = '\0';
+        if (status == EPCTX_ERR_EXISTS && number < 999) {
+            status = EPCTX_OK;
+        } else if (status == EPCTX_ERR_EXISTS) {
+            epctx_fail(error, status, "has 999 backups already: remove some");
+        } else {
+            epctx_fail(error, status, "%s", why.message);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__file_move(file, file->temp,
+                                  kind == EPCTX_FILE_NONE ? 0 : MOVEFILE_REPLACE_EXISTING, error);
+        if (status == EPCTX_OK) {
+            file->state = (file->state & ~(uint32_t)EPCTX__FILE_NAMED) | EPCTX__FILE_SWAPPED;
+        }
+    }
+    return status;
+}
+
+static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
+{
+    bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
+    bool done = true;
+    (void)user;
+    if ((file->state & EPCTX__FILE_SWAPPED) != 0 && back) {
+        if (kept) {
+            done = epctx__file_move(file, file->kept, MOVEFILE_REPLACE_EXISTING, NULL) == EPCTX_OK;
+            file->state &= ~(uint32_t)EPCTX__FILE_KEPT; /* or it stays under its name */
+        } else {
+            epctx__remove_beside(file, epctx__file_base(file));
+        }
+    } else if (back) {
+        file->state &= ~(uint32_t)EPCTX__FILE_BACKUP;
+    }
+    return done;
+}
+
+static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
+                                       epctx_error *error)
+{
+    epctx_status status = epctx__link_beside(file, file->temp, name, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        memcpy(file->second, name, strlen(name) + 1);
+    } else if (status == EPCTX_ERR_EXISTS) {
+        epctx_fail(error, status, "its second name is taken");
+        epctx_blame(error, file->path, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_identify(void *user, const char *path, epctx_file_id *id,
+                                         epctx_error *error)
+{
+    BY_HANDLE_FILE_INFORMATION info;
+    HANDLE file;
+    epctx_status status = epctx__open(path, 0, &file, error);
+    (void)user;
+    memset(id, 0, sizeof *id);
     if (status != EPCTX_OK) {
-        epctx__remove_temp(file);
+        return status;
     }
+    if (GetFileInformationByHandle(file, &info)) {
+        id->device = info.dwVolumeSerialNumber;
+        id->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
+        id->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+        id->written = (uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
+                      info.ftLastWriteTime.dwLowDateTime;
+    } else {
+        status = epctx__io_error(error, "examine", path);
+    }
+    CloseHandle(file);
     return status;
 }
 
@@ -4491,6 +4743,35 @@ static epctx_status epctx__file_link(void *user, const char *from, const char *t
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
     }
     return epctx__io_error(error, "link", to);
+}
+
+static epctx_status epctx__file_remove_inside(void *user, const char *root, const char *name,
+                                              epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_status status = epctx__inside(root, name, path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__plain(path, error);
+    }
+    return status == EPCTX_OK ? epctx__file_remove(user, path, error) : status;
+}
+
+static epctx_status epctx__file_link_inside(void *user, const char *root, const char *from,
+                                            const char *to, epctx_error *error)
+{
+    char old[EPCTX_PATH_MAX];
+    char made[EPCTX_PATH_MAX];
+    epctx_status status = epctx__inside(root, from, old, error);
+    if (status == EPCTX_OK) {
+        status = epctx__inside(root, to, made, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__plain(old, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__plain(made, error);
+    }
+    return status == EPCTX_OK ? epctx__file_link(user, old, made, error) : status;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -4567,6 +4848,17 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
         Sleep(10);
     }
     return status;
+}
+
+static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
+                                            epctx_io_file *lock, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_status status = epctx__inside(root, name, path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__plain(path, error);
+    }
+    return status == EPCTX_OK ? epctx__file_lock(user, path, lock, error) : status;
 }
 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
