@@ -86,8 +86,18 @@
  *   libprotobuf's: what libprotobuf refuses is refused here, and the other way round (only the
  *   2 GiB limit of libprotobuf is not copied). After a successful open every view stays inside the
  *   source, also when another process changes a mapped file; where others may cut files, map none
- *   (>>io). Paths from a model cannot leave its folder. Depth, counts and sizes have limits
- *   (epctx_limits). Files are replaced by temp file + fsync + rename, never written in place.
+ *   (>>io). Paths from a model cannot leave its folder, for reading or for writing: only a path
+ *   that you name may be a link. Depth, counts and sizes have limits (epctx_limits). Files are
+ *   replaced by temp file + fsync + rename, never written in place.
+ *
+ * WRITING
+ *   Outputs of one call come together or not at all. Whatever stops the process, a model's name has
+ *   the old model or its complete successor, with files of its own generation. A failure, also a
+ *   full disk, moves back what was there. Writers of one name wait for each other (FILE.lock while
+ *   finished files are put into place), and EPCTX_ERR_CHANGED says that somebody else wrote a model
+ *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
+ *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed, and FILE.new, which
+ *   a model may use until it is written again. epctx_io_listed is for programs that signals end.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -2158,11 +2168,13 @@ EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_conv
                                             epctx_changes *changes, epctx_error *error);
 
 /* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
- * durable under a temporary name before the first one is replaced. After a crash at any point there
- * is the old set, the new set, or files without a model; never a model with a file of another
- * generation. `opts` are those of epctx_model_write_file, for the model; `overwrite` says what
- * happens to files: one that stands there with the same bytes is kept in any case. A failure puts
- * back what was there. A file is one call of write_fn where it is one part. */
+ * durable before the first one is replaced. After a crash at any point there is the old set or the
+ * new one, or the old model beside files that it does not name, or the new model with a second name
+ * of a new file (FILE.new): never a model with a file of another generation, and never none.
+ * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
+ * one that stands there with the same bytes is kept in any case, one that the model `path` was read
+ * from uses is EPCTX_ERR_PATH. A failure puts back what was there. A file is one call of write_fn
+ * where it is one part. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -2797,8 +2809,8 @@ typedef struct epctx_gen_report {
  * this EP are written, those of EPs without a node here removed.
  *
  * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
- * a model. Node sets must be such that no set depends on itself, also when the others are taken as
+ * all files are committed together, as by epctx_write_group; only where `writer` takes the binary
+ * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself, also when the others are taken as
  * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
  * is as before and nothing was replaced. The same model and options give the same bytes. `report`
  * may be NULL. */
@@ -2953,7 +2965,7 @@ typedef struct epctx_opened {
  * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
  * group one by one: compiling that one after which the binary is named makes the others stale, and
  * they compile for themselves. Safe when several processes start at once: one compiles, the others
- * wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the result; nobody sees half
+ * wait (epctx_file_lock, a file <model>.lock that goes again) and use the result; nobody sees half
  * of it.
  * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
