@@ -20222,7 +20222,7 @@ static epctx_status epctx__detour_look(epctx__commit *c, epctx__commit_file *fil
 }
 
 /* FILE.new, or when that is taken FILE.new2 ... */
-static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *file)
+EPCTX__APART static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *file)
 {
     char path[EPCTX_PATH_MAX];
     char end[48];
@@ -20250,7 +20250,7 @@ static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *f
 }
 
 /* Gives files in a model their second names. */
-static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
+EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
                                          epctx_model *model)
 {
     epctx__convert convert;
