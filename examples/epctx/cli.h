@@ -128,8 +128,17 @@ void cli_progress_end(void);
 void cli_progress_forbid(void);
 /* Bytes of a file, 0 when that cannot be told. */
 uint64_t cli_file_size(const char *file);
-/* The files' io with progress of what is written. */
-const epctx_io *cli_progress_io(void);
+
+/* The io of everything that is written: the files', with progress. A signal that ends the tool
+ * removes what is unfinished; while names change it waits until the tool is done. */
+const epctx_io *cli_io(void);
+/* At the beginning and at the end of main; the end is that of the process when a signal waits. */
+void cli_signals_begin(void);
+void cli_signals_end(void);
+/* Between two of these a signal waits, too, and writing fails then, for a caller that has to remove
+ * more than files. */
+void cli_signals_keep(bool keep);
+bool cli_signals_came(void);
 
 /* The first EPContext node of the main graph; false when there is none. */
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);

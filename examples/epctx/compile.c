@@ -118,7 +118,7 @@ static epctx_status compile_one(alone *a, epctx_error *error)
     if (status == EPCTX_OK)
         status = compile_check_binary(&a->file, 1, a->set, &a->backend, &a->notes, error);
     if (status != EPCTX_OK) return status;
-    opts.io = cli_progress_io();
+    opts.io = cli_io();
     cli_progress_begin("compile", 0);
     status = epctx_model_open_file(&model, a->file, &opts, error);
     if (status == EPCTX_OK) status = generate(a, &model, error);

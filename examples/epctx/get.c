@@ -97,7 +97,7 @@ static bool get_attr(const epctx_node_view *view, const char *name, char digits[
 
 static epctx_status write_file(const char *path, epctx_str value, epctx_error *error)
 {
-    const epctx_io *io = cli_progress_io();
+    const epctx_io *io = cli_io();
     epctx_io_file file;
     epctx_status status = io->create_fn(io->user, path, &file, error);
     if (status != EPCTX_OK) return status;

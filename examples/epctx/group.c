@@ -113,7 +113,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     epctx_model model;
     epctx_status status;
     weights sum;
-    open.io = cli_progress_io();
+    open.io = cli_io();
     status = epctx_model_open_file(&model, file, &open, error);
     if (status != EPCTX_OK) return status;
     memset(&mine, 0, sizeof mine);

@@ -142,6 +142,7 @@ int main(int argc, char **argv)
 {
     int code = CLI_OK;
     keep_standard_files();
+    cli_signals_begin();
 #ifdef SIGBUS
     report_cut_files();
 #endif
@@ -163,5 +164,6 @@ int main(int argc, char **argv)
         cli_fail_text("standard output: %s", strerror(errno));
         code = cli_output_failed();
     }
+    cli_signals_end();
     return code;
 }

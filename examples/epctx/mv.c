@@ -98,6 +98,7 @@ static int move(output *out, const char *from, const char *to, const char *const
     epctx_error error;
     memset(&opts, 0, sizeof opts);
     opts.profile = profile;
+    opts.io = cli_io();
     opts.dry_run = out->dry_run;
     if (epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error) != EPCTX_OK)
         return cli_fail(&error);

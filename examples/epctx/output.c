@@ -62,7 +62,7 @@ epctx_status output_open(epctx_model *model, const char *file, epctx_error *erro
 {
     epctx_open_opts opts;
     memset(&opts, 0, sizeof opts);
-    opts.io = cli_progress_io();
+    opts.io = cli_io();
     return epctx_model_open_file(model, file, &opts, error);
 }
 

@@ -310,7 +310,7 @@ static bool make_folders(package *p, const char *path)
 
 static bool write_file(package *p, const char *name, const void *data, size_t size)
 {
-    const epctx_io *io = cli_progress_io();
+    const epctx_io *io = cli_io();
     char path[EPCTX_PATH_MAX];
     epctx_io_file file;
     epctx_status status;

@@ -188,7 +188,8 @@ class Command:
 
 
 def without_folders(state):
-    return {name: data for name, data in state.items() if data != FOLDER}
+    """Folders may stay, but for those that are not finished."""
+    return {n: d for n, d in state.items() if d != FOLDER or UNFINISHED.search(n)}
 
 
 def made(files, args):

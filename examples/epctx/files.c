@@ -1,0 +1,233 @@
+/* The tool's io: the library's, with progress, and with nothing unfinished left behind when a signal
+ * ends the tool. */
+#define _XOPEN_SOURCE 700
+
+#include "cli.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int endings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+enum { ENDINGS = sizeof endings / sizeof endings[0] };
+
+/* Grows and shrinks while signals are blocked: the handler reads it. */
+typedef struct file_list {
+    epctx_io_file **files;
+    size_t count, room;
+} file_list;
+
+static struct {
+    file_list open;  /* written, not visible under their names yet */
+    file_list locks; /* held */
+    char lock[EPCTX_PATH_MAX]; /* is being taken; "" none */
+    volatile sig_atomic_t late;  /* names change: an ending signal has to wait */
+    volatile sig_atomic_t kept;  /* so has it because the caller looks for it */
+    volatile sig_atomic_t signal; /* which one waits */
+} state;
+
+static void block(sigset_t *before)
+{
+    sigset_t all;
+    size_t i;
+    sigemptyset(&all);
+    for (i = 0; i < ENDINGS; i++)
+        sigaddset(&all, endings[i]);
+    sigprocmask(SIG_BLOCK, &all, before);
+}
+
+static void unblock(const sigset_t *before)
+{
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+/* Without memory the file is not known, and may be left behind. */
+static void add(file_list *list, epctx_io_file *file)
+{
+    if (list->count == list->room) {
+        size_t room = list->room * 2 + 16;
+        epctx_io_file **more = (epctx_io_file **)realloc(list->files, room * sizeof *more);
+        if (more == NULL) return;
+        list->files = more;
+        list->room = room;
+    }
+    list->files[list->count++] = file;
+}
+
+static void drop(file_list *list, const epctx_io_file *file)
+{
+    size_t i;
+    for (i = list->count; i > 0; i--)
+        if (list->files[i - 1] == file) {
+            list->files[i - 1] = list->files[--list->count];
+            return;
+        }
+}
+
+/* -- signals -- */
+
+/* The file of a lock is made before the lock is had: whoever can have it removes the file. */
+static void leave_lock(void)
+{
+    struct stat there, ours;
+    long fd, most = sysconf(_SC_OPEN_MAX);
+    if (state.lock[0] == '\0' || lstat(state.lock, &there) != 0) return;
+    for (fd = 0; fd < most && fd < 65536; fd++)
+        if (fstat((int)fd, &ours) == 0 && ours.st_ino == there.st_ino &&
+            ours.st_dev == there.st_dev && flock((int)fd, LOCK_EX | LOCK_NB) == 0) {
+            unlink(state.lock);
+            return;
+        }
+}
+
+/* A signal handler: abort_fn and unlock_fn of files are nothing but system calls. */
+static void stop(int number)
+{
+    const epctx_io *io = epctx_io_files();
+    size_t i;
+    if (state.late || state.kept) {
+        state.signal = number;
+        return;
+    }
+    leave_lock();
+    for (i = 0; i < state.open.count; i++)
+        io->abort_fn(io->user, state.open.files[i]);
+    for (i = 0; i < state.locks.count; i++)
+        io->unlock_fn(io->user, state.locks.files[i]);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void cli_signals_begin(void)
+{
+    struct sigaction action, old;
+    size_t i;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = stop;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    for (i = 0; i < ENDINGS; i++)
+        sigaddset(&action.sa_mask, endings[i]);
+    for (i = 0; i < ENDINGS; i++) /* who ignores one (nohup) wants that the work goes on */
+        if (sigaction(endings[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(endings[i], &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that would be too big is an error of write */
+}
+
+void cli_signals_keep(bool keep)
+{
+    state.kept = keep;
+}
+
+bool cli_signals_came(void)
+{
+    return state.signal != 0;
+}
+
+void cli_signals_end(void)
+{
+    if (state.signal == 0) return;
+    signal(state.signal, SIG_DFL);
+    raise(state.signal);
+}
+
+/* -- the io -- */
+
+static epctx_status create(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+{
+    sigset_t before;
+    epctx_status status;
+    block(&before);
+    status = epctx_io_files()->create_fn(user, path, file, error);
+    if (status == EPCTX_OK) add(&state.open, file);
+    unblock(&before);
+    return status;
+}
+
+/* In parts: a big write reports nothing while it lasts. */
+static epctx_status write_parts(void *user, epctx_io_file *file, const void *data, size_t size,
+                                epctx_error *error)
+{
+    const size_t most = (size_t)1 << 20;
+    const char *from = (const char *)data;
+    epctx_status status = EPCTX_OK;
+    do {
+        size_t part = size < most ? size : most;
+        if (state.kept && state.signal != 0)
+            return epctx_fail(error, EPCTX_ERR_CANCELLED, "stopped by a signal");
+        status = epctx_io_files()->write_fn(user, file, from, part, error);
+        from = part > 0 ? from + part : from;
+        size -= part;
+        cli_progress_add(part);
+    } while (status == EPCTX_OK && size > 0);
+    return status;
+}
+
+static epctx_status commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    state.late = 1;
+    drop(&state.open, file);
+    return epctx_io_files()->commit_fn(user, file, error);
+}
+
+static void abort_file(void *user, epctx_io_file *file)
+{
+    sigset_t before;
+    block(&before);
+    drop(&state.open, file);
+    epctx_io_files()->abort_fn(user, file);
+    unblock(&before);
+}
+
+static epctx_status remove_file(void *user, const char *path, epctx_error *error)
+{
+    state.late = 1;
+    return epctx_io_files()->remove_fn(user, path, error);
+}
+
+static epctx_status link_file(void *user, const char *from, const char *to, epctx_error *error)
+{
+    state.late = 1;
+    return epctx_io_files()->link_fn(user, from, to, error);
+}
+
+/* Waiting for a lock ends with a signal like anything else. */
+static epctx_status lock(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+{
+    sigset_t before;
+    epctx_status status;
+    if (strlen(path) < sizeof state.lock) strcpy(state.lock, path);
+    status = epctx_io_files()->lock_fn(user, path, file, error);
+    block(&before);
+    state.lock[0] = '\0';
+    if (status == EPCTX_OK) add(&state.locks, file);
+    unblock(&before);
+    return status;
+}
+
+static void unlock(void *user, epctx_io_file *file)
+{
+    sigset_t before;
+    block(&before);
+    drop(&state.locks, file);
+    epctx_io_files()->unlock_fn(user, file);
+    unblock(&before);
+}
+
+const epctx_io *cli_io(void)
+{
+    static epctx_io io;
+    io = *epctx_io_files();
+    io.create_fn = create;
+    io.write_fn = write_parts;
+    io.commit_fn = commit;
+    io.abort_fn = abort_file;
+    io.remove_fn = remove_file;
+    io.link_fn = link_file;
+    io.lock_fn = lock;
+    io.unlock_fn = unlock;
+    return &io;
+}
