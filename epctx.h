@@ -183,7 +183,8 @@ extern "C" {
     X(ERR_NO_NODES, 1, "no node could be compiled")                                                \
     X(ERR_BACKEND, 11, "the backend failed")                                                       \
     X(ERR_CANCELLED, 12, "the caller cancelled the work")                                          \
-    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")
+    X(ERR_NOT_COMPILED, 13, "the model must be compiled first, and that is not allowed")           \
+    X(ERR_CHANGED, 1, "a file is no longer the one that was read")
 
 typedef enum epctx_status {
 #define EPCTX__STATUS_ENUM(name, ort, text) EPCTX_##name,
@@ -343,21 +344,45 @@ typedef struct epctx_mapping {
 /* Longest path this library builds, with its terminator. */
 #define EPCTX_PATH_MAX 4096
 
-/* A file being written: storage that the library provides and the io fills as it likes. */
+/* Longest name of a file that is made, with its terminator. */
+#define EPCTX_NAME_MAX 256
+
+/* A file being written, or a lock: storage that the library provides and the io fills as it likes,
+ * but for `way_back`. It must not move meanwhile. */
 typedef struct epctx_io_file {
     void *handle;
     int64_t descriptor;
+    int64_t folder;
+    uint32_t state;
+    bool way_back; /* set by a create_fn whose files can go through swap_fn; else false */
     char path[EPCTX_PATH_MAX];
     char temp[EPCTX_PATH_MAX];
+    char kept[EPCTX_NAME_MAX];   /* swap_fn: what stood there has this name, "" when nothing did */
+    char second[EPCTX_NAME_MAX]; /* second_fn */
 } epctx_io_file;
+
+/* What happens to a file that an output would replace. */
+typedef enum epctx_overwrite {
+    EPCTX_OVERWRITE_REPLACE = 0,
+    EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
+    EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
+} epctx_overwrite;
+
+/* Which file stands under a name, and its bytes: equal when neither has changed. */
+typedef struct epctx_file_id {
+    uint64_t device, inode, size, written;
+} epctx_file_id;
 
 /* File access as a table of callbacks. Paths are UTF-8. A callback that fails returns a status and
  * fills the error with epctx_fail. A written file becomes visible under its name only in commit_fn:
  * create_fn opens a temporary file beside `path`, sync_fn makes its bytes durable, commit_fn moves
  * it to `path` (replacing a file, keeping its mode; through a link to the file it points to), and
  * abort_fn removes it. After create_fn succeeded exactly one of commit_fn (whether or not it
- * succeeds) and abort_fn is called last. sync_folder_fn makes the names in the folder of `path`
- * durable (through a link: in the folder of the file). */
+ * succeeds) and abort_fn is called last. sync_folder_fn makes the names in the folder of
+ * `path` durable (through a link: in the folder of the file).
+ *
+ * Who replaces create_fn in a copy of another io replaces create_inside_fn as well, or sets it to
+ * NULL: which of the two is called depends on who chose the name. */
 typedef struct epctx_io {
     void *user;
     epctx_status (*map_fn)(void *user, const char *path, epctx_mapping *out, epctx_error *error);
@@ -400,6 +425,34 @@ typedef struct epctx_io {
      * can change; unmap_fn gives it back. EPCTX_ERR_IO when the file changed meanwhile. */
     epctx_status (*read_inside_fn)(void *user, const char *root, const char *name,
                                    epctx_mapping *out, epctx_error *error);
+    /* The following may be NULL. `root` is a canonical folder, a `name` relative to it; no part of
+     * a name may be a link (EPCTX_ERR_PATH), also when somebody makes it one during the call. */
+    /* create_fn for a name that came from a model or was derived from one. */
+    epctx_status (*create_inside_fn)(void *user, const char *root, const char *name,
+                                     epctx_io_file *file, epctx_error *error);
+    epctx_status (*remove_inside_fn)(void *user, const char *root, const char *name,
+                                     epctx_error *error);
+    /* link_fn, both names below `root`. */
+    epctx_status (*link_inside_fn)(void *user, const char *root, const char *from, const char *to,
+                                   epctx_error *error);
+    /* lock_fn, the lock's name below `root`. */
+    epctx_status (*lock_inside_fn)(void *user, const char *root, const char *name,
+                                   epctx_io_file *lock, epctx_error *error);
+    /* commit_fn and sync_folder_fn with a way back, for a file with `way_back`; settle_fn and then
+     * abort_fn end it, also after a failure. What stood there gets the name file->kept, which a
+     * backup keeps. EPCTX_ERR_UNSUPPORTED where that cannot be had: nothing is done, and commit_fn
+     * or abort_fn ends the file. EPCTX_ERR_EXISTS as `overwrite` says. */
+    epctx_status (*swap_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                            epctx_error *error);
+    /* `back`: what stood there (or nothing) is there again, and the backup is gone. */
+    void (*settle_fn)(void *user, epctx_io_file *file, bool back);
+    /* Gives a complete file, before it is committed, the further name `name` in its folder, durable
+     * on return and until abort_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
+    epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
+                              epctx_error *error);
+    /* Which file this is now, through links. */
+    epctx_status (*identify_fn)(void *user, const char *path, epctx_file_id *id,
+                                epctx_error *error);
 } epctx_io;
 
 /* The file system of the machine (mmap, fsync, rename), or NULL under EPCTX_NO_STDIO. On Windows
@@ -410,6 +463,23 @@ EPCTX_API const epctx_io *epctx_io_files(void);
  * afterwards does not matter, and what they do meanwhile is EPCTX_ERR_IO. Costs the memory and the
  * time of a copy: a model of 2.5 GB takes that much, where a mapping takes what is looked at. */
 EPCTX_API const epctx_io *epctx_io_private(void);
+
+/* The lock of a file that is written: whoever writes a file of that name with this library waits for
+ * it, for as long as it takes to put finished files into place. A program takes it itself around
+ * reading, changing and writing a model, and hands it to what writes (epctx_write_opts.lock), so
+ * that no change of another one gets lost. */
+typedef struct epctx_file_lock {
+    const epctx_io *io;
+    epctx_io_file file;
+    char path[EPCTX_PATH_MAX]; /* the lock's: FILE.lock */
+    bool held;                 /* false when the io has no locks */
+} epctx_file_lock;
+
+/* Waits for the lock of `path`, whose folder must exist. `io` NULL: the default. */
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error);
+/* Legal on a zeroed lock and twice. */
+EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
  * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
@@ -530,6 +600,8 @@ typedef struct epctx_model {
     bool duplicate; /* a singular message field stands twice: read as libprotobuf reads it */
     struct epctx_slot *merged; /* `shown` before epctx_repair made one of such fields, */
     size_t merged_at;          /* and at which edit */
+    epctx_file_id id;          /* the file that was opened, where the io can tell: */
+    bool identified;
 } epctx_model;
 
 /* Opens and checks a whole model: grammar, nesting, limits. Costs one pass over the field headers;
@@ -1928,13 +2000,6 @@ EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t *stream,
                                                 epctx_error *error);
 
-/* What happens to a file that an output would replace. */
-typedef enum epctx_overwrite {
-    EPCTX_OVERWRITE_REPLACE = 0,
-    EPCTX_OVERWRITE_FAIL,  /* EPCTX_ERR_EXISTS */
-    EPCTX_OVERWRITE_BACKUP /* it stays as FILE~, or when that exists FILE~2, FILE~3 ... */
-} epctx_overwrite;
-
 /* Longest model that protobuf readers take, ONNX Runtime among them. */
 #define EPCTX_MODEL_MAX INT64_C(0x7fffffff)
 
@@ -1943,11 +2008,14 @@ typedef struct epctx_write_opts {
     bool allow_huge; /* a model of more than EPCTX_MODEL_MAX bytes is EPCTX_ERR_LIMIT otherwise */
     char *backup;    /* gets the backup's path, "" when there is none; may be NULL */
     size_t backup_capacity;
+    const epctx_file_lock *lock; /* the caller has the lock of `path`; NULL: taken meanwhile */
 } epctx_write_opts;
 
-/* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, a
- * link stays a link. `opts` NULL means defaults. Windows does not replace a file that is mapped:
- * not the model's own source, then. */
+/* Writes to a file through the model's io: temp file, fsync, rename. The file keeps its mode, but
+ * for set-uid, set-gid and sticky bits and what the new owner and group could not have had before;
+ * a link stays a link. EPCTX_ERR_CHANGED when `path` is the file that the model was opened from and
+ * somebody has written it since. `opts` NULL means defaults. Windows does not replace a file that is
+ * mapped: not the model's own source, then. */
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error);
 /* Whether a file may be written, before anything is: its folder exists (NOT_FOUND), it is no folder
@@ -2682,6 +2750,7 @@ typedef struct epctx_gen_opts {
                                             where loading needs them */
     bool verify; /* load the new binary and find every graph in it before anything is written */
     const epctx_hooks *hooks;
+    const epctx_file_lock *lock; /* the caller has the lock of the EPContext model; may be NULL */
 } epctx_gen_opts;
 
 typedef struct epctx_gen_report {
@@ -3826,9 +3895,64 @@ EPCTX_API epctx_status epctx_map_put(epctx_map *map, epctx_str key, uint32_t val
     return EPCTX_OK;
 }
 
+/* A binary inside a model lives as long as the model: in its arena. */
+static EPCTX__UNUSED void *epctx__arena_alloc_fn(void *user, size_t size)
+{
+    return epctx__arena_raw((epctx_arena *)user, size);
+}
+
+static EPCTX__UNUSED void epctx__arena_free_fn(void *user, void *memory)
+{
+    (void)user;
+    (void)memory;
+}
+
 /* ================================================================================================
  * >>io
  * ============================================================================================== */
+
+/* `base` and `end` as one name of at most `most` bytes: what is too much goes from the end of
+ * `base`, whole UTF-8 characters. */
+static void epctx__name_end(char out[EPCTX_NAME_MAX], const char *base, const char *end,
+                            size_t most)
+{
+    size_t tail = strlen(end);
+    size_t size = strlen(base);
+    if (size + tail > most) {
+        size = most > tail ? most - tail : 0;
+        while (size > 0 && ((unsigned char)base[size] & 0xc0) == 0x80) {
+            size--;
+        }
+    }
+    memcpy(out, base, size);
+    memcpy(out + size, end, tail + 1);
+}
+
+/* `before`, a number and `after`. */
+static void epctx__name_number(char out[48], const char *before, uint64_t number,
+                               const char *after)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    size_t size = strlen(before);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    memcpy(out, before, size);
+    memcpy(out + size, digits + at, sizeof digits - at);
+    memcpy(out + size + (sizeof digits - at), after, strlen(after) + 1);
+}
+
+/* ".<process>-<attempt>.tmp" */
+static EPCTX__UNUSED void epctx__name_temp(char out[48], uint64_t process, unsigned attempt)
+{
+    char first[48];
+    epctx__name_number(first, ".", process, "-");
+    epctx__name_number(out, first, attempt, ".tmp");
+}
+
+#define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 
 #ifdef EPCTX_NO_STDIO
 
@@ -4582,65 +4706,249 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
     return status;
 }
 
+/* What has been done with an epctx_io_file. */
+enum {
+    EPCTX__FILE_INSIDE = 1,  /* its name is nobody's choice: no link may be there */
+    EPCTX__FILE_NAMED = 2,   /* has a temporary name; else none */
+    EPCTX__FILE_KEPT = 4,    /* what stood there has a name */
+    EPCTX__FILE_BACKUP = 8,  /* which stays */
+    EPCTX__FILE_SWAPPED = 16 /* the new file is in place */
+};
+
+static const char *epctx__file_base(const epctx_io_file *file)
+{
+    const char *slash = strrchr(file->path, '/');
+    return slash != NULL ? slash + 1 : file->path;
+}
+
+static epctx_status epctx__file_failed(epctx_error *error, epctx_status status, const char *what,
+                                       const char *path)
+{
+    epctx_fail(error, status, "%s", what);
+    epctx_blame(error, path, NULL, NULL);
+    return status;
+}
+
+/* How long a name may be here; only of long ones the file system is asked. */
+static size_t epctx__file_most(const epctx_io_file *file)
+{
+    long most = strlen(epctx__file_base(file)) > 100 ? fpathconf((int)file->folder, _PC_NAME_MAX)
+                                                     : -1;
+    return most > 0 && most < EPCTX__NAME_MOST ? (size_t)most : EPCTX__NAME_MOST;
+}
+
+/* The folder that `path` is in, through links. */
+static int epctx__open_folder(const char *path)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_str name = epctx_path_folder(epctx_str_of(path));
+    if (name.size >= sizeof folder) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(folder, name.size > 0 ? name.data : ".", name.size > 0 ? name.size : 1);
+    folder[name.size > 0 ? name.size : 1] = '\0';
+    return open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+}
+
+/* The folder of root/name, through no link; `file` gets the whole path. */
+static epctx_status epctx__open_inside(const char *root, const char *name, epctx_io_file *file,
+                                       epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    size_t root_size = strlen(root);
+    size_t name_size = strlen(name);
+    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
+    size_t at = epctx_path_folder(epctx_str_of(name)).size;
+    int fd;
+    memset(file, 0, sizeof *file);
+    if (root_size + slash + name_size >= sizeof file->path) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                          (uint64_t)sizeof file->path - 1);
+    }
+    memcpy(file->path, root, root_size);
+    file->path[root_size] = '/';
+    memcpy(file->path + root_size + slash, name, name_size + 1);
+    fd = open(root, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+    if (fd >= 0 && at > 1) {
+        memcpy(folder, name, at - 1);
+        folder[at - 1] = '\0';
+        fd = epctx__open_below(fd, folder);
+        if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
+            return epctx__file_failed(error, EPCTX_ERR_PATH,
+                                      "a folder in its name is a link or a file: names from a "
+                                      "model stay inside the model's folder",
+                                      file->path);
+        }
+    }
+    if (fd < 0 && errno == ENOENT) {
+        return epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
+                                  "cannot be written, its folder does not exist", file->path);
+    }
+    file->folder = fd;
+    file->state = EPCTX__FILE_INSIDE;
+    return fd < 0 ? epctx__io_error(error, "open the folder of", file->path) : EPCTX_OK;
+}
+
+/* Nobody may do with the new file what he could not do with the old one: its mode without the bits
+ * that lend rights; without the group's where the group cannot be kept; and nobody but us writes
+ * where the old file belonged to somebody else. */
+static epctx_status epctx__file_mode(int fd, const struct stat *old, const char *path,
+                                     epctx_error *error)
+{
+    mode_t mode = old->st_mode & 0777;
+    struct stat now;
+    bool known = fstat(fd, &now) == 0;
+    if (known && now.st_gid != old->st_gid && fchown(fd, (uid_t)-1, old->st_gid) == 0) {
+        known = fstat(fd, &now) == 0;
+    }
+    if (!known || now.st_gid != old->st_gid) { /* both groups become others, and others a group */
+        mode_t least = mode >> 3 & mode & 07;
+        mode = (mode & 0700) | least << 3 | least;
+    }
+    if (!known || now.st_uid != old->st_uid) {
+        mode &= 0755;
+    }
+    return fchmod(fd, mode) == 0 ? EPCTX_OK : epctx__io_error(error, "set the mode of", path);
+}
+
+#if defined(O_TMPFILE)
+#define EPCTX__TMPFILE O_TMPFILE
+#elif defined(__O_TMPFILE) /* strict feature macros hide it */
+#define EPCTX__TMPFILE (__O_TMPFILE | O_DIRECTORY)
+#endif
+
+/* The name by which a file without one can be linked. */
+static void epctx__proc_name(int fd, char out[48])
+{
+    epctx__name_number(out, "/proc/self/fd/", (uint64_t)fd, "");
+}
+
+/* A new file in the folder: without a name where the system has that, so that nothing is left when
+ * the process ends; else with a temporary one. */
+static int epctx__temp_open(epctx_io_file *file, mode_t mode)
+{
+    int folder = (int)file->folder;
+    int fd = -1;
+    char end[48];
+    unsigned attempt;
+#ifdef EPCTX__TMPFILE
+    fd = openat(folder, ".", EPCTX__TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    if (fd >= 0) {
+        epctx__proc_name(fd, end);
+        if (access(end, F_OK) == 0) {
+            return fd;
+        }
+        close(fd);
+    }
+#endif
+    for (attempt = 0; attempt < 1000; attempt++) {
+        epctx__name_temp(end, (uint64_t)getpid(), attempt);
+        epctx__name_end(file->temp, epctx__file_base(file), end, epctx__file_most(file));
+        fd = openat(folder, file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+        if (fd >= 0) {
+            file->state |= EPCTX__FILE_NAMED;
+        }
+        if (fd >= 0 || errno != EEXIST) {
+            break;
+        }
+    }
+    return fd;
+}
+
+static void epctx__file_close(epctx_io_file *file)
+{
+    if (file->descriptor >= 0) {
+        close((int)file->descriptor);
+    }
+    if ((file->state & EPCTX__FILE_NAMED) != 0) {
+        unlinkat((int)file->folder, file->temp, 0);
+    }
+    close((int)file->folder);
+    file->descriptor = file->folder = -1;
+    file->state = 0;
+}
+
+/* Opens the new file in file->folder, which is closed on failure. `path` is for messages. */
+static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epctx_error *error)
+{
+    struct stat old;
+    bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
+                          AT_SYMLINK_NOFOLLOW) == 0;
+    bool linked = exists && S_ISLNK(old.st_mode);
+    epctx_status status = EPCTX_OK;
+    file->descriptor = -1;
+    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
+        status = epctx__file_failed(error, EPCTX_ERR_PATH,
+                                    "is a link: a file whose name comes from a model is not "
+                                    "written through links; remove it or choose another name",
+                                    path);
+    } else if (exists && !linked && !S_ISREG(old.st_mode)) {
+        status = epctx__file_failed(error, EPCTX_ERR_IO,
+                                    S_ISDIR(old.st_mode)
+                                        ? "is a folder, a regular file was expected"
+                                        : "is a device or pipe, a regular file was expected",
+                                    path);
+    }
+    if (status == EPCTX_OK) {
+        /* A stricter mode holds from the start: who opens the file now could read it later. */
+        file->descriptor = epctx__temp_open(file, exists && !linked ? old.st_mode & 0600 : 0666);
+        if (file->descriptor < 0) {
+            status = epctx__io_error(error, "create a temporary file beside it", path);
+        }
+    }
+    if (status == EPCTX_OK && exists && !linked) {
+        status = epctx__file_mode((int)file->descriptor, &old, path, error);
+    }
+    if (status != EPCTX_OK) {
+        epctx__file_close(file);
+    }
+    file->way_back = status == EPCTX_OK;
+    return status;
+}
+
 static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
                                        epctx_error *error)
 {
     struct stat info;
-    unsigned attempt;
     bool exists = stat(path, &info) == 0;
     (void)user;
     memset(file, 0, sizeof *file);
-    if (exists && !S_ISREG(info.st_mode)) {
-        epctx_status status = epctx_fail(error, EPCTX_ERR_IO,
-                                         "is %s, a regular file was expected",
-                                         S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
-        epctx_blame(error, path, NULL, NULL);
-        return status;
-    }
     /* Through a link we replace the file it points to, not the link. */
-    if (exists) {
+    if (exists && S_ISREG(info.st_mode)) {
         epctx_status status = epctx__file_canonical(user, path, file->path, sizeof file->path,
                                                     error);
         if (status != EPCTX_OK) {
             return status;
         }
+    } else if (exists) {
+        return epctx__file_failed(error, EPCTX_ERR_IO,
+                                  S_ISDIR(info.st_mode)
+                                      ? "is a folder, a regular file was expected"
+                                      : "is a device or pipe, a regular file was expected",
+                                  path);
     } else if (strlen(path) < sizeof file->path) {
         memcpy(file->path, path, strlen(path) + 1);
     } else {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "a path has %u bytes, at most %u are possible",
                           (uint64_t)strlen(path), (uint64_t)sizeof file->path - 1);
     }
-    for (attempt = 0; attempt < 1000; attempt++) {
-        int fd;
-        int n = snprintf(file->temp, sizeof file->temp, "%s.%ld-%u.tmp", file->path, (long)getpid(),
-                         attempt);
-        if ((size_t)n >= sizeof file->temp) { /* or negative: snprintf failed */
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                              (uint64_t)sizeof file->temp - 1);
-        }
-        /* A stricter mode holds from the start: who opens the file now could read it later. */
-        fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                  exists ? info.st_mode & 0666 : 0666);
-        if (fd >= 0) {
-            file->descriptor = fd;
-            if (exists && fchmod(fd, info.st_mode & 07777) != 0) {
-                epctx_status status = epctx__io_error(error, "set the mode of", file->temp);
-                close(fd);
-                unlink(file->temp);
-                return status;
-            }
-            return EPCTX_OK;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
+    file->folder = epctx__open_folder(file->path);
+    if (file->folder < 0) {
+        return errno == ENOENT || errno == ENOTDIR
+                   ? epctx__file_failed(error, EPCTX_ERR_NOT_FOUND,
+                                        "cannot be written, its folder does not exist", path)
+                   : epctx__io_error(error, "open the folder of", path);
     }
-    if (errno == ENOENT || errno == ENOTDIR) {
-        epctx_fail(error, EPCTX_ERR_NOT_FOUND, "cannot be written, its folder does not exist");
-        epctx_blame(error, path, NULL, NULL);
-        return EPCTX_ERR_NOT_FOUND;
-    }
-    return epctx__io_error(error, "create a temporary file beside it", path);
+    return epctx__file_start(file, path, error);
+}
+
+static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
+                                              epctx_io_file *file, epctx_error *error)
+{
+    epctx_status status = epctx__open_inside(root, name, file, error);
+    (void)user;
+    return status == EPCTX_OK ? epctx__file_start(file, file->path, error) : status;
 }
 
 #define EPCTX__PIECE ((size_t)1 << 20)
@@ -4675,20 +4983,219 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
 static void epctx__file_abort(void *user, epctx_io_file *file)
 {
     (void)user;
-    close((int)file->descriptor);
-    unlink(file->temp);
+    if (file->second[0] != '\0') {
+        unlinkat((int)file->folder, file->second, 0);
+    }
+    file->second[0] = '\0';
+    epctx__file_close(file);
+}
+
+/* Whether another name failed because files have one here, or others' files cannot be linked. */
+static bool epctx__link_impossible(int code)
+{
+    return code == EPERM || code == EMLINK || code == EXDEV || code == ENOSYS ||
+           code == EOPNOTSUPP;
+}
+
+/* Gives the new file the name `to` in its folder, which nothing may have. */
+static bool epctx__file_name_it(const epctx_io_file *file, const char *to)
+{
+    char from[48];
+    if ((file->state & EPCTX__FILE_NAMED) != 0) {
+        return linkat((int)file->folder, file->temp, (int)file->folder, to, 0) == 0;
+    }
+    epctx__proc_name((int)file->descriptor, from);
+    return linkat(AT_FDCWD, from, (int)file->folder, to, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* Moves the new file over what stands there. */
+static bool epctx__file_rename(epctx_io_file *file)
+{
+    int folder = (int)file->folder;
+    char end[48];
+    unsigned attempt;
+    for (attempt = 0; (file->state & EPCTX__FILE_NAMED) == 0; attempt++) {
+        epctx__name_temp(end, (uint64_t)getpid(), attempt);
+        epctx__name_end(file->temp, epctx__file_base(file), end, epctx__file_most(file));
+        if (epctx__file_name_it(file, file->temp)) {
+            file->state |= EPCTX__FILE_NAMED;
+        } else if (errno != EEXIST || attempt == 999) {
+            return false;
+        }
+    }
+    if (renameat(folder, file->temp, folder, epctx__file_base(file)) != 0) {
+        return false;
+    }
+    file->state &= ~(uint32_t)EPCTX__FILE_NAMED;
+    return true;
 }
 
 static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
 {
-    epctx_status status;
-    if (rename(file->temp, file->path) == 0) {
-        close((int)file->descriptor);
+    epctx_status status = EPCTX_OK;
+    if (epctx__file_rename(file)) {
+        epctx__file_close(file);
         return EPCTX_OK;
     }
     status = epctx__io_error(error, "replace", file->path);
     epctx__file_abort(user, file);
     return status;
+}
+
+/* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
+static epctx_status epctx__folder_sync(int folder, const char *path, epctx_error *error)
+{
+    return fsync(folder) == 0 || errno == EINVAL ? EPCTX_OK
+                                                 : epctx__io_error(error, "flush", path);
+}
+
+/* What stands there gets another name as well. */
+static epctx_status epctx__file_keep(epctx_io_file *file, bool backup, epctx_error *error)
+{
+    int folder = (int)file->folder;
+    const char *base = epctx__file_base(file);
+    size_t most = epctx__file_most(file);
+    char end[48];
+    unsigned number;
+    for (number = 1; number < 1000; number++) {
+        if (!backup) {
+            epctx__name_temp(end, (uint64_t)getpid(), number);
+        } else if (number > 1) {
+            epctx__name_number(end, "~", number, "");
+        } else {
+            memcpy(end, "~", 2);
+        }
+        epctx__name_end(file->kept, base, end, most);
+        if (linkat(folder, base, folder, file->kept, 0) == 0) {
+            file->state |= EPCTX__FILE_KEPT | (backup ? EPCTX__FILE_BACKUP : 0);
+            return EPCTX_OK;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    file->kept[0] = '\0';
+    if (number == 1000) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                  "has 999 backups already: remove some", file->path);
+    }
+    if (errno == ENOENT) { /* it has just gone */
+        return EPCTX_OK;
+    }
+    return epctx__link_impossible(errno)
+               ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name",
+                            file->path)
+               : epctx__io_error(error, "keep", file->path);
+}
+
+/* The new file comes into its place once. `again`: something came there in between. */
+static epctx_status epctx__file_place(epctx_io_file *file, epctx_overwrite overwrite, bool *again,
+                                      epctx_error *error)
+{
+    int folder = (int)file->folder;
+    const char *base = epctx__file_base(file);
+    epctx_status status = EPCTX_OK;
+    struct stat there;
+    bool exists = fstatat(folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0;
+    bool linked = exists && S_ISLNK(there.st_mode);
+    *again = false;
+    if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
+        status = epctx__file_failed(error, EPCTX_ERR_PATH, "became a link while it was written",
+                                    file->path);
+    } else if (exists && overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx__file_failed(error, EPCTX_ERR_EXISTS,
+                                    "exists already: remove it or allow overwriting", file->path);
+    } else if (exists && !linked) {
+        status = epctx__file_keep(file, overwrite == EPCTX_OVERWRITE_BACKUP, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (!exists && epctx__file_name_it(file, base)) { /* replaces nothing, whoever was quicker */
+        file->state |= EPCTX__FILE_SWAPPED;
+        return EPCTX_OK;
+    }
+    if (!exists && errno == EEXIST) {
+        *again = true;
+        return EPCTX_OK;
+    }
+    if ((exists || epctx__link_impossible(errno)) && epctx__file_rename(file)) {
+        file->state |= EPCTX__FILE_SWAPPED;
+        return EPCTX_OK;
+    }
+    status = epctx__io_error(error, "replace", file->path);
+    return status == EPCTX_ERR_UNSUPPORTED ? EPCTX_ERR_IO : status;
+}
+
+static epctx_status epctx__file_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_error *error)
+{
+    bool again = true;
+    epctx_status status = EPCTX_OK;
+    unsigned attempt;
+    (void)user;
+    for (attempt = 0; again && status == EPCTX_OK && attempt < 100; attempt++) {
+        status = epctx__file_place(file, overwrite, &again, error);
+    }
+    if (status == EPCTX_OK && again) {
+        status = epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
+                                    file->path);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__folder_sync((int)file->folder, file->path, error);
+    }
+    return status;
+}
+
+static void epctx__file_settle(void *user, epctx_io_file *file, bool back)
+{
+    int folder = (int)file->folder;
+    bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
+    bool swapped = (file->state & EPCTX__FILE_SWAPPED) != 0;
+    if (swapped && back) {
+        if (kept) {
+            kept = renameat(folder, file->kept, folder, epctx__file_base(file)) != 0;
+        } else {
+            unlinkat(folder, epctx__file_base(file), 0);
+        }
+        fsync(folder);
+    } else if (kept && (back || (file->state & EPCTX__FILE_BACKUP) == 0)) {
+        unlinkat(folder, file->kept, 0);
+    }
+    (void)user;
+}
+
+static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
+                                       epctx_error *error)
+{
+    (void)user;
+    if (epctx__file_name_it(file, name)) {
+        memcpy(file->second, name, strlen(name) + 1);
+        return epctx__folder_sync((int)file->folder, file->path, error);
+    }
+    if (errno == EEXIST) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS, "its second name is taken", file->path);
+    }
+    return epctx__link_impossible(errno)
+               ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name",
+                            file->path)
+               : epctx__io_error(error, "link", file->path);
+}
+
+static epctx_status epctx__file_identify(void *user, const char *path, epctx_file_id *id,
+                                         epctx_error *error)
+{
+    struct stat info;
+    (void)user;
+    memset(id, 0, sizeof *id);
+    if (stat(path, &info) != 0) {
+        return epctx__io_error(error, "examine", path);
+    }
+    id->device = (uint64_t)info.st_dev;
+    id->inode = (uint64_t)info.st_ino;
+    id->size = (uint64_t)info.st_size;
+    id->written = epctx__written(&info);
+    return EPCTX_OK;
 }
 
 static epctx_status epctx__file_remove(void *user, const char *path, epctx_error *error)
@@ -4697,47 +5204,73 @@ static epctx_status epctx__file_remove(void *user, const char *path, epctx_error
     return unlink(path) == 0 ? EPCTX_OK : epctx__io_error(error, "remove", path);
 }
 
+static epctx_status epctx__file_remove_inside(void *user, const char *root, const char *name,
+                                              epctx_error *error)
+{
+    epctx_io_file file;
+    epctx_status status = epctx__open_inside(root, name, &file, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        if (unlinkat((int)file.folder, epctx__file_base(&file), 0) != 0) {
+            status = epctx__io_error(error, "remove", file.path);
+        }
+        close((int)file.folder);
+    }
+    return status;
+}
+
+static epctx_status epctx__linked(bool done, const char *from, const char *to, epctx_error *error)
+{
+    if (done) {
+        return EPCTX_OK;
+    }
+    if (errno == EEXIST) {
+        return epctx__file_failed(error, EPCTX_ERR_EXISTS, "exists already", to);
+    }
+    return epctx__link_impossible(errno)
+               ? epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from)
+               : epctx__io_error(error, "link", to);
+}
+
 static epctx_status epctx__file_link(void *user, const char *from, const char *to,
                                      epctx_error *error)
 {
     (void)user;
-    if (link(from, to) == 0) {
-        return EPCTX_OK;
+    return epctx__linked(link(from, to) == 0, from, to, error);
+}
+
+static epctx_status epctx__file_link_inside(void *user, const char *root, const char *from,
+                                            const char *to, epctx_error *error)
+{
+    epctx_io_file old;
+    epctx_io_file made;
+    epctx_status status = epctx__open_inside(root, from, &old, error);
+    (void)user;
+    if (status != EPCTX_OK) {
+        return status;
     }
-    if (errno == EEXIST) {
-        epctx_fail(error, EPCTX_ERR_EXISTS, "exists already");
-        epctx_blame(error, to, NULL, NULL);
-        return EPCTX_ERR_EXISTS;
+    status = epctx__open_inside(root, to, &made, error);
+    if (status == EPCTX_OK) {
+        status = epctx__linked(linkat((int)old.folder, epctx__file_base(&old), (int)made.folder,
+                                      epctx__file_base(&made), 0) == 0,
+                               old.path, made.path, error);
+        close((int)made.folder);
     }
-    if (errno == EPERM || errno == EMLINK || errno == EXDEV || errno == ENOSYS ||
-        errno == EOPNOTSUPP) {
-        return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
-    }
-    return epctx__io_error(error, "link", to);
+    close((int)old.folder);
+    return status;
 }
 
 static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_error *error)
 {
-    char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
     /* Through a link the folder of the file, which is where create_fn put it. */
-    epctx_str name = epctx_path_folder(epctx_str_of(realpath(path, real) != NULL ? real : path));
-    int fd;
-    epctx_status status = EPCTX_OK;
+    int fd = epctx__open_folder(realpath(path, real) != NULL ? real : path);
+    epctx_status status;
     (void)user;
-    if (name.size >= sizeof folder) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a folder's path is too long");
-    }
-    memcpy(folder, name.size > 0 ? name.data : ".", name.size > 0 ? name.size : 1);
-    folder[name.size > 0 ? name.size : 1] = '\0';
-    fd = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     if (fd < 0) {
-        return epctx__io_error(error, "open", folder);
+        return epctx__io_error(error, "open the folder of", path);
     }
-    /* Some file systems cannot flush a folder and say EINVAL: nothing more can be done there. */
-    if (fsync(fd) != 0 && errno != EINVAL) {
-        status = epctx__io_error(error, "flush", folder);
-    }
+    status = epctx__folder_sync(fd, path, error);
     close(fd);
     return status;
 }
@@ -4776,44 +5309,70 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
     return EPCTX_OK;
 }
 
-/* The file of a lock goes when the lock is released, so who has waited may hold one that is gone:
- * then it starts again with the file that is there now. */
+/* The lock in lock->folder, which is closed on failure. The file of a lock goes when the lock is
+ * released, so who has waited may hold one that is gone: then it starts again with the file that is
+ * there now. */
+static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
+{
+    const char *base = epctx__file_base(lock);
+    int folder = (int)lock->folder;
+    for (;;) {
+        struct stat ours, there;
+        epctx_status status = EPCTX_OK;
+        int fd = openat(folder, base, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0) {
+            status = epctx__io_error(error, "open the lock", lock->path);
+        }
+        while (status == EPCTX_OK && flock(fd, LOCK_EX) != 0) {
+            if (errno != EINTR) {
+                status = epctx__io_error(error, "lock", lock->path);
+            }
+        }
+        if (status == EPCTX_OK && fstat(fd, &ours) == 0 &&
+            fstatat(folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+            ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+            lock->descriptor = fd;
+            return EPCTX_OK;
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+        if (status != EPCTX_OK) {
+            close(folder);
+            return status;
+        }
+    }
+}
+
 static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file *lock,
                                      epctx_error *error)
 {
     size_t size = strlen(path);
     (void)user;
+    memset(lock, 0, sizeof *lock);
     if (size >= sizeof lock->path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
     }
     memcpy(lock->path, path, size + 1);
-    for (;;) {
-        struct stat ours, there;
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd < 0) {
-            return epctx__io_error(error, "open the lock", path);
-        }
-        while (flock(fd, LOCK_EX) != 0) {
-            if (errno != EINTR) {
-                epctx_status status = epctx__io_error(error, "lock", path);
-                close(fd);
-                return status;
-            }
-        }
-        if (fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
-            ours.st_dev == there.st_dev) {
-            lock->descriptor = fd;
-            return EPCTX_OK;
-        }
-        close(fd);
-    }
+    lock->folder = epctx__open_folder(path);
+    return lock->folder < 0 ? epctx__io_error(error, "open the folder of the lock", path)
+                            : epctx__lock_take(lock, error);
+}
+
+static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
+                                            epctx_io_file *lock, epctx_error *error)
+{
+    epctx_status status = epctx__open_inside(root, name, lock, error);
+    (void)user;
+    return status == EPCTX_OK ? epctx__lock_take(lock, error) : status;
 }
 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
 {
     (void)user;
-    unlink(lock->path);
+    unlinkat((int)lock->folder, epctx__file_base(lock), 0);
     close((int)lock->descriptor);
+    close((int)lock->folder);
 }
 
 #endif /* system */
@@ -4867,7 +5426,15 @@ static epctx_status epctx__file_read_inside(void *user, const char *root, const 
      epctx__file_times,                                                                            \
      epctx__file_lock,                                                                             \
      epctx__file_unlock,                                                                           \
-     read_inside_fn}
+     read_inside_fn,                                                                               \
+     epctx__file_create_inside,                                                                    \
+     epctx__file_remove_inside,                                                                    \
+     epctx__file_link_inside,                                                                      \
+     epctx__file_lock_inside,                                                                      \
+     epctx__file_swap,                                                                             \
+     epctx__file_settle,                                                                           \
+     epctx__file_second,                                                                           \
+     epctx__file_identify}
 
 EPCTX_API const epctx_io *epctx_io_files(void)
 {
@@ -6126,6 +6693,10 @@ EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *pat
         status = epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
     }
     if (status == EPCTX_OK) {
+        /* Before: a file that comes in between counts as changed, not as read. */
+        model->identified = model->io->identify_fn != NULL &&
+                            model->io->identify_fn(model->io->user, path, &model->id, NULL) ==
+                                EPCTX_OK;
         status = model->io->map_fn(model->io->user, path, &model->mapping, error);
     }
     if (status == EPCTX_OK) {
@@ -7750,6 +8321,800 @@ EPCTX_API epctx_status epctx_path_binary(epctx_str context_model_path, epctx_str
     return status == EPCTX_OK ? epctx_path_check(epctx_str_of(out), error) : status;
 }
 
+/* -- several files become visible together --
+ *
+ * One engine for one file or many. Every new file is complete and durable beforehand. Then, under
+ * the locks of all names, binaries come into place and models last, so that whatever a crash leaves
+ * no model meets a binary of another generation. Where the model that is replaced names a binary
+ * that is replaced, too, the new binary has a second name for a while, and the new model comes
+ * twice: first as one that uses that second name, and when the binary is in its place as itself. A
+ * model's name always has the old one or one of the new ones, and each loads. What is replaced
+ * keeps a temporary name until all is done: a failure moves it back. */
+
+/* A file under construction. Small writes are gathered. */
+typedef struct epctx__output {
+    const epctx_io *io;
+    epctx_io_file file;
+    bool open;    /* neither in place nor given up */
+    bool swapped; /* settle_fn ends it */
+    size_t used;
+    epctx_status status; /* of the last write */
+    epctx_error *error;
+    uint8_t gathered[16384];
+} epctx__output;
+
+typedef struct epctx__commit_file {
+    const char *path; /* as the caller says it */
+    const char *real; /* canonical folder and name, of which the last */
+    size_t inside;    /* bytes are below the folder of the model */
+    const char *lock;
+    bool given;       /* the caller chose the path: there may be a link */
+    bool is_model;
+    epctx_overwrite overwrite;
+    epctx__output *out; /* NULL: a file that stays, but must not change meanwhile */
+    epctx__output *via; /* a model with second names */
+    struct epctx_model *model; /* what is in it, as a model */
+    epctx_span bytes;   /* or as bytes */
+    epctx_file_id *seen; /* what must still stand there; NULL: anything. A model's is renewed */
+    char *backup;       /* of what stood there, or "" */
+    bool second;        /* a model that is replaced names it */
+    bool meets;         /* a model that stands there names a file that is replaced */
+    bool clear;         /* it has to go first */
+    char *aside;        /* its name meanwhile, "" when its bytes are held */
+    bool existed, gone, made; /* without swap_fn */
+    epctx_mapping old;  /* what stood there, where it has no other name */
+} epctx__commit_file;
+
+typedef struct epctx__step {
+    epctx__commit_file *file;
+    epctx__output *out;
+} epctx__step;
+
+typedef struct epctx__commit {
+    const epctx_io *io;
+    epctx_arena *arena;
+    epctx_error *error;
+    const epctx_hooks *hooks;
+    char *root; /* folder of the model added last; canonical, ends in a separator */
+    epctx__commit_file *files;
+    size_t count;
+    epctx__step *steps; /* done, in their order */
+    size_t step_count;
+    epctx_io_file *locks;
+    size_t lock_count;
+    const epctx_file_lock *held; /* a lock that the caller has, or NULL */
+    /* May be NULL: what else is done before models come, and when all files are there. */
+    epctx_status (*between_fn)(void *user);
+    epctx_status (*last_fn)(void *user);
+    void *user;
+} epctx__commit;
+
+static void epctx__progress(const epctx_hooks *hooks, const char *work, uint64_t done,
+                            uint64_t total);
+
+static EPCTX__UNUSED epctx_status epctx__output_flush(epctx__output *out)
+{
+    size_t used = out->used;
+    out->used = 0;
+    if (used == 0) {
+        return EPCTX_OK;
+    }
+    return out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
+}
+
+static EPCTX__UNUSED epctx_status epctx__output_write(epctx__output *out, const void *data,
+                                                      size_t size)
+{
+    epctx_status status = EPCTX_OK;
+    if (size > sizeof out->gathered - out->used) {
+        status = epctx__output_flush(out);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (size > sizeof out->gathered) {
+        return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
+    }
+    memcpy(out->gathered + out->used, data, size);
+    out->used += size;
+    return EPCTX_OK;
+}
+
+static void epctx__output_abort(epctx__output *out)
+{
+    if (out->open) {
+        out->io->abort_fn(out->io->user, &out->file);
+        out->open = false;
+    }
+}
+
+/* -- where outputs are -- */
+
+/* The path that a written file will have, without links; of a file that does not exist its folder's
+ * and its name. */
+static epctx_status epctx__path_real(const epctx_io *io, const char *path,
+                                     char real[EPCTX_PATH_MAX], epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    epctx_error why;
+    epctx_str parts[3];
+    epctx_status status;
+    epctx_error_clear(&why);
+    status = io->canonical_fn(io->user, path, real, EPCTX_PATH_MAX, &why);
+    if (status != EPCTX_ERR_NOT_FOUND) {
+        if (status != EPCTX_OK && error != NULL) {
+            *error = why;
+        }
+        return status;
+    }
+    parts[0] = epctx_path_folder(epctx_str_of(path));
+    parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
+    status = epctx__path_join(folder, sizeof folder, parts, 2, error);
+    if (status == EPCTX_OK) {
+        status = io->canonical_fn(io->user, folder, real, EPCTX_PATH_MAX, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memcpy(folder, real, strlen(real) + 1);
+    parts[0] = epctx_str_of(folder);
+    parts[1] = epctx_str_of(
+        parts[0].size > 0 && epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_path_file(epctx_str_of(path));
+    return epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, error);
+}
+
+/* The folder of the files that a model at `path` names: the path's, or where the path is a link
+ * into another folder that of the file; `room` holds it then. */
+static EPCTX__UNUSED epctx_str epctx__path_beside(const epctx_io *io, const char *path,
+                                                  char room[EPCTX_PATH_MAX])
+{
+    epctx_str folder = epctx_path_folder(epctx_str_of(path));
+    epctx_str real;
+    char plain[EPCTX_PATH_MAX];
+    char given[EPCTX_PATH_MAX];
+    epctx_str part = folder.size > 0 ? folder : epctx_str_of(".");
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    if (io == NULL || path[0] == '\0' ||
+        epctx__path_join(given, sizeof given, &part, 1, &ignored) != EPCTX_OK ||
+        io->canonical_fn(io->user, path, room, EPCTX_PATH_MAX, &ignored) != EPCTX_OK ||
+        io->canonical_fn(io->user, given, plain, sizeof plain, &ignored) != EPCTX_OK) {
+        return folder;
+    }
+    real = epctx_path_folder(epctx_str_of(room));
+    return epctx__path_inside(plain, room) && real.size <= strlen(plain) + 1 ? folder : real;
+}
+
+/* A name that nobody chose must be no link, at the end or on the way. Opening makes sure; this says
+ * it sooner, and is all where the io cannot. */
+static epctx_status epctx__path_plain(const epctx_io *io, const char *real, epctx_error *error)
+{
+    char now[EPCTX_PATH_MAX];
+    epctx_status status = epctx__path_real(io, real, now, error);
+    if (status == EPCTX_OK && strcmp(now, real) != 0) {
+        status = epctx_fail(error, EPCTX_ERR_PATH,
+                            "is a link to %s or lies behind one: a file whose name comes from a "
+                            "model is not written through links; remove it or choose another name",
+                            now);
+    }
+    return status;
+}
+
+/* Opens the new file `real`, of which what is from `inside` on is a name that nobody chose. */
+static epctx_status epctx__create_inside(const epctx_io *io, const char *real, size_t inside,
+                                         epctx_io_file *file, epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    size_t size = inside > 1 ? inside - 1 : inside; /* without the separator, but for the root's */
+    epctx_status status = epctx__path_plain(io, real, error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    if (io->create_inside_fn == NULL) {
+        return io->create_fn(io->user, real, file, error);
+    }
+    memcpy(root, real, size);
+    root[size] = '\0';
+    return io->create_inside_fn(io->user, root, real + inside, file, error);
+}
+
+/* `real` with `end` behind its name, which is cut where it gets too long. */
+static epctx_status epctx__path_end(const char *real, const char *end, char out[EPCTX_PATH_MAX],
+                                    epctx_error *error)
+{
+    char name[EPCTX_NAME_MAX];
+    char base[EPCTX_PATH_MAX];
+    epctx_str file = epctx_path_file(epctx_str_of(real));
+    epctx_str parts[2];
+    parts[0] = file;
+    if (epctx__path_join(base, sizeof base, parts, 1, error) != EPCTX_OK) {
+        return EPCTX_ERR_LIMIT;
+    }
+    epctx__name_end(name, base, end, EPCTX__NAME_MOST);
+    parts[0] = epctx_path_folder(epctx_str_of(real));
+    parts[1] = epctx_str_of(name);
+    return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, error);
+}
+
+/* -- filling a commit -- */
+
+static epctx_status epctx__commit_nomem(const epctx__commit *c)
+{
+    return epctx__nomem(c->error, c->arena->missing);
+}
+
+/* `room`: how many files at most. */
+static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
+                                        size_t room, const epctx_hooks *hooks, epctx_error *error)
+{
+    memset(c, 0, sizeof *c);
+    c->io = io;
+    c->arena = arena;
+    c->error = error;
+    c->hooks = hooks;
+    c->files = (epctx__commit_file *)epctx_arena_array(arena, room, sizeof *c->files);
+    c->steps = (epctx__step *)epctx_arena_array(arena, 2 * room, sizeof *c->steps);
+    return c->files != NULL && c->steps != NULL ? EPCTX_OK : epctx__commit_nomem(c);
+}
+
+/* Adds a name that takes part; the caller makes it count. */
+static epctx_status epctx__commit_name(epctx__commit *c, const char *path, const char *real,
+                                       size_t inside)
+{
+    epctx__commit_file *file = &c->files[c->count];
+    char lock[EPCTX_PATH_MAX];
+    epctx_status status = epctx__path_end(real, ".lock", lock, c->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memset(file, 0, sizeof *file);
+    file->path = epctx_arena_copy(c->arena, epctx_str_of(path));
+    file->real = epctx_arena_copy(c->arena, epctx_str_of(real));
+    file->lock = epctx_arena_copy(c->arena, epctx_str_of(lock));
+    file->backup = (char *)epctx_arena_alloc(c->arena, 1);
+    file->inside = inside;
+    return file->path != NULL && file->real != NULL && file->lock != NULL && file->backup != NULL
+               ? EPCTX_OK
+               : epctx__commit_nomem(c);
+}
+
+/* Opens a temporary file for it. */
+static epctx_status epctx__commit_open(epctx__commit *c, epctx__commit_file *file,
+                                       epctx__output **made)
+{
+    epctx__output *out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *out);
+    epctx_status status = EPCTX_OK;
+    *made = out;
+    if (out == NULL) {
+        return epctx__commit_nomem(c);
+    }
+    memset(out, 0, sizeof *out);
+    out->io = c->io;
+    out->error = c->error;
+    status = file->given ? c->io->create_fn(c->io->user, file->path, &out->file, c->error)
+                         : epctx__create_inside(c->io, file->real, file->inside, &out->file,
+                                                c->error);
+    out->open = status == EPCTX_OK;
+    if (status != EPCTX_OK) {
+        epctx_blame(c->error, file->path, NULL, NULL);
+    }
+    return status;
+}
+
+/* `folder` is canonical: that of names from epctx__commit_beside. */
+static epctx_status epctx__commit_root(epctx__commit *c, epctx_str folder)
+{
+    char root[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_status status;
+    parts[0] = folder;
+    parts[1] = epctx_str_of(
+        folder.size > 0 && epctx__is_separator(folder.data[folder.size - 1]) ? "" : "/");
+    status = epctx__path_join(root, sizeof root, parts, 2, c->error);
+    if (status == EPCTX_OK) {
+        c->root = epctx_arena_copy(c->arena, epctx_str_of(root));
+        status = c->root != NULL ? EPCTX_OK : epctx__commit_nomem(c);
+    }
+    return status;
+}
+
+/* A model that will be `path`; `derived`: nobody chose that path. To be filled and made durable. */
+static EPCTX__UNUSED epctx_status epctx__commit_model(epctx__commit *c, const char *path,
+                                                      bool derived, epctx_overwrite overwrite,
+                                                      epctx__commit_file **out)
+{
+    epctx__commit_file *file = &c->files[c->count];
+    char real[EPCTX_PATH_MAX];
+    epctx_str folder;
+    epctx_status status;
+    *out = file;
+    if (derived) { /* where it is asked for, whatever is there */
+        char place[EPCTX_PATH_MAX];
+        epctx_str parts[2];
+        parts[0] = epctx_path_folder(epctx_str_of(path));
+        parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
+        status = epctx__path_join(real, sizeof real, parts, 2, c->error);
+        if (status == EPCTX_OK) {
+            status = c->io->canonical_fn(c->io->user, real, place, sizeof place, c->error);
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__commit_root(c, epctx_str_of(place));
+        }
+        parts[0] = epctx_str_of(c->root);
+        parts[1] = epctx_path_file(epctx_str_of(path));
+        if (status == EPCTX_OK) {
+            status = epctx__path_join(real, sizeof real, parts, 2, c->error);
+        }
+    } else {
+        status = epctx__path_real(c->io, path, real, c->error);
+        folder = epctx_path_folder(epctx_str_of(real));
+        status = status == EPCTX_OK ? epctx__commit_root(c, folder) : status;
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_name(c, path, real, epctx_path_folder(epctx_str_of(real)).size);
+    }
+    if (status == EPCTX_OK) {
+        file->given = !derived;
+        file->is_model = true;
+        file->overwrite = overwrite;
+        status = epctx__commit_open(c, file, &file->out);
+        c->count += status == EPCTX_OK;
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(c->error, path, NULL, NULL);
+    }
+    return status;
+}
+
+/* Another file `name` in the folder of the model added last. `open`: to be filled and made durable;
+ * otherwise it only takes part. */
+static epctx_status epctx__commit_beside(epctx__commit *c, const char *path, epctx_str name,
+                                         epctx_overwrite overwrite, bool open,
+                                         epctx__commit_file **out)
+{
+    epctx__commit_file *file = &c->files[c->count];
+    char real[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    epctx_status status;
+    *out = file;
+    parts[0] = epctx_str_of(c->root);
+    parts[1] = name;
+    status = epctx__path_join(real, sizeof real, parts, 2, c->error);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_name(c, path, real, parts[0].size);
+    }
+    if (status == EPCTX_OK) {
+        file->overwrite = overwrite;
+        status = open ? epctx__commit_open(c, file, &file->out) : EPCTX_OK;
+        c->count += status == EPCTX_OK;
+    }
+    return status;
+}
+
+static epctx_status epctx__commit_bytes(epctx__commit *c, const epctx__commit_file *file,
+                                        const uint8_t *data, size_t size)
+{
+    epctx_status status = EPCTX_OK;
+    if (size > 0) {
+        status = c->io->write_fn(c->io->user, &file->out->file, data, size, c->error);
+    }
+    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &file->out->file, c->error) : status;
+}
+
+/* -- locks -- */
+
+static epctx_status epctx__lock_as(const epctx_io *io, const char *path, size_t inside, bool given,
+                                   epctx_io_file *lock, epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    size_t size = inside > 1 ? inside - 1 : inside;
+    if (io->lock_inside_fn == NULL || given) {
+        return io->lock_fn(io->user, path, lock, error);
+    }
+    memcpy(root, path, size);
+    root[size] = '\0';
+    return io->lock_inside_fn(io->user, root, path + inside, lock, error);
+}
+
+/* Models before other files, each kind by name: nobody waits for somebody who waits for him. Who
+ * holds the lock of a model already waits for other files only. */
+static epctx_status epctx__commit_lock(epctx__commit *c)
+{
+    epctx_status status = EPCTX_OK;
+    int step;
+    if (c->io->lock_fn == NULL || c->io->unlock_fn == NULL) {
+        return EPCTX_OK;
+    }
+    c->locks = (epctx_io_file *)epctx_arena_array(c->arena, c->count, sizeof *c->locks);
+    if (c->locks == NULL) {
+        return epctx__commit_nomem(c);
+    }
+    for (step = 0; step < 2 && status == EPCTX_OK; step++) {
+        const epctx__commit_file *last = NULL;
+        const epctx__commit_file *next;
+        do {
+            size_t i;
+            next = NULL;
+            for (i = 0; i < c->count; i++) {
+                const epctx__commit_file *file = &c->files[i];
+                if (file->is_model == (step == 0) &&
+                    (last == NULL || strcmp(file->lock, last->lock) > 0) &&
+                    (next == NULL || strcmp(file->lock, next->lock) < 0)) {
+                    next = file;
+                }
+            }
+            if (next != NULL && (c->held == NULL || strcmp(c->held->path, next->lock) != 0)) {
+                status = epctx__lock_as(c->io, next->lock, next->inside, next->given,
+                                        &c->locks[c->lock_count], c->error);
+                c->lock_count += status == EPCTX_OK;
+            }
+            last = next;
+        } while (next != NULL && status == EPCTX_OK);
+    }
+    return status;
+}
+
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_status status;
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    lock->io = io != NULL ? io : epctx_io_files();
+    if (lock->io == NULL) {
+        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
+    }
+    status = epctx__path_real(lock->io, path, real, error);
+    if (status == EPCTX_OK) {
+        status = epctx__path_end(real, ".lock", lock->path, error);
+    }
+    if (status == EPCTX_OK && lock->io->lock_fn != NULL && lock->io->unlock_fn != NULL) {
+        status = lock->io->lock_fn(lock->io->user, lock->path, &lock->file, error);
+        lock->held = status == EPCTX_OK;
+    }
+    return status;
+}
+
+EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
+{
+    if (lock->held) {
+        lock->io->unlock_fn(lock->io->user, &lock->file);
+    }
+    memset(lock, 0, sizeof *lock);
+}
+
+/* -- committing -- */
+
+/* The bytes of a file that may be replaced while they are held. Windows lets nobody replace a file
+ * that is mapped, so there they are read. */
+static epctx_status epctx__commit_hold(const epctx_io *io, const char *real, epctx_mapping *out,
+                                       epctx_error *error)
+{
+#ifdef _WIN32
+    char folder[EPCTX_PATH_MAX];
+    epctx_str part = epctx_path_folder(epctx_str_of(real));
+    if (io->read_inside_fn != NULL) {
+        epctx_status status = epctx__path_join(folder, sizeof folder, &part, 1, error);
+        return status == EPCTX_OK
+                   ? io->read_inside_fn(io->user, folder, real + part.size, out, error)
+                   : status;
+    }
+#endif
+    return io->map_fn(io->user, real, out, error);
+}
+
+static epctx_status epctx__commit_exists(epctx__commit *c, const epctx__commit_file *file,
+                                         bool *exists)
+{
+    epctx_file_kind kind = EPCTX_FILE_NONE;
+    uint64_t size;
+    epctx_status status = c->io->stat_fn(c->io->user, file->real, &kind, &size, c->error);
+    *exists = kind == EPCTX_FILE_REGULAR;
+    return status;
+}
+
+/* Under the locks: what was read, or found to be right already, must still be there. */
+static epctx_status epctx__commit_review(epctx__commit *c)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < c->count && status == EPCTX_OK && c->io->identify_fn != NULL; i++) {
+        const epctx__commit_file *file = &c->files[i];
+        epctx_file_id now;
+        epctx_error why;
+        if (file->seen == NULL) {
+            continue;
+        }
+        epctx_error_clear(&why);
+        status = c->io->identify_fn(c->io->user, file->real, &now, &why);
+        if (status == EPCTX_ERR_NOT_FOUND && file->is_model) {
+            status = EPCTX_OK; /* nothing is lost */
+        } else if (status == EPCTX_ERR_NOT_FOUND ||
+                   (status == EPCTX_OK && memcmp(&now, file->seen, sizeof now) != 0)) {
+            status = epctx_fail(c->error, EPCTX_ERR_CHANGED,
+                                "changed since it was read: somebody else wrote it; nothing is "
+                                "replaced, start again from the new file");
+        } else if (status != EPCTX_OK && c->error != NULL) {
+            *c->error = why;
+        }
+        if (status != EPCTX_OK) {
+            epctx_blame(c->error, file->path, NULL, NULL);
+        }
+    }
+    return status;
+}
+
+#ifndef EPCTX_NO_EDIT
+static epctx_status epctx__commit_detour(epctx__commit *c);
+static epctx_status epctx__backup_keep(epctx__commit *c, epctx__commit_file *file);
+#endif
+
+/* An old model goes itself (a link to it stays): under another name where there is one, or into
+ * memory. */
+static epctx_status epctx__commit_clear(epctx__commit *c, epctx__commit_file *file)
+{
+    const epctx_io *io = c->io;
+    char aside[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    if (io->link_fn != NULL && epctx__path_end(file->real, ".old", aside, NULL) == EPCTX_OK) {
+        epctx_error why;
+        epctx_error_clear(&why);
+        status = io->link_fn(io->user, file->real, aside, &why);
+        if (status == EPCTX_OK) {
+            file->aside = epctx_arena_copy(c->arena, epctx_str_of(aside));
+            if (file->aside == NULL) {
+                (void)io->remove_fn(io->user, aside, &why);
+                return epctx__commit_nomem(c);
+            }
+        }
+    }
+    if (status != EPCTX_OK) {
+        status = epctx__commit_hold(io, file->real, &file->old, c->error);
+    }
+    if (status == EPCTX_OK) {
+        status = io->remove_fn(io->user, file->real, c->error);
+        file->gone = status == EPCTX_OK;
+    }
+    return file->gone ? io->sync_folder_fn(io->user, file->real, c->error) : status;
+}
+
+/* An io whose files have no way back: what stands there is held. */
+static epctx_status epctx__commit_plain(epctx__commit *c, epctx__commit_file *file,
+                                        epctx__output *out)
+{
+    const epctx_io *io = c->io;
+    bool hold = c->count > 1 || io->swap_fn != NULL; /* a file alone is replaced in one step */
+    bool first = !file->made && !file->gone;
+    epctx_status status = first ? epctx__commit_exists(c, file, &file->existed) : EPCTX_OK;
+    if (status == EPCTX_OK && first && file->existed && file->overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_fail(c->error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+    }
+#ifndef EPCTX_NO_EDIT
+    if (status == EPCTX_OK && first && file->existed &&
+        file->overwrite == EPCTX_OVERWRITE_BACKUP) {
+        status = epctx__backup_keep(c, file);
+    }
+#endif
+    if (status == EPCTX_OK && first && file->existed && hold) {
+        status = epctx__commit_hold(io, file->real, &file->old, c->error);
+    }
+    if (status == EPCTX_OK) {
+        out->open = false;
+        status = io->commit_fn(io->user, &out->file, c->error);
+        file->made = file->made || status == EPCTX_OK;
+        if (status == EPCTX_OK) {
+            c->steps[c->step_count].file = file;
+            c->steps[c->step_count++].out = NULL;
+            status = io->sync_folder_fn(io->user, file->path, c->error);
+        }
+    }
+    return status;
+}
+
+static epctx_status epctx__commit_put(epctx__commit *c, epctx__commit_file *file,
+                                      epctx__output *out)
+{
+    const epctx_io *io = c->io;
+    epctx_overwrite overwrite = file->overwrite;
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    epctx_error why;
+    if (file->via != NULL && out == file->out) {
+        overwrite = EPCTX_OVERWRITE_REPLACE; /* our own */
+    }
+    epctx_error_clear(&why);
+    if (out->file.way_back && io->swap_fn != NULL) {
+        status = io->swap_fn(io->user, &out->file, overwrite, &why);
+        if (status != EPCTX_ERR_UNSUPPORTED) {
+            out->open = false;
+            out->swapped = true;
+            c->steps[c->step_count].file = file;
+            c->steps[c->step_count++].out = out;
+            if (status != EPCTX_OK && c->error != NULL) {
+                epctx_fail(c->error, status, "%s", why.message);
+            }
+        }
+    }
+    if (status == EPCTX_ERR_UNSUPPORTED) {
+        status = epctx__commit_plain(c, file, out);
+    }
+    if (status != EPCTX_OK) {
+        epctx_blame(c->error, file->path, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
+        epctx__commit_file *file = &c->files[i];
+        if (file->is_model == models && file->out != NULL) {
+            status = epctx__commit_put(c, file, file->out);
+            epctx__progress(c->hooks, "write", i + 1, c->count);
+        }
+    }
+    return status;
+}
+
+/* Puts the bytes that are held under a name. */
+static void epctx__commit_restore(const epctx__commit *c, const epctx__commit_file *file)
+{
+    const epctx_io *io = c->io;
+    epctx_io_file *out = &file->out->file;
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    if (io->create_fn(io->user, file->real, out, &ignored) != EPCTX_OK) {
+        return;
+    }
+    if (io->write_fn(io->user, out, file->old.data, file->old.size, &ignored) == EPCTX_OK &&
+        io->sync_fn(io->user, out, &ignored) == EPCTX_OK) {
+        (void)io->commit_fn(io->user, out, &ignored);
+    } else {
+        io->abort_fn(io->user, out);
+    }
+}
+
+/* Undoes a step of an io without a way back. */
+static void epctx__commit_undo(const epctx__commit *c, epctx__commit_file *file)
+{
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    if (!file->made) {
+        return;
+    }
+    file->made = false;
+    if (file->existed && file->old.handle != NULL) {
+        epctx__commit_restore(c, file);
+    } else if (!file->existed || file->gone) {
+        (void)c->io->remove_fn(c->io->user, file->real, &ignored);
+    }
+    if (file->backup[0] != '\0') {
+        (void)c->io->remove_fn(c->io->user, file->backup, &ignored);
+        file->backup[0] = '\0';
+    }
+}
+
+/* A model that went first comes back last. */
+static void epctx__commit_return(const epctx__commit *c, epctx__commit_file *file, bool back)
+{
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    if (back && file->gone && file->aside != NULL) {
+        (void)c->io->link_fn(c->io->user, file->aside, file->real, &ignored);
+    } else if (back && file->gone) {
+        epctx__commit_restore(c, file);
+    }
+    if (file->aside != NULL) {
+        (void)c->io->remove_fn(c->io->user, file->aside, &ignored);
+    }
+}
+
+static epctx_status epctx__commit_run(epctx__commit *c)
+{
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
+        if (c->files[i].via != NULL) {
+            status = epctx__commit_put(c, &c->files[i], c->files[i].via);
+        } else if (c->files[i].clear) {
+            status = epctx__commit_clear(c, &c->files[i]);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_kind(c, false);
+    }
+    if (status == EPCTX_OK && c->between_fn != NULL) {
+        status = c->between_fn(c->user);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_kind(c, true);
+    }
+    return status == EPCTX_OK && c->last_fn != NULL ? c->last_fn(c->user) : status;
+}
+
+/* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
+static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
+{
+    size_t i;
+    if (status == EPCTX_OK) {
+        status = epctx_cancelled(c->hooks, c->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_lock(c);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_review(c);
+    }
+#ifndef EPCTX_NO_EDIT
+    if (status == EPCTX_OK) {
+        status = epctx__commit_detour(c);
+    }
+#endif
+    if (status == EPCTX_OK) {
+        status = epctx__commit_run(c);
+    }
+    for (i = c->step_count; i > 0; i--) { /* the last one first: each state on the way is whole */
+        const epctx__step *step = &c->steps[i - 1];
+        if (step->out == NULL && status != EPCTX_OK) {
+            epctx__commit_undo(c, step->file);
+        } else if (step->out != NULL && status != EPCTX_OK) {
+            c->io->settle_fn(c->io->user, &step->out->file, true);
+        }
+    }
+    for (i = 0; i < c->step_count && status == EPCTX_OK; i++) {
+        epctx__step *step = &c->steps[i];
+        if (step->out != NULL) {
+            if (step->file->overwrite == EPCTX_OVERWRITE_BACKUP && step->out->file.kept[0] != '\0' &&
+                step->file->backup[0] == '\0') {
+                char backup[EPCTX_PATH_MAX];
+                epctx_str parts[2];
+                parts[0] = epctx_path_folder(epctx_str_of(step->file->real));
+                parts[1] = epctx_str_of(step->out->file.kept);
+                if (epctx__path_join(backup, sizeof backup, parts, 2, NULL) == EPCTX_OK) {
+                    char *copy = epctx_arena_copy(c->arena, epctx_str_of(backup));
+                    step->file->backup = copy != NULL ? copy : step->file->backup;
+                }
+            }
+            c->io->settle_fn(c->io->user, &step->out->file, false);
+        }
+    }
+    for (i = 0; i < c->step_count; i++) {
+        if (c->steps[i].out != NULL) {
+            c->io->abort_fn(c->io->user, &c->steps[i].out->file);
+        }
+    }
+    for (i = 0; i < c->count; i++) {
+        epctx__commit_file *file = &c->files[i];
+        epctx__commit_return(c, file, status != EPCTX_OK);
+        if (file->out != NULL) {
+            epctx__output_abort(file->out);
+        }
+        if (file->via != NULL) {
+            epctx__output_abort(file->via);
+        }
+        if (file->old.handle != NULL) {
+            c->io->unmap_fn(c->io->user, &file->old);
+        }
+    }
+    for (i = 0; i < c->count && status == EPCTX_OK; i++) {
+        epctx__commit_file *file = &c->files[i];
+        epctx_error ignored;
+        epctx_error_clear(&ignored);
+        if (file->is_model && file->seen != NULL &&
+            c->io->identify_fn(c->io->user, file->real, file->seen, &ignored) != EPCTX_OK) {
+            memset(file->seen, 0, sizeof *file->seen);
+        }
+    }
+    while (c->lock_count > 0) {
+        c->io->unlock_fn(c->io->user, &c->locks[--c->lock_count]);
+    }
+    return status;
+}
+
 /* ================================================================================================
  * >>option
  * ============================================================================================== */
@@ -8263,6 +9628,9 @@ typedef struct epctx__preflight {
     const char **paths; /* all outputs */
     const char **real;  /* the same without links: what tells whether two are one file */
     size_t count;
+    bool given;         /* the first one, the model, has a path that the caller named */
+    size_t folder_size; /* of the folder of the others, as their paths begin, */
+    size_t inside;      /* and without links */
 } epctx__preflight;
 
 static epctx_status epctx__preflight_copy(epctx__preflight *p, const char *text, const char **out)
@@ -8297,11 +9665,13 @@ static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_opti
     const char *file = epctx_option_text(options, EPCTX_OPTION_EXTERNAL_INITIALIZERS_FILE);
     bool embed = epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE);
     char name[EPCTX_PATH_MAX];
+    char beside[EPCTX_PATH_MAX];
     epctx_str folder = epctx_str_of("");
     epctx_status status = EPCTX_OK;
     const char **binaries;
     size_t i;
-    if (wanted[0] == '\0') {
+    p->given = wanted[0] != '\0';
+    if (!p->given) {
         status =
             epctx_path_context_model(epctx_str_of(in->model_path), name, sizeof name, p->error);
         wanted = name;
@@ -8312,7 +9682,9 @@ static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_opti
     if (status != EPCTX_OK) {
         return status;
     }
-    folder = epctx_path_folder(epctx_str_of(out->model));
+    folder = p->given ? epctx__path_beside(p->io, out->model, beside)
+                      : epctx_path_folder(epctx_str_of(out->model));
+    p->folder_size = folder.size;
     if (file[0] != '\0') {
         status = epctx__preflight_add(p, folder, epctx_str_of(file), &out->initializers);
     }
@@ -8338,33 +9710,35 @@ static epctx_status epctx__preflight_names(epctx__preflight *p, const epctx_opti
     return status;
 }
 
-/* `path` without links; of a file that does not exist: its folder without links, and its name. */
-static epctx_status epctx__preflight_real(epctx__preflight *p, const char *path, bool exists,
-                                          const char **out)
+/* Where the output is: what the caller named without links, what nobody did below the model's
+ * folder. */
+static epctx_status epctx__preflight_real(epctx__preflight *p, size_t index,
+                                          char real[EPCTX_PATH_MAX])
 {
-    char real[EPCTX_PATH_MAX];
     char folder[EPCTX_PATH_MAX];
+    char place[EPCTX_PATH_MAX];
     epctx_str parts[3];
     epctx_status status;
-    if (exists) {
-        status = p->io->canonical_fn(p->io->user, path, real, sizeof real, p->error);
-        return status == EPCTX_OK ? epctx__preflight_copy(p, real, out) : status;
+    if (index == 0 && p->given) {
+        return epctx__path_real(p->io, p->paths[0], real, p->error);
     }
-    parts[0] = epctx_path_folder(epctx_str_of(path));
-    parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
+    parts[0] = epctx_str_of(p->paths[index]);
+    parts[0].size = p->folder_size;
+    parts[1] = epctx_str_of(p->folder_size > 0 ? "" : ".");
     status = epctx__path_join(folder, sizeof folder, parts, 2, p->error);
-    /* not taken: a folder is shorter than its path, which fits */
     if (status == EPCTX_OK) {
-        status = p->io->canonical_fn(p->io->user, folder, real, sizeof real, p->error);
+        status = p->io->canonical_fn(p->io->user, folder, place, sizeof place, p->error);
     }
-    parts[0] = epctx_str_of(status == EPCTX_OK ? real : "");
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    parts[0] = epctx_str_of(place);
     parts[1] = epctx_str_of(
-        parts[0].size > 0 && epctx__is_separator(real[parts[0].size - 1]) ? "" : "/");
-    parts[2] = epctx_path_file(epctx_str_of(path));
-    if (status == EPCTX_OK) {
-        status = epctx__path_join(folder, sizeof folder, parts, 3, p->error);
-    }
-    return status == EPCTX_OK ? epctx__preflight_copy(p, folder, out) : status;
+        parts[0].size > 0 && epctx__is_separator(place[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_str_of(p->paths[index] + p->folder_size);
+    p->inside = parts[0].size + parts[1].size;
+    status = epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, p->error);
+    return status == EPCTX_OK ? epctx__path_plain(p->io, real, p->error) : status;
 }
 
 /* The folder exists; the file does not, or it is one and may be replaced. */
@@ -8372,6 +9746,7 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
 {
     const epctx_io *io = p->io;
     char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
     epctx_str part = epctx_path_folder(epctx_str_of(p->paths[index]));
     epctx_file_kind kind;
     uint64_t size;
@@ -8399,7 +9774,8 @@ static epctx_status epctx__preflight_place(epctx__preflight *p, size_t index)
         return epctx_fail(p->error, EPCTX_ERR_EXISTS,
                           "exists already: remove it or allow overwriting");
     }
-    return epctx__preflight_real(p, p->paths[index], kind == EPCTX_FILE_REGULAR, &p->real[index]);
+    status = epctx__preflight_real(p, index, real);
+    return status == EPCTX_OK ? epctx__preflight_copy(p, real, &p->real[index]) : status;
 }
 
 /* No output is another output, and none is a file that is read. */
@@ -8432,7 +9808,10 @@ static epctx_status epctx__preflight_clash(epctx__preflight *p, size_t index,
 /* Only writing tells whether one can write. */
 static epctx_status epctx__preflight_write(epctx__preflight *p, size_t index, epctx_io_file *file)
 {
-    epctx_status status = p->io->create_fn(p->io->user, p->paths[index], file, p->error);
+    epctx_status status =
+        index == 0 && p->given
+            ? p->io->create_fn(p->io->user, p->paths[index], file, p->error)
+            : epctx__create_inside(p->io, p->real[index], p->inside, file, p->error);
     if (status == EPCTX_OK) {
         p->io->abort_fn(p->io->user, file);
     }
@@ -15260,74 +16639,11 @@ EPCTX_API epctx_status epctx_model_write_stream(epctx_model *model, pb_ostream_t
 
 /* -- files -- */
 
-/* A file under construction as a nanopb stream. Small writes are gathered. */
-typedef struct epctx__output {
-    const epctx_io *io;
-    epctx_io_file file;
-    bool open;
-    size_t used;
-    epctx_status status; /* of the last write */
-    epctx_error *error;
-    uint8_t gathered[16384];
-} epctx__output;
-
-static epctx_status epctx__output_flush(epctx__output *out)
-{
-    size_t used = out->used;
-    out->used = 0;
-    if (used == 0) {
-        return EPCTX_OK;
-    }
-    return out->io->write_fn(out->io->user, &out->file, out->gathered, used, out->error);
-}
-
-static epctx_status epctx__output_write(epctx__output *out, const void *data, size_t size)
-{
-    epctx_status status = EPCTX_OK;
-    if (size > sizeof out->gathered - out->used) {
-        status = epctx__output_flush(out);
-    }
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    if (size > sizeof out->gathered) {
-        return out->io->write_fn(out->io->user, &out->file, data, size, out->error);
-    }
-    memcpy(out->gathered + out->used, data, size);
-    out->used += size;
-    return EPCTX_OK;
-}
-
 static bool epctx__output_stream(pb_ostream_t *stream, const pb_byte_t *data, size_t size)
 {
     epctx__output *out = (epctx__output *)stream->state;
     out->status = epctx__output_write(out, data, size);
     return out->status == EPCTX_OK;
-}
-
-static epctx_status epctx__output_open(epctx__output *out, const epctx_io *io, const char *path,
-                                       epctx_error *error)
-{
-    epctx_status status = io->create_fn(io->user, path, &out->file, error);
-    out->io = io;
-    out->error = error;
-    out->open = status == EPCTX_OK;
-    out->used = 0;
-    return status;
-}
-
-static void epctx__output_abort(epctx__output *out)
-{
-    if (out->open) {
-        out->io->abort_fn(out->io->user, &out->file);
-        out->open = false;
-    }
-}
-
-static epctx_status epctx__output_commit(epctx__output *out)
-{
-    out->open = false;
-    return out->io->commit_fn(out->io->user, &out->file, out->error);
 }
 
 /* The whole model into an open output, durable on return. */
@@ -15414,17 +16730,18 @@ static epctx_status epctx__copy_file(const epctx_io *io, const char *from, const
 static epctx_status epctx__backup_name(const char *path, unsigned number, char *out,
                                        size_t capacity, epctx_error *error)
 {
-    char digits[8];
-    epctx_str parts[3];
-    epctx__text text = epctx__text_of(digits, sizeof digits);
+    char end[48];
+    char name[EPCTX_PATH_MAX];
+    epctx_str whole;
+    epctx_status status;
     if (number > 1) {
-        epctx__text_number(&text, number, 10);
+        epctx__name_number(end, "~", number, "");
+    } else {
+        memcpy(end, "~", 2);
     }
-    digits[text.size] = '\0';
-    parts[0] = epctx_str_of(path);
-    parts[1] = epctx_str_of("~");
-    parts[2] = epctx_str_of(digits);
-    return epctx__path_join(out, capacity, parts, 3, error);
+    status = epctx__path_end(path, end, name, error);
+    whole = epctx_str_of(name);
+    return status == EPCTX_OK ? epctx__path_join(out, capacity, &whole, 1, error) : status;
 }
 
 /* Names one file; a name that is taken is EPCTX_ERR_EXISTS. */
@@ -15482,35 +16799,31 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
     return status;
 }
 
-/* The output is complete: the former file gets its backup name, the new one the real name. */
-static epctx_status epctx__output_replace(epctx__output *out, const char *path,
-                                          const epctx_write_opts *opts)
+/* For an io whose swap_fn does not do it. */
+static epctx_status epctx__backup_keep(epctx__commit *c, epctx__commit_file *file)
 {
-    const epctx_io *io = out->io;
-    char own[EPCTX_PATH_MAX];
-    bool wanted = opts->backup != NULL && opts->backup_capacity > 0;
-    char *backup = wanted ? opts->backup : own;
-    size_t capacity = wanted ? opts->backup_capacity : sizeof own;
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
-    epctx_status status = EPCTX_OK;
-    own[0] = '\0';
-    if (opts->overwrite == EPCTX_OVERWRITE_BACKUP) {
-        status = io->stat_fn(io->user, path, &kind, &size, out->error);
-    }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
-        status = epctx_output_backup(io, path, backup, capacity, out->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx__output_abort(out);
-        return status;
-    }
-    status = epctx__output_commit(out);
-    if (status != EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
-        io->remove_fn(io->user, backup, NULL); /* the file itself is still there */
-        backup[0] = '\0';
+    char backup[EPCTX_PATH_MAX];
+    char *copy;
+    epctx_status status = epctx_output_backup(c->io, file->real, backup, sizeof backup, c->error);
+    if (status == EPCTX_OK) {
+        copy = epctx_arena_copy(c->arena, epctx_str_of(backup));
+        file->backup = copy != NULL ? copy : file->backup; /* without memory it stays in any case */
     }
     return status;
+}
+
+/* Does the commit write the file that the model was read from? */
+static void epctx__commit_source(epctx__commit *c, epctx__commit_file *file, epctx_model *model)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    file->model = model;
+    if (model->identified &&
+        c->io->canonical_fn(c->io->user, model->path, real, sizeof real, &ignored) == EPCTX_OK &&
+        strcmp(real, file->real) == 0) {
+        file->seen = &model->id;
+    }
 }
 
 static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
@@ -15529,9 +16842,10 @@ static epctx_status epctx__check_huge(epctx_model *model, epctx_error *error)
 EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *path,
                                               const epctx_write_opts *opts, epctx_error *error)
 {
-    static const epctx_write_opts defaults = {EPCTX_OVERWRITE_REPLACE, false, NULL, 0};
+    static const epctx_write_opts defaults = {EPCTX_OVERWRITE_REPLACE, false, NULL, 0, NULL};
     const epctx_write_opts *o = opts != NULL ? opts : &defaults;
-    epctx__output *out = NULL;
+    epctx__commit c;
+    epctx__commit_file *file = NULL;
     epctx_status status = EPCTX_OK;
     epctx_error_clear(error);
     if (o->backup != NULL && o->backup_capacity > 0) {
@@ -15547,20 +16861,20 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
         status = epctx_output_check(model->io, path, o->overwrite, error);
     }
     if (status == EPCTX_OK) {
-        out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *out);
-        status = out != NULL ? epctx__output_open(out, model->io, path, error)
-                             : epctx__nomem(error, model->arena.missing);
+        status = epctx__commit_begin(&c, model->io, &model->arena, 1, NULL, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__output_model(out, model);
+        c.held = o->lock;
+        status = epctx__commit_model(&c, path, false, o->overwrite, &file);
         if (status == EPCTX_OK) {
-            status = epctx__output_replace(out, path, o);
-        } else {
-            epctx__output_abort(out);
+            epctx__commit_source(&c, file, model);
+            status = epctx__output_model(file->out, model);
         }
+        status = epctx__commit_end(&c, status);
     }
-    if (status == EPCTX_OK) {
-        status = model->io->sync_folder_fn(model->io->user, path, error);
+    if (status == EPCTX_OK && o->backup != NULL && o->backup_capacity > 0) {
+        epctx_str backup = epctx_str_of(file->backup);
+        status = epctx__path_join(o->backup, o->backup_capacity, &backup, 1, error);
     }
     if (status != EPCTX_OK) {
         epctx_blame(error, path, NULL, NULL);
@@ -15930,6 +17244,7 @@ static bool epctx__convert_name(epctx__convert *c, epctx_str name, const epctx_p
 static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
                                  const epctx_convert_opts *opts, epctx_error *error)
 {
+    char room[EPCTX_PATH_MAX];
     memset(c, 0, sizeof *c);
     c->model = model;
     c->arena = &model->arena;
@@ -15938,7 +17253,11 @@ static bool epctx__convert_begin(epctx__convert *c, epctx_model *model,
         c->opts = *opts;
     }
     c->path = epctx_str_of(c->opts.output_path != NULL ? c->opts.output_path : model->path);
-    c->folder = epctx_path_folder(c->path);
+    c->folder = epctx__path_beside(model->io, c->path.data, room);
+    c->folder.data = epctx_arena_copy(c->arena, c->folder);
+    if (c->folder.data == NULL) {
+        return epctx__convert_nomem(c);
+    }
     return epctx__editable(model, error) == EPCTX_OK;
 }
 
@@ -17179,15 +18498,6 @@ EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_conv
 
 /* -- several files at once -- */
 
-typedef struct epctx__member {
-    epctx_io_file out;
-    epctx_mapping old; /* what stands there, for the way back */
-    const char *backup; /* of it, NULL when there is none */
-    bool exists;
-    bool open; /* complete under its temporary name */
-    bool done; /* visible */
-} epctx__member;
-
 typedef struct epctx__group_write {
     epctx_model *model;
     const epctx_io *io;
@@ -17196,12 +18506,11 @@ typedef struct epctx__group_write {
     epctx_overwrite overwrite;
     epctx_output_file *files;
     size_t count;
-    epctx__member *members;
-    epctx__output *out;        /* of the model */
-    epctx_mapping old;         /* the model that stands at `path`, */
-    char real[EPCTX_PATH_MAX]; /* its name without links, */
-    bool removed;              /* and whether it was taken away */
-    char backup[EPCTX_PATH_MAX]; /* of the model, "" when there is none */
+    epctx_file_id *seen; /* of files that are kept */
+    char real[EPCTX_PATH_MAX]; /* of the model */
+    epctx_dependency *used; /* files of the model that is converted */
+    size_t used_count;
+    epctx__commit commit;
     epctx_error *error;
 } epctx__group_write;
 
@@ -17230,25 +18539,70 @@ static bool epctx__parts_equal(const epctx_output_file *file, const epctx_mappin
     return at == mapping->size;
 }
 
+/* The files that the model at `path` names; none of what is no model. It stays open. */
+static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_arena *arena,
+                                    epctx_model *model, epctx_dependency **files, size_t *count,
+                                    epctx_error *error)
+{
+    epctx_allocator in_arena;
+    epctx_open_opts open;
+    epctx_check_opts check;
+    epctx_error why;
+    epctx_status status;
+    *count = 0;
+    memset(&open, 0, sizeof open);
+    memset(&check, 0, sizeof check);
+    in_arena.user = arena;
+    in_arena.alloc_fn = epctx__arena_alloc_fn;
+    in_arena.free_fn = epctx__arena_free_fn;
+    open.io = io;
+    open.allocator = &in_arena;
+    open.path_flags = EPCTX_PATH_HUGGING_FACE;
+    check.allocator = &in_arena;
+    status = epctx_model_open_file(model, path, &open, &why);
+    if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
+        epctx_fail(error, status, "%s", why.message);
+        return status;
+    }
+    return status == EPCTX_OK ? epctx_model_files(model, &check, arena, files, count, error)
+                              : EPCTX_OK;
+}
+
+/* What the model that is converted names, as it stands in its file: it must not be replaced. */
+static epctx_status epctx__group_used(epctx__group_write *g)
+{
+    epctx_model old;
+    epctx_status status;
+    if (g->model->path[0] == '\0' || g->count == 0) {
+        return EPCTX_OK;
+    }
+    status = epctx__files_at(g->io, g->model->path, &g->model->arena, &old, &g->used,
+                             &g->used_count, g->error);
+    epctx_model_close(&old); /* the list is in the arena of the other */
+    return status;
+}
+
 /* A file that the model itself is read from must not be written over. */
-static epctx_status epctx__group_source(epctx__group_write *g, const char *path)
+static epctx_status epctx__group_source(epctx__group_write *g, const char *real)
 {
     const epctx__file *file;
-    char real[EPCTX_PATH_MAX];
     char model[EPCTX_PATH_MAX];
-    epctx_status status = g->io->canonical_fn(g->io->user, path, real, sizeof real, g->error);
-    bool same = status == EPCTX_OK && strcmp(real, g->real) == 0;
-    for (file = g->model->files; file != NULL && !same && status == EPCTX_OK; file = file->next) {
+    bool same = strcmp(real, g->real) == 0;
+    size_t i;
+    for (i = 0; i < g->used_count && !same; i++) {
+        same = g->used[i].path != NULL && strcmp(real, g->used[i].path) == 0;
+    }
+    for (file = g->model->files; file != NULL && !same; file = file->next) {
         same = strcmp(real, file->path) == 0;
     }
-    if (status == EPCTX_OK && !same && g->model->path[0] != '\0') {
+    if (!same && g->model->path[0] != '\0') {
         epctx_error ignored;
         epctx_error_clear(&ignored);
         same = g->io->canonical_fn(g->io->user, g->model->path, model, sizeof model, &ignored) ==
                    EPCTX_OK &&
                strcmp(real, model) == 0;
     }
-    return !same ? status
+    return !same ? EPCTX_OK
                  : epctx_fail(g->error, EPCTX_ERR_PATH,
                               "belongs to the model that is converted and would be overwritten: "
                               "choose another name");
@@ -17258,36 +18612,49 @@ static epctx_status epctx__group_source(epctx__group_write *g, const char *path)
 static epctx_status epctx__group_look(epctx__group_write *g, size_t index)
 {
     epctx_output_file *file = &g->files[index];
-    epctx__member *member = &g->members[index];
+    char real[EPCTX_PATH_MAX];
     epctx_file_kind kind = EPCTX_FILE_NONE;
+    epctx_mapping old;
+    epctx_str parts[2];
     uint64_t size;
-    epctx_status status =
-        epctx_output_check(g->io, file->path, EPCTX_OVERWRITE_REPLACE, g->error);
+    epctx_status status;
     file->kept = false;
+    parts[0] = epctx_path_folder(epctx_str_of(g->real));
+    parts[1] = epctx_str_of(file->name);
+    status = epctx__path_join(real, sizeof real, parts, 2, g->error);
     if (status == EPCTX_OK) {
-        status = g->io->stat_fn(g->io->user, file->path, &kind, &size, g->error);
+        status = epctx_output_check(g->io, real, EPCTX_OVERWRITE_REPLACE, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__path_plain(g->io, real, g->error);
+    }
+    if (status == EPCTX_OK) {
+        status = g->io->stat_fn(g->io->user, real, &kind, &size, g->error);
     }
     if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
         return status;
     }
-    member->exists = true;
-    status = g->io->map_fn(g->io->user, file->path, &member->old, g->error);
+    if (g->io->identify_fn != NULL) {
+        status = g->io->identify_fn(g->io->user, real, &g->seen[index], g->error);
+    }
     if (status == EPCTX_OK) {
-        file->kept = epctx__parts_equal(file, &member->old);
+        status = g->io->map_fn(g->io->user, real, &old, g->error);
+    }
+    if (status == EPCTX_OK) {
+        file->kept = epctx__parts_equal(file, &old);
+        g->io->unmap_fn(g->io->user, &old); /* Windows replaces nothing that is mapped */
     }
     if (status == EPCTX_OK && !file->kept && g->overwrite == EPCTX_OVERWRITE_FAIL) {
         status = epctx_fail(g->error, EPCTX_ERR_EXISTS,
                             "exists already with other bytes: choose another name, remove it, or "
                             "allow overwriting");
     }
-    return status == EPCTX_OK && !file->kept ? epctx__group_source(g, file->path) : status;
+    return status == EPCTX_OK && !file->kept ? epctx__group_source(g, real) : status;
 }
 
 /* Everything that can be known before something is written. */
 static epctx_status epctx__group_check(epctx__group_write *g)
 {
-    epctx_file_kind kind = EPCTX_FILE_NONE;
-    uint64_t size;
     size_t i;
     epctx_status status =
         g->opts.allow_huge ? EPCTX_OK : epctx__check_huge(g->model, g->error);
@@ -17295,10 +18662,10 @@ static epctx_status epctx__group_check(epctx__group_write *g)
         status = epctx_output_check(g->io, g->path, g->opts.overwrite, g->error);
     }
     if (status == EPCTX_OK) {
-        status = g->io->stat_fn(g->io->user, g->path, &kind, &size, g->error);
+        status = epctx__path_real(g->io, g->path, g->real, g->error);
     }
-    if (status == EPCTX_OK && kind == EPCTX_FILE_REGULAR) {
-        status = g->io->canonical_fn(g->io->user, g->path, g->real, sizeof g->real, g->error);
+    if (status == EPCTX_OK) {
+        status = epctx__group_used(g);
     }
     if (status != EPCTX_OK) {
         epctx_blame(g->error, g->path, NULL, NULL);
@@ -17336,196 +18703,54 @@ static epctx_status epctx__parts_write(const epctx_io *io, epctx_io_file *out,
     return io->sync_fn(io->user, out, error);
 }
 
-/* All that is new, complete and durable under temporary names. */
-static epctx_status epctx__group_prepare(epctx__group_write *g)
+/* All that is new, complete and durable. */
+static epctx_status epctx__group_fill(epctx__group_write *g)
 {
-    epctx_status status = EPCTX_OK;
+    epctx__commit *c = &g->commit;
+    epctx__commit_file *model;
+    epctx_status status =
+        epctx__commit_model(c, g->path, false, g->opts.overwrite, &model);
     size_t i;
+    if (status == EPCTX_OK) {
+        epctx__commit_source(c, model, g->model);
+    }
     for (i = 0; i < g->count && status == EPCTX_OK; i++) {
-        epctx__member *member = &g->members[i];
-        if (g->files[i].kept) {
-            continue;
-        }
-        status = g->io->create_fn(g->io->user, g->files[i].path, &member->out, g->error);
-        member->open = status == EPCTX_OK;
-        if (member->open) {
-            status = epctx__parts_write(g->io, &member->out, &g->files[i], g->error);
+        epctx__commit_file *file;
+        status = epctx__commit_beside(c, g->files[i].path, epctx_str_of(g->files[i].name),
+                                      g->overwrite, !g->files[i].kept, &file);
+        if (status == EPCTX_OK && g->files[i].kept && g->io->identify_fn != NULL) {
+            file->seen = &g->seen[i];
+        } else if (status == EPCTX_OK && !g->files[i].kept) {
+            status = epctx__parts_write(g->io, &file->out->file, &g->files[i], g->error);
         }
         if (status != EPCTX_OK) {
             epctx_blame(g->error, g->files[i].path, NULL, NULL);
         }
     }
     if (status == EPCTX_OK) {
-        status = epctx__output_open(g->out, g->io, g->path, g->error);
-        if (status == EPCTX_OK) {
-            status = epctx__output_model(g->out, g->model);
-        }
+        status = epctx__output_model(model->out, g->model);
         if (status != EPCTX_OK) {
             epctx_blame(g->error, g->path, NULL, NULL);
         }
     }
     return status;
-}
-
-/* What is asked for as a backup stays under another name. */
-static epctx_status epctx__group_backups(epctx__group_write *g)
-{
-    char backup[EPCTX_PATH_MAX];
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
-        if (g->members[i].exists && !g->files[i].kept && g->overwrite == EPCTX_OVERWRITE_BACKUP) {
-            status = epctx_output_backup(g->io, g->files[i].path, backup, sizeof backup, g->error);
-            if (status == EPCTX_OK) { /* without memory it just stays after a failure */
-                g->members[i].backup = epctx_arena_copy(&g->model->arena, epctx_str_of(backup));
-            }
-        }
-    }
-    if (status == EPCTX_OK && g->real[0] != '\0' && g->opts.overwrite == EPCTX_OVERWRITE_BACKUP) {
-        status = epctx_output_backup(g->io, g->real, g->backup, sizeof g->backup, g->error);
-    }
-    return status;
-}
-
-/* The old model must not meet a new file: it goes first, where a file is replaced. */
-static epctx_status epctx__group_clear(epctx__group_write *g)
-{
-    bool replaces = false;
-    epctx_status status;
-    size_t i;
-    for (i = 0; i < g->count; i++) {
-        replaces = replaces || (g->members[i].exists && !g->files[i].kept);
-    }
-    if (!replaces || g->real[0] == '\0') {
-        return EPCTX_OK;
-    }
-    status = g->io->map_fn(g->io->user, g->real, &g->old, g->error);
-    if (status == EPCTX_OK) {
-        status = g->io->remove_fn(g->io->user, g->real, g->error);
-    }
-    if (status == EPCTX_OK) {
-        g->removed = true;
-        status = g->io->sync_folder_fn(g->io->user, g->real, g->error);
-    }
-    if (status != EPCTX_OK) {
-        epctx_blame(g->error, g->real, NULL, NULL);
-    }
-    return status;
-}
-
-static epctx_status epctx__write_commit(epctx__group_write *g)
-{
-    epctx_status status = epctx__group_backups(g);
-    size_t i;
-    if (status == EPCTX_OK) {
-        status = epctx__group_clear(g);
-    }
-    for (i = 0; i < g->count && status == EPCTX_OK; i++) {
-        epctx__member *member = &g->members[i];
-        if (!member->open) {
-            continue;
-        }
-        member->open = false;
-        status = g->io->commit_fn(g->io->user, &member->out, g->error);
-        if (status == EPCTX_OK) {
-            member->done = true;
-            status = g->io->sync_folder_fn(g->io->user, g->files[i].path, g->error);
-        }
-        if (status != EPCTX_OK) {
-            epctx_blame(g->error, g->files[i].path, NULL, NULL);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__output_commit(g->out);
-        if (status != EPCTX_OK) {
-            epctx_blame(g->error, g->path, NULL, NULL);
-        }
-    }
-    return status;
-}
-
-/* Puts bytes under a name; `out` is room to work in. */
-static epctx_status epctx__bytes_write(const epctx_io *io, epctx_io_file *out, const char *path,
-                                       const epctx_mapping *bytes, epctx_error *error)
-{
-    epctx_output_file file;
-    epctx_span part;
-    epctx_status status = io->create_fn(io->user, path, out, error);
-    if (status != EPCTX_OK) {
-        return status;
-    }
-    part.data = bytes->data;
-    part.size = bytes->size;
-    memset(&file, 0, sizeof file);
-    file.parts = &part;
-    file.part_count = 1;
-    status = epctx__parts_write(io, out, &file, error);
-    if (status == EPCTX_OK) {
-        return io->commit_fn(io->user, out, error);
-    }
-    io->abort_fn(io->user, out);
-    return status;
-}
-
-/* After a failure: temporary files go, and what was replaced comes back, the model last. */
-static void epctx__group_rollback(epctx__group_write *g)
-{
-    epctx_error ignored;
-    size_t i;
-    epctx_error_clear(&ignored);
-    epctx__output_abort(g->out);
-    for (i = 0; i < g->count; i++) {
-        epctx__member *member = &g->members[i];
-        if (member->open) {
-            g->io->abort_fn(g->io->user, &member->out);
-        } else if (member->done && member->exists) {
-            epctx__bytes_write(g->io, &member->out, g->files[i].path, &member->old, &ignored);
-        } else if (member->done) {
-            g->io->remove_fn(g->io->user, g->files[i].path, &ignored);
-        }
-        if (member->backup != NULL) {
-            g->io->remove_fn(g->io->user, member->backup, &ignored);
-        }
-    }
-    if (g->removed) {
-        epctx__bytes_write(g->io, &g->out->file, g->real, &g->old, &ignored);
-    }
-    if (g->backup[0] != '\0') {
-        g->io->remove_fn(g->io->user, g->backup, &ignored);
-    }
-}
-
-static epctx_status epctx__group_run(epctx__group_write *g)
-{
-    epctx_status status = epctx__group_prepare(g);
-    if (status == EPCTX_OK) {
-        status = epctx__write_commit(g);
-    }
-    if (status != EPCTX_OK) {
-        epctx__group_rollback(g);
-        return status;
-    }
-    if (g->opts.backup != NULL && g->backup[0] != '\0') {
-        epctx_str whole = epctx_str_of(g->backup);
-        status = epctx__path_join(g->opts.backup, g->opts.backup_capacity, &whole, 1, g->error);
-    }
-    return status == EPCTX_OK ? g->io->sync_folder_fn(g->io->user, g->path, g->error) : status;
 }
 
 static epctx_status epctx__group_call(epctx__group_write *g, bool check_only)
 {
+    epctx__commit *c = &g->commit;
     epctx_status status = epctx__group_check(g);
-    size_t i;
-    if (status == EPCTX_OK && !check_only) {
-        status = epctx__group_run(g);
+    if (status != EPCTX_OK || check_only) {
+        return status;
     }
-    for (i = 0; i < g->count; i++) {
-        if (g->members[i].old.handle != NULL) {
-            g->io->unmap_fn(g->io->user, &g->members[i].old);
-        }
+    status = epctx__commit_begin(c, g->io, &g->model->arena, g->count + 1, NULL, g->error);
+    if (status == EPCTX_OK) {
+        c->held = g->opts.lock;
+        status = epctx__commit_end(c, epctx__group_fill(g));
     }
-    if (g->old.handle != NULL) {
-        g->io->unmap_fn(g->io->user, &g->old);
+    if (status == EPCTX_OK && g->opts.backup != NULL) {
+        epctx_str whole = epctx_str_of(c->files[0].backup);
+        status = epctx__path_join(g->opts.backup, g->opts.backup_capacity, &whole, 1, g->error);
     }
     return status;
 }
@@ -17541,10 +18766,9 @@ static epctx_status epctx__write_begin(epctx_model *model, size_t count, epctx__
     g = (epctx__group_write *)epctx_arena_alloc(&model->arena, sizeof *g);
     *out = g;
     if (g != NULL) {
-        g->members = (epctx__member *)epctx_arena_array(&model->arena, count, sizeof *g->members);
-        g->out = (epctx__output *)epctx_arena_alloc(&model->arena, sizeof *g->out);
+        g->seen = (epctx_file_id *)epctx_arena_array(&model->arena, count, sizeof *g->seen);
     }
-    if (g == NULL || g->members == NULL || g->out == NULL) {
+    if (g == NULL || g->seen == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
     g->model = model;
@@ -17600,9 +18824,8 @@ EPCTX_API epctx_status epctx_check_group(epctx_model *model, const char *path,
 typedef struct epctx__moved {
     epctx_model model;
     const char *path;
-    epctx__output *out; /* NULL: the model does not name the binary */
-    size_t nodes;
-    bool done;
+    const char *real; /* where it is: its files are beside it */
+    size_t nodes; /* 0: the model does not name the binary */
 } epctx__moved;
 
 typedef struct epctx__move {
@@ -17611,18 +18834,21 @@ typedef struct epctx__move {
     epctx_arena arena;
     char *from; /* without links; each path has EPCTX_PATH_MAX bytes in the arena */
     char *to;
-    char *folder, *root, *path; /* of what is looked at just now */
-    bool made;                  /* the new name, by us */
+    char *path; /* of what is looked at just now */
+    size_t inside; /* of both names: what is below the folder of the first model that names them */
+    bool there;    /* the new name is */
     epctx__moved *models;
     size_t count;
     epctx_move_report report;
     epctx_error *error;
 } epctx__move;
 
-/* `to` without links: its folder's, and its own name. */
-static epctx_status epctx__move_target(epctx__move *m, const char *to)
+/* `to` without links: its folder's, and its own name. Where `from` is a link into another folder,
+ * what is beside the link goes beside the file. */
+static epctx_status epctx__move_target(epctx__move *m, const char *from, const char *to)
 {
-    char *folder = m->folder;
+    char folder[EPCTX_PATH_MAX];
+    char given[EPCTX_PATH_MAX];
     epctx_str whole = epctx_str_of(to);
     epctx_str parts[3];
     epctx_status status;
@@ -17633,10 +18859,24 @@ static epctx_status epctx__move_target(epctx__move *m, const char *to)
     parts[0] = epctx_path_folder(whole);
     parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
     if (status == EPCTX_OK) {
-        status = epctx__path_join(m->to, EPCTX_PATH_MAX, parts, 1, m->error);
+        status = epctx__path_join(given, sizeof given, parts, 1, m->error);
     }
     if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, m->to, folder, EPCTX_PATH_MAX, m->error);
+        status = m->io->canonical_fn(m->io->user, given, folder, sizeof folder, m->error);
+    }
+    if (status == EPCTX_OK) {
+        char beside[EPCTX_PATH_MAX];
+        char plain[EPCTX_PATH_MAX];
+        parts[0] = epctx_path_folder(epctx_str_of(from));
+        parts[0] = parts[0].size > 0 ? parts[0] : epctx_str_of(".");
+        parts[1] = epctx__path_beside(m->io, from, beside);
+        status = epctx__path_join(given, sizeof given, parts, 1, m->error);
+        if (status == EPCTX_OK && parts[1].data == beside) {
+            status = m->io->canonical_fn(m->io->user, given, plain, sizeof plain, m->error);
+            if (status == EPCTX_OK && strcmp(plain, folder) == 0) {
+                status = epctx__path_join(folder, sizeof folder, &parts[1], 1, m->error);
+            }
+        }
     }
     if (status != EPCTX_OK) {
         return status;
@@ -17677,10 +18917,15 @@ static epctx_status epctx__move_allowed(epctx__move *m, const epctx_epnode *node
     return EPCTX_OK;
 }
 
-/* The new name as a model in `folder` (without links) stores it: with slashes on every system. */
-static epctx_status epctx__move_name(epctx__move *m, const char *folder, epctx_str *name)
+/* The new name as a model in `part` (without links) stores it: with slashes on every system. */
+static epctx_status epctx__move_name(epctx__move *m, epctx_str part, epctx_str *name)
 {
+    char folder[EPCTX_PATH_MAX];
     char *copy;
+    epctx_status status = epctx__path_join(folder, sizeof folder, &part, 1, m->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
     if (!epctx__path_inside(folder, m->to)) {
         return epctx_fail(m->error, EPCTX_ERR_PATH,
                           "'%s' is outside of the model's folder %s, where the model cannot name "
@@ -17732,7 +18977,7 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
     memset(&attr, 0, sizeof attr);
     attr.name = epctx_str_of("ep_cache_context");
     attr.type = EPCTX_ATTR_STRING;
-    status = epctx__move_name(m, m->root, &attr.s);
+    status = epctx__move_name(m, folder, &attr.s);
     if (status == EPCTX_OK) {
         status = epctx__move_allowed(m, &node, attr.s);
     }
@@ -17743,6 +18988,7 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
         epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
     }
     moved->nodes++;
+    m->inside = m->inside == 0 || folder.size < m->inside ? folder.size : m->inside;
     return status;
 }
 
@@ -17752,22 +18998,24 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
     epctx_open_opts opts;
     epctx_walk walk;
     epctx_node_view view;
-    epctx_str folder = epctx_path_folder(epctx_str_of(moved->path));
-    epctx_str base = folder.size > 0 ? folder : epctx_str_of(".");
+    char real[EPCTX_PATH_MAX];
+    epctx_str folder;
     epctx_status status;
     memset(&opts, 0, sizeof opts);
     opts.io = m->io;
     opts.allocator = m->opts->allocator;
     status = epctx_model_open_file(&moved->model, moved->path, &opts, m->error);
     if (status == EPCTX_OK) {
-        status = epctx__path_join(m->folder, EPCTX_PATH_MAX, &base, 1, m->error);
-    }
-    if (status == EPCTX_OK) {
-        status = m->io->canonical_fn(m->io->user, m->folder, m->root, EPCTX_PATH_MAX, m->error);
+        status = m->io->canonical_fn(m->io->user, moved->path, real, sizeof real, m->error);
     }
     if (status != EPCTX_OK) {
         return status;
     }
+    moved->real = epctx_arena_copy(&m->arena, epctx_str_of(real));
+    if (moved->real == NULL) {
+        return epctx__nomem(m->error, m->arena.missing);
+    }
+    folder = epctx_path_folder(epctx_str_of(moved->real));
     epctx_walk_begin(&walk, &moved->model);
     while (status == EPCTX_OK && epctx_walk_epnode(&walk, &view)) {
         status = epctx__move_node(m, moved, folder, &view);
@@ -17792,158 +19040,189 @@ static epctx_status epctx__move_edits(epctx__move *m)
     return status;
 }
 
-/* The models with the new name, complete and durable under temporary names. */
-static epctx_status epctx__move_prepare(epctx__move *m)
+/* The models with the new name, complete and durable. */
+static epctx_status epctx__move_fill(epctx__move *m, epctx__commit *c)
 {
     epctx_status status = EPCTX_OK;
+    epctx__commit_file *file;
+    epctx_str folder;
     size_t i;
     for (i = 0; i < m->count && status == EPCTX_OK; i++) {
         epctx__moved *moved = &m->models[i];
         if (moved->nodes == 0) {
             continue;
         }
-        moved->out = (epctx__output *)epctx_arena_alloc(&m->arena, sizeof *moved->out);
-        if (moved->out == NULL) {
-            return epctx__nomem(m->error, m->arena.missing);
-        }
-        status = epctx__output_open(moved->out, m->io, moved->path, m->error);
+        status = epctx__commit_model(c, moved->path, false, EPCTX_OVERWRITE_REPLACE, &file);
         if (status == EPCTX_OK) {
-            status = epctx__output_model(moved->out, &moved->model);
+            epctx__commit_source(c, file, &moved->model);
+            status = epctx__output_model(file->out, &moved->model);
         }
         if (status != EPCTX_OK) {
             epctx_blame(m->error, moved->path, NULL, NULL);
         }
     }
+    folder.data = m->from;
+    folder.size = m->inside;
+    if (status == EPCTX_OK) {
+        status = epctx__commit_root(c, folder);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_beside(c, m->from, epctx_str_of(m->from + m->inside),
+                                      EPCTX_OVERWRITE_REPLACE, false, &file);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__commit_beside(c, m->to, epctx_str_of(m->to + m->inside),
+                                      EPCTX_OVERWRITE_REPLACE, false, &file);
+    }
     return status;
 }
 
 /* What stands at the new name: nothing, or the same bytes from an attempt that was interrupted. */
-static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from, bool *there)
+static epctx_status epctx__move_look(epctx__move *m, const epctx_mapping *from)
 {
     epctx_file_kind kind = EPCTX_FILE_NONE;
     epctx_mapping mapping;
     uint64_t size;
-    epctx_status status = m->io->stat_fn(m->io->user, m->to, &kind, &size, m->error);
-    *there = status == EPCTX_OK && kind != EPCTX_FILE_NONE;
-    if (!*there) {
+    epctx_status status = epctx__path_plain(m->io, m->to, m->error);
+    if (status == EPCTX_OK) {
+        status = m->io->stat_fn(m->io->user, m->to, &kind, &size, m->error);
+    }
+    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
         return status;
     }
     status = m->io->map_fn(m->io->user, m->to, &mapping, m->error);
     if (status != EPCTX_OK) {
         return status;
     }
-    *there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
+    m->there = mapping.size == from->size && memcmp(mapping.data, from->data, from->size) == 0;
     m->io->unmap_fn(m->io->user, &mapping);
-    return *there ? EPCTX_OK
-                  : epctx_fail(m->error, EPCTX_ERR_EXISTS,
-                               "exists already: choose another name, or remove it");
+    return m->there ? EPCTX_OK
+                    : epctx_fail(m->error, EPCTX_ERR_EXISTS,
+                                 "exists already: choose another name, or remove it");
 }
 
+/* The folder that both names are in is the first `inside` bytes of them. */
+static void epctx__move_root(const epctx__move *m, char root[EPCTX_PATH_MAX])
+{
+    size_t size = m->inside > 1 ? m->inside - 1 : m->inside;
+    memcpy(root, m->from, size);
+    root[size] = '\0';
+}
+
+static epctx_status epctx__move_link(epctx__move *m, const char *from, const char *to,
+                                     epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    epctx__move_root(m, root);
+    if (m->io->link_inside_fn != NULL) {
+        return m->io->link_inside_fn(m->io->user, root, from + m->inside, to + m->inside, error);
+    }
+    return m->io->link_fn != NULL ? m->io->link_fn(m->io->user, from, to, error)
+                                  : EPCTX_ERR_UNSUPPORTED;
+}
+
+static epctx_status epctx__move_remove(epctx__move *m, const char *name, epctx_error *error)
+{
+    char root[EPCTX_PATH_MAX];
+    epctx__move_root(m, root);
+    return m->io->remove_inside_fn != NULL
+               ? m->io->remove_inside_fn(m->io->user, root, name + m->inside, error)
+               : m->io->remove_fn(m->io->user, name, error);
+}
+
+/* The new name, durable. */
 static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
 {
     epctx_error refused;
     epctx_io_file *out;
-    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    epctx_status status;
     epctx_error_clear(&refused);
-    if (m->io->link_fn != NULL) {
-        status = m->io->link_fn(m->io->user, m->from, m->to, &refused);
-        m->report.linked = status == EPCTX_OK;
-    }
+    status = epctx__move_link(m, m->from, m->to, &refused);
+    m->report.linked = status == EPCTX_OK;
     if (status == EPCTX_ERR_EXISTS) { /* since we looked */
         return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
+    }
+    if (status == EPCTX_ERR_PATH) {
+        return epctx_fail(m->error, status, "%s", refused.message);
     }
     if (status != EPCTX_OK) { /* not every file system has links */
         out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
         if (out == NULL) {
             return epctx__nomem(m->error, m->arena.missing);
         }
-        status = epctx__bytes_write(m->io, out, m->to, from, m->error);
-    }
-    m->made = status == EPCTX_OK;
-    return status == EPCTX_OK ? m->io->sync_folder_fn(m->io->user, m->to, m->error) : status;
-}
-
-/* After a failure: models that have the new name get back the old one, which is still there. */
-static void epctx__move_rollback(epctx__move *m)
-{
-    epctx_write_opts any;
-    epctx_error ignored;
-    bool safe = true;
-    size_t i;
-    memset(&any, 0, sizeof any);
-    any.allow_huge = true;
-    for (i = 0; i < m->count; i++) {
-        epctx__moved *moved = &m->models[i];
-        if (moved->out != NULL) {
-            epctx__output_abort(moved->out);
-        }
-        if (moved->done) {
-            epctx_undo(&moved->model, 0);
-            safe = epctx_model_write_file(&moved->model, moved->path, &any, &ignored) == EPCTX_OK &&
-                   safe;
-        }
-    }
-    if (m->made && safe) { /* otherwise a model still needs the new name */
-        epctx_error_clear(&ignored);
-        m->io->remove_fn(m->io->user, m->to, &ignored);
-    }
-}
-
-static epctx_status epctx__move_switch(epctx__move *m)
-{
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; i < m->count && status == EPCTX_OK; i++) {
-        epctx__moved *moved = &m->models[i];
-        if (moved->out == NULL) {
-            continue;
-        }
-        status = epctx__output_commit(moved->out);
+        status = epctx__create_inside(m->io, m->to, m->inside, out, m->error);
         if (status == EPCTX_OK) {
-            moved->done = true;
-            status = m->io->sync_folder_fn(m->io->user, moved->path, m->error);
+            status = m->io->write_fn(m->io->user, out, from->data, from->size, m->error);
+            if (status == EPCTX_OK) {
+                status = m->io->sync_fn(m->io->user, out, m->error);
+            }
+            if (status == EPCTX_OK) {
+                status = m->io->commit_fn(m->io->user, out, m->error);
+            } else {
+                m->io->abort_fn(m->io->user, out);
+            }
         }
+    }
+    if (status == EPCTX_OK) {
+        status = m->io->sync_folder_fn(m->io->user, m->to, m->error);
         if (status != EPCTX_OK) {
-            epctx_blame(m->error, moved->path, NULL, NULL);
+            (void)epctx__move_remove(m, m->to, &refused);
         }
+    }
+    return status;
+}
+
+/* When every model has the new name. */
+static epctx_status epctx__move_last(void *user)
+{
+    epctx__move *m = (epctx__move *)user;
+    epctx_status status = epctx__move_remove(m, m->from, m->error);
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    if (status == EPCTX_OK) { /* if a crash brings the name back it does no harm */
+        (void)m->io->sync_folder_fn(m->io->user, m->from, &ignored);
+    } else {
+        epctx_blame(m->error, m->from, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__move_commit(epctx__move *m, const epctx_mapping *from)
+{
+    epctx__commit c;
+    epctx_error ignored;
+    epctx_status status = epctx__commit_begin(&c, m->io, &m->arena, m->count + 2, NULL, m->error);
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    c.last_fn = epctx__move_last;
+    c.user = m;
+    status = epctx__move_fill(m, &c);
+    if (status == EPCTX_OK && !m->there) {
+        status = epctx__move_make(m, from);
+        if (status != EPCTX_OK) {
+            epctx_blame(m->error, m->to, NULL, NULL);
+        }
+        m->there = status != EPCTX_OK; /* to be removed, then */
+    }
+    status = epctx__commit_end(&c, status);
+    epctx_error_clear(&ignored);
+    if (status != EPCTX_OK && !m->there) {
+        (void)epctx__move_remove(m, m->to, &ignored);
     }
     return status;
 }
 
 static epctx_status epctx__move_run(epctx__move *m, const epctx_mapping *from)
 {
-    bool there = false;
     epctx_status status = epctx__move_edits(m);
     if (status == EPCTX_OK) {
-        status = epctx__move_look(m, from, &there);
+        status = epctx__move_look(m, from);
         if (status != EPCTX_OK) {
             epctx_blame(m->error, m->to, NULL, NULL);
         }
     }
-    if (status != EPCTX_OK || m->opts->dry_run) {
-        return status;
-    }
-    status = epctx__move_prepare(m);
-    if (status == EPCTX_OK && !there) {
-        status = epctx__move_make(m, from);
-        if (status != EPCTX_OK) {
-            epctx_blame(m->error, m->to, NULL, NULL);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__move_switch(m);
-    }
-    if (status == EPCTX_OK) {
-        status = m->io->remove_fn(m->io->user, m->from, m->error);
-        if (status != EPCTX_OK) {
-            epctx_blame(m->error, m->from, NULL, NULL);
-        }
-    }
-    if (status != EPCTX_OK) {
-        epctx__move_rollback(m);
-        return status;
-    }
-    return m->io->sync_folder_fn(m->io->user, m->from, m->error);
+    return status != EPCTX_OK || m->opts->dry_run ? status : epctx__move_commit(m, from);
 }
 
 /* Resolves both names and maps the binary. */
@@ -17958,7 +19237,7 @@ static epctx_status epctx__move_begin(epctx__move *m, const char *from, const ch
         epctx_blame(m->error, from, NULL, NULL);
         return status;
     }
-    status = epctx__move_target(m, to);
+    status = epctx__move_target(m, from, to);
     if (status == EPCTX_OK && strcmp(m->from, m->to) == 0) {
         status = epctx_fail(m->error, EPCTX_ERR_ARG, "has this name already");
     }
@@ -17994,16 +19273,14 @@ EPCTX_API epctx_status epctx_move_binary(const char *from, const char *to,
     }
     epctx_arena_init(&m.arena, m.opts->allocator);
     m.models = (epctx__moved *)epctx_arena_array(&m.arena, count, sizeof *m.models);
-    m.from = (char *)epctx_arena_array(&m.arena, 5, EPCTX_PATH_MAX);
+    m.from = (char *)epctx_arena_array(&m.arena, 3, EPCTX_PATH_MAX);
     if (m.models == NULL || m.from == NULL) {
         status = epctx__nomem(m.error, m.arena.missing);
         epctx_arena_free(&m.arena);
         return status;
     }
     m.to = m.from + EPCTX_PATH_MAX;
-    m.folder = m.to + EPCTX_PATH_MAX;
-    m.root = m.folder + EPCTX_PATH_MAX;
-    m.path = m.root + EPCTX_PATH_MAX;
+    m.path = m.to + EPCTX_PATH_MAX;
     for (m.count = 0; m.count < count; m.count++) {
         m.models[m.count].path = models[m.count];
     }
@@ -18447,6 +19724,185 @@ static bool epctx__relocation_end(epctx__convert *c, epctx__relocation *r)
              epctx__relocate_node(c, r, view, "ep_dlc_context");
     }
     return ok;
+}
+
+/* -- a new model where an old one is in use -- */
+
+/* Which files that are replaced does the model name that stands there? */
+static epctx_status epctx__detour_look(epctx__commit *c, epctx__commit_file *file)
+{
+    epctx_model old;
+    epctx_dependency *used = NULL;
+    size_t count, i, k;
+    epctx_status status =
+        epctx__files_at(c->io, file->real, c->arena, &old, &used, &count, c->error);
+    for (i = 0; i < c->count && status == EPCTX_OK; i++) {
+        epctx__commit_file *other = &c->files[i];
+        for (k = 0; k < count && !other->is_model && other->out != NULL; k++) {
+            if (used[k].path != NULL && strcmp(used[k].path, other->real) == 0) {
+                other->second = true;
+                file->meets = true;
+            }
+        }
+    }
+    epctx_model_close(&old);
+    return status;
+}
+
+/* FILE.new, or when that is taken FILE.new2 ... */
+static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *file)
+{
+    char path[EPCTX_PATH_MAX];
+    char end[48];
+    epctx_status status = EPCTX_ERR_EXISTS;
+    unsigned number;
+    if (!file->out->file.way_back || c->io->second_fn == NULL) {
+        return EPCTX_ERR_UNSUPPORTED;
+    }
+    for (number = 1; status == EPCTX_ERR_EXISTS && number < 1000; number++) {
+        epctx_error why;
+        epctx_error_clear(&why);
+        epctx__name_number(end, ".new", number, "");
+        end[number == 1 ? 4 : sizeof end - 1] = '\0';
+        status = epctx__path_end(file->real, end, path, &why);
+        if (status == EPCTX_OK) {
+            status = c->io->second_fn(c->io->user, &file->out->file,
+                                      epctx_path_file(epctx_str_of(path)).data, &why);
+        }
+        if (status != EPCTX_OK && status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
+            epctx_fail(c->error, status, "%s", why.message);
+        }
+    }
+    return status;
+}
+
+/* Gives files in a model their second names. */
+static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
+                                         epctx_model *model)
+{
+    epctx__convert convert;
+    epctx__relocation moved;
+    epctx_check_opts check;
+    epctx_dependency *used = NULL;
+    epctx_str folder = epctx_path_folder(epctx_str_of(file->real));
+    size_t count = 0;
+    size_t i, k;
+    epctx_status status;
+    memset(&convert, 0, sizeof convert);
+    memset(&check, 0, sizeof check);
+    convert.model = model;
+    convert.arena = &model->arena;
+    convert.error = c->error;
+    epctx__relocation_begin(&moved, &convert);
+    status = epctx_model_files(model, &check, &model->arena, &used, &count, c->error);
+    for (i = 0; i < count && status == EPCTX_OK; i++) {
+        char given[EPCTX_PATH_MAX];
+        char plain[EPCTX_PATH_MAX];
+        epctx_str parts[2];
+        parts[0] = folder;
+        parts[1] = used[i].name;
+        if (used[i].use == EPCTX_USE_SOURCE_MODEL ||
+            epctx__path_join(given, sizeof given, parts, 2, NULL) != EPCTX_OK ||
+            epctx__buffers_canonical(NULL, given, plain, sizeof plain, NULL) != EPCTX_OK) {
+            continue;
+        }
+        for (k = 0; k < c->count; k++) {
+            const epctx__commit_file *other = &c->files[k];
+            if (!other->second || strcmp(other->real, plain) != 0) {
+                continue;
+            }
+            parts[0] = epctx_path_folder(epctx_str_of(other->real + folder.size));
+            parts[1] = epctx_str_of(other->out->file.second);
+            status = epctx__path_join(given, sizeof given, parts, 2, c->error);
+            parts[0] = epctx_str_of(given);
+            parts[0].data = epctx_arena_copy(&model->arena, parts[0]);
+            if (parts[0].data == NULL) {
+                return epctx__nomem(c->error, model->arena.missing);
+            }
+            if (status == EPCTX_OK && !epctx__relocate(&convert, &moved, &used[i], parts[0])) {
+                return c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
+            }
+        }
+    }
+    if (status == EPCTX_OK && !epctx__relocation_end(&convert, &moved)) {
+        status = c->error != NULL ? c->error->status : EPCTX_ERR_NOMEM;
+    }
+    return status;
+}
+
+/* The new model with second names, complete and durable. */
+static epctx_status epctx__detour_model(epctx__commit *c, epctx__commit_file *file)
+{
+    epctx_allocator in_arena;
+    epctx_open_opts open;
+    epctx_model bytes;
+    epctx_model *model = file->model;
+    epctx_status status = epctx__commit_open(c, file, &file->via);
+    size_t mark;
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    memset(&bytes, 0, sizeof bytes);
+    if (model == NULL) {
+        memset(&open, 0, sizeof open);
+        in_arena.user = c->arena;
+        in_arena.alloc_fn = epctx__arena_alloc_fn;
+        in_arena.free_fn = epctx__arena_free_fn;
+        open.allocator = &in_arena;
+        open.io = c->io;
+        status = epctx_model_open_memory(&bytes, file->bytes.data, file->bytes.size, &open,
+                                         c->error);
+        model = &bytes;
+    }
+    if (status == EPCTX_OK) {
+        mark = epctx_edit_mark(model);
+        status = epctx__detour_rename(c, file, model);
+        if (status == EPCTX_OK) {
+            status = epctx__output_model(file->via, model);
+        }
+        epctx_undo(model, mark);
+    }
+    epctx_model_close(&bytes);
+    return status;
+}
+
+/* Finds old models that would meet new files, and prepares the way around. */
+static epctx_status epctx__commit_detour(epctx__commit *c)
+{
+    bool others = c->between_fn != NULL;
+    bool seconds = true;
+    epctx_status status = EPCTX_OK;
+    size_t i;
+    for (i = 0; i < c->count; i++) {
+        others = others || (!c->files[i].is_model && c->files[i].out != NULL);
+    }
+    for (i = 0; i < c->count && others && status == EPCTX_OK; i++) {
+        epctx__commit_file *file = &c->files[i];
+        bool exists = false;
+        if (file->is_model && file->out != NULL) {
+            status = epctx__commit_exists(c, file, &exists);
+        }
+        if (exists && c->between_fn != NULL) {
+            file->clear = true; /* what the application does is out of sight */
+        } else if (exists && status == EPCTX_OK) {
+            status = epctx__detour_look(c, file);
+        }
+    }
+    for (i = 0; i < c->count && status == EPCTX_OK && seconds; i++) {
+        if (c->files[i].second) {
+            status = epctx__detour_second(c, &c->files[i]);
+            seconds = status != EPCTX_ERR_UNSUPPORTED;
+            status = seconds ? status : EPCTX_OK;
+        }
+    }
+    for (i = 0; i < c->count && status == EPCTX_OK; i++) {
+        if (c->files[i].meets && seconds) {
+            status = epctx__detour_model(c, &c->files[i]);
+        } else if (c->files[i].meets) {
+            c->files[i].clear = true;
+        }
+    }
+    return status;
 }
 
 static bool epctx__carry_refuse(epctx__combine *m, const epctx_dependency *file,
@@ -23267,18 +24723,6 @@ static void *epctx__ep_array(epctx_ep *ep, size_t count, size_t size, epctx_erro
     return memory;
 }
 
-/* A binary inside a model lives as long as the model: in its arena. */
-static void *epctx__arena_alloc_fn(void *user, size_t size)
-{
-    return epctx__arena_raw((epctx_arena *)user, size);
-}
-
-static void epctx__arena_free_fn(void *user, void *memory)
-{
-    (void)user;
-    (void)memory;
-}
-
 /* What is asked for becomes what the backend can do of it. */
 static bool epctx__weightless_agree(const epctx_backend *b, epctx_weightless_support *asked,
                                     epctx_error *error)
@@ -25062,230 +26506,13 @@ static epctx_status epctx__gen_rewrite(epctx__generation *g)
     return status == EPCTX_OK ? epctx__gen_stamp(g) : status;
 }
 
-/* -- several files become visible together --
- *
- * All are durable beforehand, the old models go first, binaries come, and the new models come last.
- * Whatever a crash leaves, no model meets a binary of another generation. A failure on the way puts
- * back what was there. */
-
-typedef struct epctx__commit_file {
-    const char *path;
-    epctx__output *out;
-    bool is_model;
-    bool made;          /* the new one is there */
-    char *real;         /* what stood there: its canonical path, or NULL, */
-    epctx_mapping old;  /* its bytes, */
-    bool gone;          /* and whether it was removed or replaced */
-} epctx__commit_file;
-
-typedef struct epctx__commit {
-    const epctx_io *io;
-    epctx_arena *arena;
-    epctx_error *error;
-    const epctx_hooks *hooks;
-    epctx__commit_file *files;
-    size_t count;
-    const epctx_writer *writer; /* takes the binary; NULL: it is among the files */
-    epctx_str name;
-    epctx_span binary;
-} epctx__commit;
-
-static epctx_status epctx__commit_begin(epctx__commit *c, const epctx_io *io, epctx_arena *arena,
-                                        size_t room, const epctx_hooks *hooks, epctx_error *error)
-{
-    memset(c, 0, sizeof *c);
-    c->io = io;
-    c->arena = arena;
-    c->error = error;
-    c->hooks = hooks;
-    c->files = (epctx__commit_file *)epctx_arena_array(arena, room, sizeof *c->files);
-    return c->files != NULL ? EPCTX_OK : epctx__nomem(error, arena->missing);
-}
-
-/* A temporary file that will be `path`. To be filled with epctx__output_write or _model. */
-static epctx_status epctx__commit_add(epctx__commit *c, const char *path, bool is_model,
-                                      epctx__output **out)
-{
-    epctx__commit_file *file = &c->files[c->count];
-    epctx_status status;
-    file->path = path;
-    file->is_model = is_model;
-    file->out = (epctx__output *)epctx_arena_alloc(c->arena, sizeof *file->out);
-    *out = file->out;
-    if (file->out == NULL) {
-        return epctx__nomem(c->error, c->arena->missing);
-    }
-    status = epctx__output_open(file->out, c->io, path, c->error);
-    c->count += status == EPCTX_OK;
-    return status;
-}
-
-static epctx_status epctx__commit_bytes(epctx__commit *c, const char *path, const uint8_t *data,
-                                        size_t size)
-{
-    epctx__output *out;
-    epctx_status status = epctx__commit_add(c, path, false, &out);
-    if (status == EPCTX_OK && size > 0) {
-        status = c->io->write_fn(c->io->user, &out->file, data, size, c->error);
-    }
-    return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
-}
-
-/* The bytes of a file that may be replaced while they are held. Windows lets nobody replace a file
- * that is mapped, so there they are read. */
-static epctx_status epctx__commit_hold(const epctx_io *io, const char *real, epctx_mapping *out,
-                                       epctx_error *error)
-{
-#ifdef _WIN32
-    char folder[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(real));
-    if (io->read_inside_fn != NULL) {
-        epctx_status status = epctx__path_join(folder, sizeof folder, &part, 1, error);
-        return status == EPCTX_OK
-                   ? io->read_inside_fn(io->user, folder, real + part.size, out, error)
-                   : status;
-    }
-#endif
-    return io->map_fn(io->user, real, out, error);
-}
-
-/* Remembers what stands at the place of a file. */
-static epctx_status epctx__commit_look(epctx__commit *c, epctx__commit_file *file)
-{
-    const epctx_io *io = c->io;
-    char old[EPCTX_PATH_MAX];
-    epctx_file_kind kind;
-    uint64_t size;
-    epctx_status status = io->stat_fn(io->user, file->path, &kind, &size, c->error);
-    if (status != EPCTX_OK || kind == EPCTX_FILE_NONE) {
-        return status;
-    }
-    status = io->canonical_fn(io->user, file->path, old, sizeof old, c->error);
-    if (status == EPCTX_OK) {
-        status = epctx__commit_hold(io, old, &file->old, c->error);
-    }
-    if (status == EPCTX_OK) {
-        file->real = epctx_arena_copy(c->arena, epctx_str_of(old));
-        status = file->real != NULL ? EPCTX_OK : epctx__nomem(c->error, c->arena->missing);
-    }
-    return status;
-}
-
-/* An old model goes, itself: a link to it stays, as commit_fn leaves it. */
-static epctx_status epctx__commit_clear(epctx__commit *c, epctx__commit_file *file)
-{
-    const epctx_io *io = c->io;
-    epctx_status status = EPCTX_OK;
-    if (file->real != NULL) {
-        status = io->remove_fn(io->user, file->real, c->error);
-        file->gone = status == EPCTX_OK;
-        if (file->gone) {
-            status = io->sync_folder_fn(io->user, file->real, c->error);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
-{
-    epctx_status status = EPCTX_OK;
-    size_t i;
-    for (i = 0; status == EPCTX_OK && i < c->count; i++) {
-        epctx__commit_file *file = &c->files[i];
-        if (file->is_model != models) {
-            continue;
-        }
-        status = epctx__output_commit(file->out);
-        if (status == EPCTX_OK) {
-            file->made = true;
-            file->gone = file->real != NULL;
-            status = c->io->sync_folder_fn(c->io->user, file->path, c->error);
-        }
-        epctx__progress(c->hooks, "write", i + 1, c->count);
-    }
-    return status;
-}
-
-/* Puts back what was there: new models go before any binary comes back, old ones come last. */
-static void epctx__commit_rollback(epctx__commit *c)
-{
-    const epctx_io *io = c->io;
-    size_t i;
-    int step;
-    for (step = 0; step < 3; step++) {
-        for (i = 0; i < c->count; i++) {
-            epctx__commit_file *file = &c->files[i];
-            epctx_error ignored;
-            epctx_error_clear(&ignored);
-            if (file->is_model != (step != 1)) {
-                continue;
-            }
-            if (file->made && step != 2 && (step == 0 || !file->gone)) {
-                (void)io->remove_fn(io->user, file->real != NULL ? file->real : file->path,
-                                    &ignored);
-            }
-            if (file->gone && step != 0) {
-                (void)epctx__bytes_write(io, &file->out->file, file->real, &file->old, &ignored);
-            }
-        }
-    }
-}
-
-/* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
-static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
-{
-    bool others = c->writer != NULL;
-    size_t i;
-    for (i = 0; i < c->count; i++) {
-        others = others || !c->files[i].is_model;
-    }
-    if (status == EPCTX_OK) {
-        status = epctx_cancelled(c->hooks, c->error);
-    }
-    /* A model alone is replaced in one step. */
-    for (i = 0; status == EPCTX_OK && others && i < c->count; i++) {
-        status = epctx__commit_look(c, &c->files[i]);
-    }
-    for (i = 0; status == EPCTX_OK && others && i < c->count; i++) {
-        if (c->files[i].is_model) {
-            status = epctx__commit_clear(c, &c->files[i]);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_kind(c, false);
-    }
-    if (status == EPCTX_OK && c->writer != NULL) {
-        status = c->writer->write_fn(c->writer->user, c->name, c->binary.data, c->binary.size,
-                                     c->error);
-        if (status != EPCTX_OK) {
-            epctx_fail(c->error, status, "the application could not take the context binary '%S'",
-                       &c->name);
-        }
-    }
-    if (status == EPCTX_OK) {
-        status = epctx__commit_kind(c, true);
-    }
-    for (i = 0; i < c->count; i++) {
-        epctx__output_abort(c->files[i].out);
-    }
-    if (status != EPCTX_OK && others) {
-        epctx__commit_rollback(c);
-    }
-    for (i = 0; i < c->count; i++) {
-        if (c->files[i].old.handle != NULL) {
-            c->io->unmap_fn(c->io->user, &c->files[i].old);
-        }
-    }
-    return status;
-}
-
-static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
+static epctx_status epctx__commit_moved(epctx__commit *c, const epctx__commit_file *file,
                                         const epctx__aside *moved)
 {
     static const uint8_t zeros[64] = {0};
-    epctx__output *out;
+    epctx__output *out = file->out;
     uint64_t at = 0;
-    epctx_status status = epctx__commit_add(c, path, false, &out);
+    epctx_status status = EPCTX_OK;
     for (; status == EPCTX_OK && moved != NULL; moved = moved->next) {
         status = epctx__output_write(out, zeros, (size_t)(moved->offset - at));
         /* not taken: what is gathered begins, and so has room up to, a multiple of 64 bytes */
@@ -25300,30 +26527,75 @@ static epctx_status epctx__commit_moved(epctx__commit *c, const char *path,
     return status == EPCTX_OK ? c->io->sync_fn(c->io->user, &out->file, c->error) : status;
 }
 
-static epctx_status epctx__gen_commit(epctx__generation *g)
+static epctx_overwrite epctx__gen_overwrite(const epctx__generation *g)
+{
+    return g->opts->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL;
+}
+
+/* Whether the EPContext model has the name that nobody chose. */
+static bool epctx__gen_derived(const epctx__generation *g)
+{
+    return g->opts->context_file_path == NULL || g->opts->context_file_path[0] == '\0';
+}
+
+/* The binary goes to the application. */
+static epctx_status epctx__gen_hand_over(void *user)
+{
+    epctx__generation *g = (epctx__generation *)user;
+    const epctx_writer *writer = g->opts->writer;
+    epctx_span binary = epctx_ep_binary(&g->ep);
+    epctx_str name = epctx_str_of(g->report->binary_path);
+    epctx_status status =
+        writer->write_fn(writer->user, name, binary.data, binary.size, g->error);
+    if (status != EPCTX_OK) {
+        epctx_fail(g->error, status, "the application could not take the context binary '%S'",
+                   &name);
+    }
+    return status;
+}
+
+static epctx_status epctx__gen_fill(epctx__generation *g, epctx__commit *c)
 {
     epctx_span binary = epctx_ep_binary(&g->ep);
-    epctx__commit c;
-    epctx__output *out;
-    epctx_status status =
-        epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
+    epctx__commit_file *model;
+    epctx__commit_file *file;
+    epctx_status status = epctx__commit_model(c, g->report->context_path, epctx__gen_derived(g),
+                                              epctx__gen_overwrite(g), &model);
     if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0 && g->opts->writer != NULL) {
-        c.writer = g->opts->writer;
-        c.name = epctx_str_of(g->report->binary_path);
-        c.binary = binary;
+        c->between_fn = epctx__gen_hand_over;
+        c->user = g;
     } else if (status == EPCTX_OK && !g->opts->embed && g->part_count > 0) {
-        status = epctx__commit_bytes(&c, g->report->binary_path, binary.data, binary.size);
+        status = epctx__commit_beside(c, g->report->binary_path, epctx_str_of(g->binary),
+                                      epctx__gen_overwrite(g), true, &file);
+        if (status == EPCTX_OK) {
+            status = epctx__commit_bytes(c, file, binary.data, binary.size);
+        }
     }
     if (status == EPCTX_OK && g->moved != NULL) {
-        status = epctx__commit_moved(&c, g->report->initializers_path, g->moved);
+        status = epctx__commit_beside(c, g->report->initializers_path,
+                                      epctx_str_of(g->opts->initializers_file_name),
+                                      epctx__gen_overwrite(g), true, &file);
+        if (status == EPCTX_OK) {
+            status = epctx__commit_moved(c, file, g->moved);
+        }
     }
     if (status == EPCTX_OK) {
-        status = epctx__commit_add(&c, g->report->context_path, true, &out);
+        model->model = g->model;
+        status = epctx__output_model(model->out, g->model);
     }
-    if (status == EPCTX_OK) {
-        status = epctx__output_model(out, g->model);
+    return status;
+}
+
+static epctx_status epctx__gen_commit(epctx__generation *g)
+{
+    epctx__commit c;
+    epctx_status status =
+        epctx__commit_begin(&c, g->model->io, g->arena, 3, g->opts->hooks, g->error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return epctx__commit_end(&c, status);
+    c.held = g->opts->lock;
+    return epctx__commit_end(&c, epctx__gen_fill(g, &c));
 }
 
 /* Everything but the writing. */
@@ -26460,7 +27732,8 @@ static bool epctx__open_cache(epctx_opened *opened, const char *model_path, cons
     return false;
 }
 
-EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path, const char *path,
+EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path,
+                                                      const epctx_file_lock *lock,
                                                       const epctx_backend *backend,
                                                       const epctx_cache_opts *o,
                                                       epctx_error *error)
@@ -26472,7 +27745,7 @@ EPCTX__APART static epctx_status epctx__cache_compile(const char *model_path, co
     if (o->gen != NULL) {
         gen = *o->gen;
     }
-    gen.context_file_path = path;
+    gen.lock = lock;
     gen.overwrite = true;
     gen.no_nodes = EPCTX_NO_NODES_ERROR;
     if (status == EPCTX_OK) {
@@ -26499,8 +27772,9 @@ static epctx_status epctx__cache_fallback(epctx_opened *opened, const char *mode
 
 /* The other processes wait meanwhile. */
 static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_path,
-                                      const char *path, const epctx_backend *backend,
-                                      const epctx_cache_opts *o, epctx_error *error)
+                                      const char *path, const epctx_file_lock *lock,
+                                      const epctx_backend *backend, const epctx_cache_opts *o,
+                                      epctx_error *error)
 {
     epctx_error why;
     epctx_status status;
@@ -26508,7 +27782,7 @@ static epctx_status epctx__cache_fill(epctx_opened *opened, const char *model_pa
         return EPCTX_OK; /* somebody was quicker */
     }
     why = opened->reason;
-    status = epctx__cache_compile(model_path, path, backend, o, error);
+    status = epctx__cache_compile(model_path, lock, backend, o, error);
     if (status == EPCTX_OK && !epctx__open_cache(opened, model_path, path, backend, o)) {
         status = opened->reason.status;
         *error = opened->reason;
@@ -26524,11 +27798,10 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                                              const epctx_cache_opts *opts, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
-    char lock_path[EPCTX_PATH_MAX];
     epctx_cache_opts o;
-    epctx_io_file lock;
+    epctx_file_lock lock;
     epctx_error local;
-    epctx_str parts[2];
+    epctx_str parts[1];
     const epctx_io *io;
     epctx_status status;
     epctx_error_clear(error);
@@ -26549,11 +27822,6 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
     status = parts[0].size > 0
                  ? epctx__path_join(path, sizeof path, parts, 1, error)
                  : epctx_path_context_model(epctx_str_of(model_path), path, sizeof path, error);
-    parts[0] = epctx_str_of(path);
-    parts[1] = epctx_str_of(".lock");
-    if (status == EPCTX_OK) {
-        status = epctx__path_join(lock_path, sizeof lock_path, parts, 2, error);
-    }
     if (status != EPCTX_OK || epctx__open_cache(opened, model_path, path, backend, &o)) {
         return status;
     }
@@ -26564,14 +27832,10 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                             opened->reason.message);
         return epctx__cache_fallback(opened, model_path, &o, status, error);
     }
-    if (io->lock_fn != NULL) {
-        status = io->lock_fn(io->user, lock_path, &lock, error);
-    }
+    status = epctx_file_lock_take(&lock, io, path, error);
     if (status == EPCTX_OK) {
-        status = epctx__cache_fill(opened, model_path, path, backend, &o, error);
-        if (io->lock_fn != NULL) {
-            io->unlock_fn(io->user, &lock);
-        }
+        status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
+        epctx_file_lock_drop(&lock);
     }
     return status == EPCTX_ERR_NO_NODES
                ? epctx__cache_fallback(opened, model_path, &o, status, error)
@@ -27146,7 +28410,8 @@ typedef struct epctx__pending {
     bool hosted; /* somebody else writes the model */
 #ifndef EPCTX_NO_EDIT
     epctx_buffer model;
-    epctx__output *initializers; /* a temporary file, or NULL */
+    bool derived, overwrite;
+    epctx__commit_file initializers; /* a temporary file; none while `out` is NULL */
 #endif
 } epctx__pending;
 
@@ -27164,6 +28429,7 @@ typedef struct epctx__group {
     char folder[EPCTX_PATH_MAX];         /* canonical */
     const char *binary;          /* as the nodes name it; NULL until the first session is through */
     const char *binary_path;
+    bool overwrite;              /* the binary may replace a file */
     epctx__pending *pending; /* in order */
     epctx__pending **pending_end;
     size_t pending_count;
@@ -27173,8 +28439,8 @@ static void epctx__pending_drop(epctx__pending *p)
 {
 #ifndef EPCTX_NO_EDIT
     epctx_buffer_free(&p->model);
-    if (p->initializers != NULL) {
-        epctx__output_abort(p->initializers);
+    if (p->initializers.out != NULL) {
+        epctx__output_abort(p->initializers.out);
     }
 #else
     (void)p;
@@ -27308,8 +28574,9 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path, 
     const epctx_io *io = group->io;
     char folder[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    epctx_str part = epctx_path_folder(epctx_str_of(path));
-    size_t size = part.size;
+    char beside[EPCTX_PATH_MAX];
+    epctx_str part = epctx__path_beside(io, path, beside);
+    size_t size = epctx_path_folder(epctx_str_of(path)).size;
     epctx_status status;
     part = part.size > 0 ? part : epctx_str_of(".");
     status = epctx__path_join(folder, sizeof folder, &part, 1, error);
@@ -27383,28 +28650,23 @@ static void epctx__group_append(epctx__group *group, epctx__pending *p)
 static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer *binary,
                                         const epctx_hooks *hooks, epctx_error *error)
 {
-    const epctx_io *io = group->io;
-    const char *path = group->binary_path;
-    epctx_io_file *file = (epctx_io_file *)epctx_arena_alloc(&group->arena, sizeof *file);
-    epctx_status status = file != NULL ? epctx_cancelled(hooks, error)
-                                       : epctx__nomem(error, group->arena.missing);
-    if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, path, file, error);
-    }
+    epctx__commit c;
+    epctx__commit_file *file;
+    epctx_status status = epctx__commit_begin(&c, group->io, &group->arena, 1, hooks, error);
     if (status != EPCTX_OK) {
         return status;
     }
-    status = io->write_fn(io->user, file, binary->data, binary->size, error);
+    status = epctx__commit_root(&c, epctx_str_of(group->folder));
     if (status == EPCTX_OK) {
-        status = io->sync_fn(io->user, file, error);
+        status = epctx__commit_beside(&c, group->binary_path, epctx_str_of(group->binary),
+                                      group->overwrite ? EPCTX_OVERWRITE_REPLACE
+                                                       : EPCTX_OVERWRITE_FAIL,
+                                      true, &file);
     }
-    if (status != EPCTX_OK) {
-        io->abort_fn(io->user, file);
-        return status;
+    if (status == EPCTX_OK) {
+        status = epctx__commit_bytes(&c, file, binary->data, binary->size);
     }
-    status = io->commit_fn(io->user, file, error); /* releases the file either way */
-    epctx__progress(hooks, "write", 1, 1);
-    return status == EPCTX_OK ? io->sync_folder_fn(io->user, path, error) : status;
+    return epctx__commit_end(&c, status);
 }
 
 #else
@@ -27443,11 +28705,25 @@ static epctx_status epctx__group_add(epctx_workspace *w, epctx__group *group, ep
     if (status == EPCTX_OK) {
         status = epctx__buffer_model(&p->model, g->model, g->error);
     }
+    if (status == EPCTX_OK) {
+        p->derived = epctx__gen_derived(g);
+        p->overwrite = g->opts->overwrite;
+        group->overwrite = group->pending_count == 0 ? p->overwrite : group->overwrite;
+    }
     if (status == EPCTX_OK && g->moved != NULL) {
+        epctx__commit_file *file = NULL;
         status = epctx__commit_begin(&c, group->io, &group->arena, 1, NULL, g->error);
         if (status == EPCTX_OK) {
-            status = epctx__commit_moved(&c, p->initializers_path, g->moved);
-            p->initializers = c.count > 0 ? c.files[0].out : NULL;
+            status = epctx__commit_root(&c, epctx_str_of(group->folder));
+        }
+        if (status == EPCTX_OK) {
+            status = epctx__commit_beside(&c, p->initializers_path,
+                                          epctx_str_of(g->opts->initializers_file_name),
+                                          epctx__gen_overwrite(g), true, &file);
+        }
+        if (status == EPCTX_OK) {
+            p->initializers = *file;
+            status = epctx__commit_moved(&c, file, g->moved);
         }
     }
     if (status == EPCTX_OK) {
@@ -27560,27 +28836,33 @@ static epctx_status epctx__group_commit(epctx__group *group, const epctx_buffer 
     if (status != EPCTX_OK) {
         return status;
     }
-    if (group->known.graphs.size > 0) {
-        status = epctx__commit_bytes(&c, group->binary_path, binary->data, binary->size);
+    status = epctx__commit_root(&c, epctx_str_of(group->folder));
+    if (status == EPCTX_OK && group->known.graphs.size > 0) {
+        epctx__commit_file *file;
+        status = epctx__commit_beside(&c, group->binary_path, epctx_str_of(group->binary),
+                                      group->overwrite ? EPCTX_OVERWRITE_REPLACE
+                                                       : EPCTX_OVERWRITE_FAIL,
+                                      true, &file);
+        if (status == EPCTX_OK) {
+            status = epctx__commit_bytes(&c, file, binary->data, binary->size);
+        }
     }
     for (p = group->pending; status == EPCTX_OK && p != NULL; p = p->next) {
-        epctx__output *out;
+        epctx__commit_file *file;
         if (p->hosted) {
             continue;
         }
-        if (p->initializers != NULL) {
-            c.files[c.count].path = p->initializers_path;
-            c.files[c.count].out = p->initializers;
-            c.files[c.count].out->error = error;
-            c.count++;
+        if (p->initializers.out != NULL) {
+            c.files[c.count] = p->initializers;
+            c.files[c.count++].out->error = error;
         }
-        status = epctx__commit_add(&c, p->path, true, &out);
+        status = epctx__commit_model(&c, p->path, p->derived,
+                                     p->overwrite ? EPCTX_OVERWRITE_REPLACE : EPCTX_OVERWRITE_FAIL,
+                                     &file);
         if (status == EPCTX_OK) {
-            status = group->io->write_fn(group->io->user, &out->file, p->model.data, p->model.size,
-                                         error);
-        }
-        if (status == EPCTX_OK) {
-            status = group->io->sync_fn(group->io->user, &out->file, error);
+            file->bytes.data = p->model.data;
+            file->bytes.size = p->model.size;
+            status = epctx__commit_bytes(&c, file, p->model.data, p->model.size);
         }
     }
     return epctx__commit_end(&c, status);
@@ -27673,13 +28955,14 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
     const epctx_io *io = group->io;
     epctx_io_file probe;
     epctx_file_kind kind;
-    epctx_str parts[2];
+    char beside[EPCTX_PATH_MAX];
+    epctx_str parts[3];
     uint64_t size;
     epctx_status status =
         epctx_path_binary(epctx_str_of(opts->context_path),
                           epctx_str_of(group->backend->short_name), name, EPCTX_PATH_MAX, error);
     path[0] = '\0'; /* what fails before it is known names no file */
-    parts[0] = epctx_path_folder(epctx_str_of(opts->context_path));
+    parts[0] = epctx__path_beside(io, opts->context_path, beside);
     parts[1] = epctx_str_of(name);
     if (status == EPCTX_OK) {
         status = epctx__path_join(path, EPCTX_PATH_MAX, parts, 2, error);
@@ -27695,8 +28978,15 @@ static epctx_status epctx__group_target(const epctx__group *group, const epctx_s
         status = epctx_fail(error, EPCTX_ERR_EXISTS,
                             "exists already: remove it or allow overwriting");
     }
+    parts[0] = epctx_str_of(group->folder);
+    parts[1] = epctx_str_of(
+        parts[0].size > 0 && epctx__is_separator(group->folder[parts[0].size - 1]) ? "" : "/");
+    parts[2] = epctx_str_of(name);
     if (status == EPCTX_OK) {
-        status = io->create_fn(io->user, path, &probe, error);
+        status = epctx__path_join(beside, sizeof beside, parts, 3, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__create_inside(io, beside, parts[0].size + parts[1].size, &probe, error);
     }
     if (status == EPCTX_OK) {
         io->abort_fn(io->user, &probe);
@@ -27782,6 +29072,7 @@ static epctx_status epctx__group_compile(epctx_workspace *w, epctx__group *group
     }
     if (status == EPCTX_OK) {
         p->hosted = true;
+        group->overwrite = group->pending_count == 0 ? opts->overwrite : group->overwrite;
         group->verify = group->verify || opts->verify;
         epctx__group_append(group, p);
     } else {

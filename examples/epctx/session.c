@@ -51,6 +51,8 @@ static epctx_io quiet_io(void)
     io.abort_fn = quiet_abort;
     io.remove_fn = quiet_path;
     io.sync_folder_fn = quiet_path;
+    io.create_inside_fn = NULL;
+    io.lock_fn = NULL;
     return io;
 }
 
