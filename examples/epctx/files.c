@@ -166,11 +166,26 @@ static epctx_status write_parts(void *user, epctx_io_file *file, const void *dat
     return status;
 }
 
-static epctx_status commit(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status create_inside(void *user, const char *root, const char *name,
+                                  epctx_io_file *file, epctx_error *error)
 {
-    state.late = 1;
-    drop(&state.open, file);
-    return epctx_io_files()->commit_fn(user, file, error);
+    sigset_t before;
+    epctx_status status;
+    block(&before);
+    status = epctx_io_files()->create_inside_fn(user, root, name, file, error);
+    if (status == EPCTX_OK) add(&state.open, file);
+    unblock(&before);
+    return status;
+}
+
+static epctx_status second(void *user, epctx_io_file *file, const char *name, epctx_error *error)
+{
+    sigset_t before;
+    epctx_status status;
+    block(&before);
+    status = epctx_io_files()->second_fn(user, file, name, error);
+    unblock(&before);
+    return status;
 }
 
 static void abort_file(void *user, epctx_io_file *file)
@@ -182,10 +197,32 @@ static void abort_file(void *user, epctx_io_file *file)
     unblock(&before);
 }
 
+/* From here on names change, until all of them have changed or are as they were. */
+static epctx_status commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    state.late = 1;
+    drop(&state.open, file);
+    return epctx_io_files()->commit_fn(user, file, error);
+}
+
+static epctx_status swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                         epctx_error *error)
+{
+    state.late = 1;
+    return epctx_io_files()->swap_fn(user, file, overwrite, error);
+}
+
 static epctx_status remove_file(void *user, const char *path, epctx_error *error)
 {
     state.late = 1;
     return epctx_io_files()->remove_fn(user, path, error);
+}
+
+static epctx_status remove_inside(void *user, const char *root, const char *name,
+                                  epctx_error *error)
+{
+    state.late = 1;
+    return epctx_io_files()->remove_inside_fn(user, root, name, error);
 }
 
 static epctx_status link_file(void *user, const char *from, const char *to, epctx_error *error)
@@ -194,18 +231,36 @@ static epctx_status link_file(void *user, const char *from, const char *to, epct
     return epctx_io_files()->link_fn(user, from, to, error);
 }
 
+static epctx_status link_inside(void *user, const char *root, const char *from, const char *to,
+                                epctx_error *error)
+{
+    state.late = 1;
+    return epctx_io_files()->link_inside_fn(user, root, from, to, error);
+}
+
 /* Waiting for a lock ends with a signal like anything else. */
-static epctx_status lock(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+static epctx_status locked(epctx_status status, epctx_io_file *file)
 {
     sigset_t before;
-    epctx_status status;
-    if (strlen(path) < sizeof state.lock) strcpy(state.lock, path);
-    status = epctx_io_files()->lock_fn(user, path, file, error);
     block(&before);
     state.lock[0] = '\0';
     if (status == EPCTX_OK) add(&state.locks, file);
     unblock(&before);
     return status;
+}
+
+static epctx_status lock(void *user, const char *path, epctx_io_file *file, epctx_error *error)
+{
+    if (strlen(path) < sizeof state.lock) strcpy(state.lock, path);
+    return locked(epctx_io_files()->lock_fn(user, path, file, error), file);
+}
+
+static epctx_status lock_inside(void *user, const char *root, const char *name,
+                                epctx_io_file *file, epctx_error *error)
+{
+    if (strlen(root) + strlen(name) + 1 < sizeof state.lock)
+        snprintf(state.lock, sizeof state.lock, "%s/%s", root, name);
+    return locked(epctx_io_files()->lock_inside_fn(user, root, name, file, error), file);
 }
 
 static void unlock(void *user, epctx_io_file *file)
@@ -222,12 +277,79 @@ const epctx_io *cli_io(void)
     static epctx_io io;
     io = *epctx_io_files();
     io.create_fn = create;
+    io.create_inside_fn = create_inside;
+    io.second_fn = second;
     io.write_fn = write_parts;
-    io.commit_fn = commit;
     io.abort_fn = abort_file;
+    io.commit_fn = commit;
+    io.swap_fn = swap;
     io.remove_fn = remove_file;
+    io.remove_inside_fn = remove_inside;
     io.link_fn = link_file;
+    io.link_inside_fn = link_inside;
     io.lock_fn = lock;
+    io.lock_inside_fn = lock_inside;
     io.unlock_fn = unlock;
     return &io;
+}
+
+/* -- files that are no models -- */
+
+/* Complete and durable, but not visible yet. */
+static epctx_status prepare(const char *root, const cli_file *from, epctx_io_file *file,
+                            epctx_error *error)
+{
+    const epctx_io *io = cli_io();
+    epctx_status status = root != NULL
+                              ? io->create_inside_fn(io->user, root, from->name, file, error)
+                              : io->create_fn(io->user, from->name, file, error);
+    if (status != EPCTX_OK) return status;
+    if (from->size > 0) status = io->write_fn(io->user, file, from->data, from->size, error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, file, error);
+    if (status != EPCTX_OK) io->abort_fn(io->user, file);
+    return status;
+}
+
+/* Visible and durable; `kept` when there is a way back. */
+static epctx_status show(const char *path, epctx_io_file *file, bool *kept, epctx_error *error)
+{
+    const epctx_io *io = cli_io();
+    epctx_status status = EPCTX_ERR_UNSUPPORTED;
+    if (file->way_back) status = io->swap_fn(io->user, file, EPCTX_OVERWRITE_REPLACE, error);
+    *kept = status != EPCTX_ERR_UNSUPPORTED;
+    if (*kept) return status;
+    epctx_error_clear(error);
+    status = io->commit_fn(io->user, file, error);
+    return status == EPCTX_OK ? io->sync_folder_fn(io->user, path, error) : status;
+}
+
+epctx_status cli_write_files(const char *folder, const cli_file *files, size_t count,
+                             epctx_error *error)
+{
+    const epctx_io *io = cli_io();
+    epctx_io_file *made = (epctx_io_file *)calloc(count, sizeof *made);
+    bool *kept = (bool *)calloc(count, sizeof *kept);
+    static char root[EPCTX_PATH_MAX];
+    epctx_status status = EPCTX_OK;
+    size_t ready = 0, shown = 0, i;
+    epctx_error_clear(error);
+    if (made == NULL || kept == NULL)
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (status == EPCTX_OK && folder != NULL)
+        status = io->canonical_fn(io->user, folder, root, sizeof root, error);
+    while (status == EPCTX_OK && ready < count) {
+        status = prepare(folder != NULL ? root : NULL, &files[ready], &made[ready], error);
+        ready += status == EPCTX_OK;
+    }
+    while (status == EPCTX_OK && shown < count) {
+        status = show(folder != NULL ? root : files[shown].name, &made[shown], &kept[shown], error);
+        shown++;
+    }
+    for (i = ready; i-- > 0;) {
+        if (i < shown && kept[i]) io->settle_fn(io->user, &made[i], status != EPCTX_OK);
+        if (i >= shown || kept[i]) io->abort_fn(io->user, &made[i]);
+    }
+    free(kept);
+    free(made);
+    return status;
 }

@@ -91,7 +91,7 @@ static int merge(merge_wish *w, const char *const *files)
     epctx_error error;
     size_t i;
     for (i = 0; i < w->count; i++) {
-        if (output_open(&w->models[i], files[i], &error) != EPCTX_OK)
+        if (output_open(&w->out, &w->models[i], files[i], &error) != EPCTX_OK)
             return cli_fail(&error);
         w->parts[i].model = &w->models[i];
     }

@@ -44,6 +44,9 @@ import onnx_schema  # noqa: E402
 TOOL, WORK = "", ""
 # Names of what is unfinished, as the README gives them.
 UNFINISHED = re.compile(r"\.tmp$|\.part-[^/]*(/|$)|\.lock$")
+# Further names of new files, which a new model uses while the old files still have the names.
+SECOND = re.compile(r"\.new\d*$")
+SECOND_QUOTED = re.compile(r"\.new\d*\"")
 LIMIT = 20  # seconds for one command
 LINK, FOLDER = "link", "folder"
 
@@ -159,7 +162,11 @@ class Command:
         """What is neither the old set nor the new one, nor binaries without a model; or None."""
         state = dict(state)
         for name in list(state):
-            if UNFINISHED.search(name):
+            if SECOND.search(name) and unfinished:
+                if state[name] != self.after.get(SECOND.sub("", name)):
+                    return f"{name} is not complete"
+                continue  # whether something needs it is seen below
+            if UNFINISHED.search(name) or SECOND.search(name):
                 if not unfinished:
                     return f"{name} is left behind"
                 del state[name]
@@ -167,18 +174,31 @@ class Command:
             if state.get(name) not in (self.before[name], self.after.get(name)):
                 return f"the model {name} is gone" if name not in state else f"{name} is broken"
         for name, data in files_of(state).items():
-            if data not in (self.before.get(name), self.after.get(name)):
+            if data not in (self.before.get(name), self.after.get(name)) and \
+                    not SECOND.search(name) and not self.is_detour(name, state):
                 return f"{name} is neither the old nor the new one"
         for name, data in state.items():
             if not name.endswith(".onnx") or not isinstance(data, bytes):
                 continue
-            good = False
+            good = data not in (self.before.get(name), self.after.get(name))  # on a detour
             for whole, needs in ((self.before, self.needs_before), (self.after, self.needs_after)):
                 good = good or (data == whole.get(name) and
                                 all(state.get(n) == whole[n] for n in needs[name]))
             if not good:
                 return f"{name} stands beside files of another generation"
         return None
+
+    def is_detour(self, name, state):
+        """A new model that finds its new files under second names, until they have their own."""
+        if not name.endswith(".onnx") or name in self.models or name not in self.after:
+            return False
+        texts = [SECOND_QUOTED.sub('"', str(onnx_schema.parse(data)))
+                 for data in (state[name], self.after[name])]
+        listed = run(["ls", "-0", "now/" + name])
+        needs = [os.path.relpath(p, "now") for p in listed.stdout.decode().split("\0") if p]
+        return texts[0] == texts[1] and listed.returncode == 0 and any(
+            SECOND.search(n) for n in needs) and all(
+                state.get(n) == self.after.get(SECOND.sub("", n)) for n in needs if n != name)
 
     def is_old(self, state):
         return without_folders(state) == without_folders(self.before)
