@@ -35,6 +35,9 @@ typedef struct compile_notes {
     size_t count;
 } compile_notes;
 
+/* Takes the lock of a model's output: what compile_check_binary says holds until it is dropped. */
+epctx_status compile_lock_output(const char *file, const compile_settings *set,
+                                 epctx_file_lock *lock, epctx_error *error);
 /* EPCTX_ERR_EXISTS when the binary that `files` give is there and models beside it need a graph
  * from it that none of them had: they would not load any more. `notes` gets the binaries that the
  * outputs named before and will not any more, with who needs them. */

@@ -118,18 +118,24 @@ static void tell(void *user, const char *model, size_t nodes)
     output_file(out, "write", model, NULL, NULL);
 }
 
+enum { ATTEMPTS = 100 };
+
 static int move(output *out, const char *from, const char *to, const char *const *models,
                 size_t count, const epctx_profile *profile)
 {
     epctx_move_opts opts;
     epctx_move_report report;
     epctx_error error;
+    epctx_status status = EPCTX_ERR_CHANGED;
+    int i;
     memset(&opts, 0, sizeof opts);
     opts.profile = profile;
     opts.io = cli_io();
     opts.dry_run = out->dry_run;
-    if (epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error) != EPCTX_OK)
-        return cli_fail(&error);
+    /* A model that somebody else changed meanwhile is read again. */
+    for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
+        status = epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
     output_file(out, "rename", from, &report.size, to);
     return output_done(out);
 }

@@ -1,7 +1,10 @@
 /* What `epctx compile` would write, looked at before anything is compiled. */
+#define _XOPEN_SOURCE 700
+
 #include "compile.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 /* -- binaries that other models need, or nobody any more -- */
 
@@ -167,13 +170,30 @@ static bool look_at(void *state, const char *name)
     return true;
 }
 
-/* The path of a model's output; terminated. */
 static epctx_status context_path(const char *file, const compile_settings *set, char *out,
                                  epctx_error *error)
 {
     if (set->gen.context_file_path == NULL)
         return epctx_path_context_model(epctx_str_of(file), out, EPCTX_PATH_MAX, error);
     snprintf(out, EPCTX_PATH_MAX, "%s", set->gen.context_file_path);
+    return EPCTX_OK;
+}
+
+/* A link that the user did not name is refused later, and its lock would be elsewhere. */
+epctx_status compile_lock_output(const char *file, const compile_settings *set,
+                                 epctx_file_lock *lock, epctx_error *error)
+{
+    static char path[EPCTX_PATH_MAX];
+    struct stat info;
+    epctx_status status;
+    if (!set->gen.overwrite) return EPCTX_OK; /* then nothing is replaced */
+    status = context_path(file, set, path, error);
+    if (status != EPCTX_OK ||
+        (set->gen.context_file_path == NULL && lstat(path, &info) == 0 && S_ISLNK(info.st_mode)))
+        return status;
+    status = epctx_file_lock_take(lock, cli_io(), path, error);
+    if (status != EPCTX_ERR_NOT_FOUND) return status;
+    epctx_error_clear(error); /* there is no such folder: nothing to look at, either */
     return EPCTX_OK;
 }
 
