@@ -444,8 +444,9 @@ typedef struct epctx_io {
      * or abort_fn ends the file. EPCTX_ERR_EXISTS as `overwrite` says. */
     epctx_status (*swap_fn)(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                             epctx_error *error);
-    /* `back`: what stood there (or nothing) is there again, and the backup is gone. */
-    void (*settle_fn)(void *user, epctx_io_file *file, bool back);
+    /* `back`: what stood there (or nothing) is there again, and the backup is gone; false when that
+     * failed and the new file is still there. */
+    bool (*settle_fn)(void *user, epctx_io_file *file, bool back);
     /* Gives a complete file, before it is committed, the further name `name` in its folder, durable
      * on return and until abort_fn. EPCTX_ERR_EXISTS, EPCTX_ERR_UNSUPPORTED as link_fn. */
     epctx_status (*second_fn)(void *user, epctx_io_file *file, const char *name,
@@ -2044,7 +2045,8 @@ EPCTX_API epctx_status epctx_output_backup(const epctx_io *io, const char *path,
 /* A file that is written together with a model. */
 typedef struct epctx_output_file {
     const char *path;        /* terminated */
-    const char *name;        /* as the model names it: relative to the model's folder */
+    const char *name;        /* as the model names it: relative to the model's folder, in which it
+                                stays; NULL: `path` is the caller's choice and may be a link */
     const epctx_span *parts; /* its bytes, one after the other; data NULL: that many zeros */
     size_t part_count;
     uint64_t size; /* of all parts */
@@ -5147,22 +5149,24 @@ static epctx_status epctx__file_swap(void *user, epctx_io_file *file, epctx_over
     return status;
 }
 
-static void epctx__file_settle(void *user, epctx_io_file *file, bool back)
+static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
 {
     int folder = (int)file->folder;
     bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
     bool swapped = (file->state & EPCTX__FILE_SWAPPED) != 0;
+    bool done = true;
     if (swapped && back) {
         if (kept) {
-            kept = renameat(folder, file->kept, folder, epctx__file_base(file)) != 0;
+            done = renameat(folder, file->kept, folder, epctx__file_base(file)) == 0;
         } else {
-            unlinkat(folder, epctx__file_base(file), 0);
+            done = unlinkat(folder, epctx__file_base(file), 0) == 0;
         }
         fsync(folder);
     } else if (kept && (back || (file->state & EPCTX__FILE_BACKUP) == 0)) {
         unlinkat(folder, file->kept, 0);
     }
     (void)user;
+    return done;
 }
 
 static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
@@ -5267,6 +5271,9 @@ static epctx_status epctx__file_sync_folder(void *user, const char *path, epctx_
     int fd = epctx__open_folder(realpath(path, real) != NULL ? real : path);
     epctx_status status;
     (void)user;
+    if (fd < 0 && strlen(path) >= EPCTX_PATH_MAX) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a folder's path is too long");
+    }
     if (fd < 0) {
         return epctx__io_error(error, "open the folder of", path);
     }
@@ -8382,6 +8389,8 @@ typedef struct epctx__commit {
     size_t step_count;
     epctx_io_file *locks;
     size_t lock_count;
+    size_t done, total; /* files that are written */
+    bool stuck; /* something could not be put back */
     const epctx_file_lock *held; /* a lock that the caller has, or NULL */
     /* May be NULL: what else is done before models come, and when all files are there. */
     epctx_status (*between_fn)(void *user);
@@ -8447,11 +8456,18 @@ static epctx_status epctx__path_real(const epctx_io *io, const char *path,
         }
         return status;
     }
+    epctx_error_clear(&why);
     parts[0] = epctx_path_folder(epctx_str_of(path));
     parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
     status = epctx__path_join(folder, sizeof folder, parts, 2, error);
     if (status == EPCTX_OK) {
-        status = io->canonical_fn(io->user, folder, real, EPCTX_PATH_MAX, error);
+        status = io->canonical_fn(io->user, folder, real, EPCTX_PATH_MAX, &why);
+    }
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        epctx_fail(error, status, "cannot be written, its folder does not exist");
+        epctx_blame(error, path, NULL, NULL);
+    } else if (status != EPCTX_OK && error != NULL) {
+        *error = why;
     }
     if (status != EPCTX_OK) {
         return status;
@@ -8667,7 +8683,8 @@ static EPCTX__UNUSED epctx_status epctx__commit_model(epctx__commit *c, const ch
     return status;
 }
 
-/* Another file `name` in the folder of the model added last. `open`: to be filled and made durable;
+/* Another file `name` in the folder of the model added last; without a name the caller has chosen
+ * its path. `open`: to be filled and made durable;
  * otherwise it only takes part. */
 static epctx_status epctx__commit_beside(epctx__commit *c, const char *path, epctx_str name,
                                          epctx_overwrite overwrite, bool open,
@@ -8680,11 +8697,15 @@ static epctx_status epctx__commit_beside(epctx__commit *c, const char *path, epc
     *out = file;
     parts[0] = epctx_str_of(c->root);
     parts[1] = name;
-    status = epctx__path_join(real, sizeof real, parts, 2, c->error);
+    status = name.size > 0 ? epctx__path_join(real, sizeof real, parts, 2, c->error)
+                           : epctx__path_real(c->io, path, real, c->error);
     if (status == EPCTX_OK) {
-        status = epctx__commit_name(c, path, real, parts[0].size);
+        status = epctx__commit_name(c, path, real, name.size > 0
+                                                       ? parts[0].size
+                                                       : epctx_path_folder(epctx_str_of(real)).size);
     }
     if (status == EPCTX_OK) {
+        file->given = name.size == 0;
         file->overwrite = overwrite;
         status = open ? epctx__commit_open(c, file, &file->out) : EPCTX_OK;
         c->count += status == EPCTX_OK;
@@ -8954,32 +8975,32 @@ static epctx_status epctx__commit_kind(epctx__commit *c, bool models)
         epctx__commit_file *file = &c->files[i];
         if (file->is_model == models && file->out != NULL) {
             status = epctx__commit_put(c, file, file->out);
-            epctx__progress(c->hooks, "write", i + 1, c->count);
+            epctx__progress(c->hooks, "write", ++c->done, c->total);
         }
     }
     return status;
 }
 
 /* Puts the bytes that are held under a name. */
-static void epctx__commit_restore(const epctx__commit *c, const epctx__commit_file *file)
+static void epctx__commit_restore(epctx__commit *c, const epctx__commit_file *file)
 {
     const epctx_io *io = c->io;
     epctx_io_file *out = &file->out->file;
     epctx_error ignored;
     epctx_error_clear(&ignored);
     if (io->create_fn(io->user, file->real, out, &ignored) != EPCTX_OK) {
-        return;
-    }
-    if (io->write_fn(io->user, out, file->old.data, file->old.size, &ignored) == EPCTX_OK &&
-        io->sync_fn(io->user, out, &ignored) == EPCTX_OK) {
-        (void)io->commit_fn(io->user, out, &ignored);
+        c->stuck = true;
+    } else if (io->write_fn(io->user, out, file->old.data, file->old.size, &ignored) == EPCTX_OK &&
+               io->sync_fn(io->user, out, &ignored) == EPCTX_OK) {
+        c->stuck = io->commit_fn(io->user, out, &ignored) != EPCTX_OK || c->stuck;
     } else {
         io->abort_fn(io->user, out);
+        c->stuck = true;
     }
 }
 
 /* Undoes a step of an io without a way back. */
-static void epctx__commit_undo(const epctx__commit *c, epctx__commit_file *file)
+static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
 {
     epctx_error ignored;
     epctx_error_clear(&ignored);
@@ -8992,14 +9013,10 @@ static void epctx__commit_undo(const epctx__commit *c, epctx__commit_file *file)
     } else if (!file->existed || file->gone) {
         (void)c->io->remove_fn(c->io->user, file->real, &ignored);
     }
-    if (file->backup[0] != '\0') {
-        (void)c->io->remove_fn(c->io->user, file->backup, &ignored);
-        file->backup[0] = '\0';
-    }
 }
 
 /* A model that went first comes back last. */
-static void epctx__commit_return(const epctx__commit *c, epctx__commit_file *file, bool back)
+static void epctx__commit_return(epctx__commit *c, epctx__commit_file *file, bool back)
 {
     epctx_error ignored;
     epctx_error_clear(&ignored);
@@ -9017,6 +9034,9 @@ static epctx_status epctx__commit_run(epctx__commit *c)
 {
     epctx_status status = EPCTX_OK;
     size_t i;
+    for (i = 0; i < c->count; i++) {
+        c->total += c->files[i].out != NULL;
+    }
     for (i = 0; status == EPCTX_OK && i < c->count; i++) {
         if (c->files[i].via != NULL) {
             status = epctx__commit_put(c, &c->files[i], c->files[i].via);
@@ -9062,7 +9082,7 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
         if (step->out == NULL && status != EPCTX_OK) {
             epctx__commit_undo(c, step->file);
         } else if (step->out != NULL && status != EPCTX_OK) {
-            c->io->settle_fn(c->io->user, &step->out->file, true);
+            c->stuck = !c->io->settle_fn(c->io->user, &step->out->file, true) || c->stuck;
         }
     }
     for (i = 0; i < c->step_count && status == EPCTX_OK; i++) {
@@ -9090,6 +9110,9 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     for (i = 0; i < c->count; i++) {
         epctx__commit_file *file = &c->files[i];
         epctx__commit_return(c, file, status != EPCTX_OK);
+        if (status != EPCTX_OK && file->backup[0] != '\0') {
+            (void)c->io->remove_fn(c->io->user, file->backup, NULL);
+        }
         if (file->out != NULL) {
             epctx__output_abort(file->out);
         }
@@ -18621,11 +18644,12 @@ static epctx_status epctx__group_look(epctx__group_write *g, size_t index)
     file->kept = false;
     parts[0] = epctx_path_folder(epctx_str_of(g->real));
     parts[1] = epctx_str_of(file->name);
-    status = epctx__path_join(real, sizeof real, parts, 2, g->error);
+    status = parts[1].size > 0 ? epctx__path_join(real, sizeof real, parts, 2, g->error)
+                               : epctx__path_real(g->io, file->path, real, g->error);
     if (status == EPCTX_OK) {
         status = epctx_output_check(g->io, real, EPCTX_OVERWRITE_REPLACE, g->error);
     }
-    if (status == EPCTX_OK) {
+    if (status == EPCTX_OK && parts[1].size > 0) {
         status = epctx__path_plain(g->io, real, g->error);
     }
     if (status == EPCTX_OK) {
@@ -19207,7 +19231,7 @@ static epctx_status epctx__move_commit(epctx__move *m, const epctx_mapping *from
     }
     status = epctx__commit_end(&c, status);
     epctx_error_clear(&ignored);
-    if (status != EPCTX_OK && !m->there) {
+    if (status != EPCTX_OK && !m->there && !c.stuck) { /* otherwise a model needs the new name */
         (void)epctx__move_remove(m, m->to, &ignored);
     }
     return status;

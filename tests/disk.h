@@ -40,6 +40,7 @@ typedef struct disk {
     disk_fault fault;
     uint32_t place; /* of the byte that is changed */
     int maps, writers, locks; /* alive */
+    char locked[8][200];
 } disk;
 
 static disk_file *disk_find(disk *d, const char *path)
@@ -161,8 +162,9 @@ static epctx_status disk_canonical(void *user, const char *path, char *out, size
 
 /* What is being written; a file when it is committed. */
 typedef struct disk_writer {
-    uint8_t *data;
-    size_t size;
+    uint8_t *data, *old;
+    size_t size, old_size;
+    bool existed, swapped;
 } disk_writer;
 
 static epctx_status disk_create(void *user, const char *path, epctx_io_file *file,
@@ -174,10 +176,21 @@ static epctx_status disk_create(void *user, const char *path, epctx_io_file *fil
     if (strncmp(path, "/d/", 3) != 0 || strchr(path + 3, '/') != NULL)
         return disk_missing(path, error);
     strcpy(file->path, path);
+    file->way_back = true;
     file->handle = calloc(1, sizeof(disk_writer));
     if (file->handle == NULL) abort();
     d->writers++;
     return EPCTX_OK;
+}
+
+static epctx_status disk_create_inside(void *user, const char *root, const char *name,
+                                       epctx_io_file *file, epctx_error *error)
+{
+    char path[200];
+    if (strcmp(root, "/d") != 0 || strlen(name) + 4 > sizeof path) abort();
+    strcpy(path, "/d/");
+    strcat(path, name);
+    return disk_create(user, path, file, error);
 }
 
 static epctx_status disk_write(void *user, epctx_io_file *file, const void *data, size_t size,
@@ -205,8 +218,12 @@ static epctx_status disk_sync(void *user, epctx_io_file *file, epctx_error *erro
 static void disk_abort(void *user, epctx_io_file *file)
 {
     disk_writer *w = (disk_writer *)file->handle;
+    char path[200] = "/d/";
+    disk_file *second = disk_find((disk *)user, strcat(path, file->second));
+    if (second != NULL) disk_take_away((disk *)user, second);
     ((disk *)user)->writers--;
     free(w->data);
+    free(w->old);
     free(w);
     file->handle = NULL;
 }
@@ -219,6 +236,62 @@ static epctx_status disk_commit(void *user, epctx_io_file *file, epctx_error *er
     if (!fails) disk_put(d, file->path, w->data, w->size);
     disk_abort(user, file);
     return fails ? EPCTX_ERR_IO : EPCTX_OK;
+}
+
+/* Fails before anything is done, or when the names cannot be made durable. */
+static epctx_status disk_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                              epctx_error *error)
+{
+    disk *d = (disk *)user;
+    disk_writer *w = (disk_writer *)file->handle;
+    disk_file *old = disk_find(d, file->path);
+    if (disk_fails(d, error)) return EPCTX_ERR_IO;
+    if (old != NULL && overwrite == EPCTX_OVERWRITE_FAIL)
+        return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", file->path);
+    if (old != NULL) {
+        w->existed = true;
+        w->old = (uint8_t *)malloc(old->size + 1);
+        if (w->old == NULL) abort();
+        memcpy(w->old, old->data, old->size);
+        w->old_size = old->size;
+        if (overwrite == EPCTX_OVERWRITE_BACKUP) {
+            char name[200];
+            strcpy(name, file->path);
+            strcat(name, "~");
+            strcpy(file->kept, name + 3);
+            disk_put(d, name, w->old, w->old_size);
+        }
+    }
+    disk_put(d, file->path, w->data, w->size);
+    w->swapped = true;
+    return disk_fails(d, error) ? EPCTX_ERR_IO : EPCTX_OK;
+}
+
+static bool disk_settle(void *user, epctx_io_file *file, bool back)
+{
+    disk *d = (disk *)user;
+    disk_writer *w = (disk_writer *)file->handle;
+    char name[200] = "/d/";
+    if (!back) return true;
+    if (w->swapped && w->existed) disk_put(d, file->path, w->old, w->old_size);
+    if (w->swapped && !w->existed) disk_take_away(d, disk_find(d, file->path));
+    strcat(name, file->kept);
+    if (file->kept[0] != '\0' && disk_find(d, name) != NULL) disk_take_away(d, disk_find(d, name));
+    return true;
+}
+
+static epctx_status disk_second(void *user, epctx_io_file *file, const char *name,
+                                epctx_error *error)
+{
+    disk *d = (disk *)user;
+    disk_writer *w = (disk_writer *)file->handle;
+    char path[200] = "/d/";
+    if (disk_fails(d, error)) return EPCTX_ERR_IO;
+    strcat(path, name);
+    if (disk_find(d, path) != NULL) return epctx_fail(error, EPCTX_ERR_EXISTS, "'%s' exists", name);
+    disk_put(d, path, w->data, w->size);
+    strcpy(file->second, name);
+    return EPCTX_OK;
 }
 
 static epctx_status disk_remove(void *user, const char *path, epctx_error *error)
@@ -279,11 +352,12 @@ static epctx_status disk_times(void *user, const char *path, uint64_t *written, 
 static epctx_status disk_lock(void *user, const char *path, epctx_io_file *lock, epctx_error *error)
 {
     disk *d = (disk *)user;
-    (void)path;
     memset(lock, 0, sizeof *lock);
     if (disk_fails(d, error)) return EPCTX_ERR_IO;
-    if (d->locks != 0) abort(); /* one process waits for itself */
-    d->locks++;
+    for (int i = 0; i < d->locks; i++)
+        if (strcmp(d->locked[i], path) == 0) abort(); /* one process waits for itself */
+    if (d->locks == 8 || strlen(path) >= sizeof d->locked[0]) abort();
+    strcpy(d->locked[d->locks++], path);
     return EPCTX_OK;
 }
 
@@ -314,6 +388,10 @@ DISK_UNUSED static epctx_io disk_io(disk *d)
     io.times_fn = disk_times;
     io.lock_fn = disk_lock;
     io.unlock_fn = disk_unlock;
+    io.create_inside_fn = disk_create_inside;
+    io.swap_fn = disk_swap;
+    io.settle_fn = disk_settle;
+    io.second_fn = disk_second;
     return io;
 }
 

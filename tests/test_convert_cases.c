@@ -606,6 +606,8 @@ TEST(moves_that_fail_twice)
         desk_begin(&d);
         d.io.commit_fn = commit_fails;
         d.io.create_fn = create_fails;
+        d.io.create_inside_fn = NULL;
+        d.io.swap_fn = NULL;
         disk_put(&d.disk, "/d/c.bin", "binary", 6);
         for (int k = 0; k < 3; k++)
             desk_put(&d, models[k], named_model("c.bin"));

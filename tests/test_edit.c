@@ -1711,6 +1711,7 @@ static epctx_io flaky_io(flaky *f)
     io.write_fn = flaky_write;
     io.sync_fn = flaky_sync;
     io.commit_fn = flaky_commit;
+    io.swap_fn = NULL;
     io.link_fn = flaky_link;
     return io;
 }

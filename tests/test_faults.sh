@@ -1,7 +1,8 @@
 #!/bin/sh
 # Every command that writes, killed at every system call that writes; the same calls failing (disk
 # full, input/output error); and a disk that really is full. What is there afterwards is all old or
-# all new; after a kill a model may be missing, but never stands beside files of another generation.
+# all new. After a kill every model is the old one or its complete successor, which may still use the
+# second name of a new binary (FILE.new), beside files of its own generation.
 set -u
 cd "$(dirname "$0")/.."
 top=$PWD
@@ -81,15 +82,28 @@ begin() {
 state() {
     if diff -r before now >/dev/null; then echo old; return; fi
     if diff -r after now >/dev/null; then echo new; return; fi
-    # Temporary files are allowed, and models may be missing.
+    # Temporary files and locks are allowed.
     rm -rf rest
     cp -r now rest
-    rm -rf rest/*.tmp rest/*.part-*
+    rm -rf rest/*.tmp rest/*.lock rest/*.part-*
     model= binary= wrong=
+    for file in before/*.onnx; do
+        [ -e "$file" ] || continue
+        [ -e "rest/${file#before/}" ] || wrong="$wrong ${file#before/} is gone"
+    done
     for file in rest/*; do
         [ -e "$file" ] || continue
         file=${file#rest/}
         is=
+        case $file in
+        *.new) cmp -s "rest/$file" "after/${file%.new}" || wrong="$wrong $file is not the new one"
+               continue ;;
+        *.onnx) if [ -n "$(ls rest/*.new 2>/dev/null)" ] && ! cmp -s "rest/$file" "before/$file" &&
+                    ! cmp -s "rest/$file" "after/$file" &&
+                    "$fast" run "rest/$file" >/dev/null 2>err; then
+                    continue # uses a second name
+                fi ;;
+        esac
         diff -r "before/$file" "rest/$file" >/dev/null 2>&1 && is=old
         diff -r "after/$file" "rest/$file" >/dev/null 2>&1 && is=${is}new
         case $is in

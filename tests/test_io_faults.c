@@ -39,6 +39,7 @@ static int sys_seen;      /* calls of it */
 static int sys_maps;  /* alive */
 static int sys_renamed;
 static int sys_opens;
+static bool all_named; /* no file without a name */
 
 /* What is to go wrong in this call, or 0. An errno is set. */
 static int sys_wrong(const char *call)
@@ -81,13 +82,42 @@ static int sys_open(const char *path, int flags, ...)
     va_start(args, flags);
     if ((flags & O_CREAT) != 0) mode = va_arg(args, int);
     va_end(args);
-    sys_opens++;
     return sys_wrong("open") != 0 ? -1 : open(path, flags, mode);
 }
 
-static int sys_openat(int fd, const char *path, int flags)
+#ifdef __O_TMPFILE
+#define UNNAMED __O_TMPFILE
+#else
+#define UNNAMED 0
+#endif
+
+static int sys_openat(int fd, const char *path, int flags, ...)
 {
-    return sys_wrong("openat") != 0 ? -1 : openat(fd, path, flags);
+    va_list args;
+    mode_t mode = 0;
+    va_start(args, flags);
+    if ((flags & (O_CREAT | UNNAMED)) != 0) mode = (mode_t)va_arg(args, int);
+    va_end(args);
+    if ((flags & UNNAMED) != 0 && all_named) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    sys_opens++;
+    return sys_wrong((flags & UNNAMED) != 0 ? "tmpfile" : "openat") != 0
+               ? -1
+               : openat(fd, path, flags, mode);
+}
+
+static int sys_fstatat(int fd, const char *path, struct stat *info, int flags)
+{
+    int what = sys_wrong("fstatat"), result = what > 0 ? -1 : fstatat(fd, path, info, flags);
+    distort(what, info);
+    return result;
+}
+
+static int sys_access(const char *path, int mode)
+{
+    return sys_wrong("access") != 0 ? -1 : access(path, mode);
 }
 
 static ssize_t sys_pread(int fd, void *out, size_t size, off_t at)
@@ -123,11 +153,16 @@ static char *sys_realpath(const char *path, char *out)
     return sys_wrong("realpath") != 0 ? NULL : realpath(path, out);
 }
 
-static int sys_rename(const char *from, const char *to)
+static int sys_renameat(int a, const char *from, int b, const char *to)
 {
-    int result = sys_wrong("rename") != 0 ? -1 : rename(from, to);
+    int result = sys_wrong("renameat") != 0 ? -1 : renameat(a, from, b, to);
     sys_renamed += result == 0;
     return result;
+}
+
+static int sys_fchown(int fd, uid_t owner, gid_t group)
+{
+    return sys_wrong("fchown") != 0 ? -1 : fchown(fd, owner, group);
 }
 
 static int sys_fchmod(int fd, mode_t mode)
@@ -143,6 +178,17 @@ static int sys_fsync(int fd)
 static int sys_unlink(const char *path)
 {
     return sys_wrong("unlink") != 0 ? -1 : unlink(path);
+}
+
+static int sys_unlinkat(int fd, const char *path, int flags)
+{
+    return sys_wrong("unlinkat") != 0 ? -1 : unlinkat(fd, path, flags);
+}
+
+/* "name" gives a file without a name one, "linkat" a file a second one. */
+static int sys_linkat(int a, const char *from, int b, const char *to, int flags)
+{
+    return sys_wrong(flags != 0 ? "name" : "linkat") != 0 ? -1 : linkat(a, from, b, to, flags);
 }
 
 static int sys_link(const char *from, const char *to)
@@ -163,17 +209,22 @@ static DIR *sys_opendir(const char *path)
 #define fstat(fd, info)             sys_fstat(fd, info)
 #define stat(path, info)            sys_stat(path, info)
 #define open(...)                   sys_open(__VA_ARGS__)
-#define openat(fd, path, flags)     sys_openat(fd, path, flags)
+#define openat(...)                 sys_openat(__VA_ARGS__)
+#define fstatat(fd, path, info, f)  sys_fstatat(fd, path, info, f)
+#define access(path, mode)          sys_access(path, mode)
 #define pread(fd, out, size, at)    sys_pread(fd, out, size, at)
 #define write(fd, data, size)       sys_write(fd, data, size)
 #define mmap(a, size, p, f, fd, at) sys_mmap(a, size, p, f, fd, at)
 #define munmap(data, size)          sys_munmap(data, size)
 #define realpath(path, out)         sys_realpath(path, out)
-#define rename(from, to)            sys_rename(from, to)
+#define renameat(a, from, b, to)    sys_renameat(a, from, b, to)
+#define fchown(fd, owner, group)    sys_fchown(fd, owner, group)
 #define fchmod(fd, mode)            sys_fchmod(fd, mode)
 #define fsync(fd)                   sys_fsync(fd)
 #define unlink(path)                sys_unlink(path)
+#define unlinkat(fd, path, flags)   sys_unlinkat(fd, path, flags)
 #define link(from, to)              sys_link(from, to)
+#define linkat(a, from, b, to, f)   sys_linkat(a, from, b, to, f)
 #define flock(fd, how)              sys_flock(fd, how)
 #define opendir(path)               sys_opendir(path)
 
@@ -184,16 +235,21 @@ static DIR *sys_opendir(const char *path)
 #undef stat
 #undef open
 #undef openat
+#undef fstatat
+#undef access
 #undef pread
 #undef write
 #undef mmap
 #undef munmap
 #undef realpath
-#undef rename
+#undef renameat
+#undef fchown
 #undef fchmod
 #undef fsync
 #undef unlink
+#undef unlinkat
 #undef link
+#undef linkat
 #undef flock
 #undef opendir
 
@@ -265,6 +321,88 @@ static epctx_status replace(void)
 static epctx_status create(void)
 {
     return replace_file(at("made"));
+}
+
+static epctx_status replace_named(void)
+{
+    epctx_status status;
+    all_named = true;
+    status = replace_file(at("file"));
+    all_named = false;
+    return status;
+}
+
+/* With a way back, which is taken after a failure. */
+static epctx_status swap_file(const char *name, epctx_overwrite overwrite)
+{
+    static epctx_io_file file;
+    const epctx_io *io = epctx_io_files();
+    epctx_status status = io->create_inside_fn(io->user, root, name, &file, &error);
+    if (status != EPCTX_OK) return status;
+    status = io->write_fn(io->user, &file, "new text", 8, &error);
+    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &error);
+    if (status == EPCTX_OK) status = io->second_fn(io->user, &file, "second", &error);
+    if (status == EPCTX_OK) status = io->swap_fn(io->user, &file, overwrite, &error);
+    io->settle_fn(io->user, &file, status != EPCTX_OK);
+    io->abort_fn(io->user, &file);
+    return status;
+}
+
+static epctx_status swap(void)
+{
+    return swap_file("file", EPCTX_OVERWRITE_REPLACE);
+}
+
+static epctx_status swap_named(void)
+{
+    epctx_status status;
+    all_named = true;
+    status = swap();
+    all_named = false;
+    return status;
+}
+
+static epctx_status swap_backup(void)
+{
+    return swap_file("file", EPCTX_OVERWRITE_BACKUP);
+}
+
+static epctx_status swap_new(void)
+{
+    return swap_file("made", EPCTX_OVERWRITE_FAIL);
+}
+
+static epctx_status swap_new_named(void)
+{
+    epctx_status status;
+    all_named = true;
+    status = swap_new();
+    all_named = false;
+    return status;
+}
+
+static epctx_status swap_none(void)
+{
+    return swap_file("file", EPCTX_OVERWRITE_FAIL);
+}
+
+static epctx_status link_inside(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->link_inside_fn(io->user, root, "file", "made", &error);
+}
+
+static epctx_status remove_inside(void)
+{
+    const epctx_io *io = epctx_io_files();
+    return io->remove_inside_fn(io->user, root, "file", &error);
+}
+
+static epctx_status identify(void)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_id id;
+    return io->identify_fn(io->user, at("file"), &id, &error);
 }
 
 static epctx_status second_name(void)
@@ -358,18 +496,59 @@ static const struct io_case {
     {resolve, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
     {replace, {"realpath", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot resolve"},
     {replace, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
-    {replace, {"open", 1, ENOSPC, 0}, EPCTX_ERR_IO, "cannot create a temporary file beside it"},
-    {replace, {"open", 1, EEXIST, 999}, EPCTX_OK, ""},
-    {replace, {"open", 1, EEXIST, 1000}, EPCTX_ERR_IO, "cannot create a temporary file beside it"},
+    {replace, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {replace, {"fstat", 1, EIO, 0}, EPCTX_OK, ""}, /* then the group's rights are dropped */
+    {replace_named, {"openat", 1, ENOSPC, 0}, EPCTX_ERR_IO,
+     "cannot create a temporary file beside it"},
+    {replace_named, {"openat", 1, EEXIST, 999}, EPCTX_OK, ""},
+    {replace_named, {"openat", 1, EEXIST, 1000}, EPCTX_ERR_IO,
+     "cannot create a temporary file beside it"},
+    {replace_named, {"fchmod", 1, EPERM, 0}, EPCTX_ERR_IO, "cannot set the mode of"},
+    {replace_named, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"tmpfile", 1, EOPNOTSUPP, 0}, EPCTX_OK, ""},
+    {replace, {"access", 1, ENOENT, 0}, EPCTX_OK, ""}, /* no /proc */
+    {replace, {"name", 1, EEXIST, 999}, EPCTX_OK, ""},
+    {replace, {"name", 1, EEXIST, 1000}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {replace, {"write", 1, EINTR, 3}, EPCTX_OK, ""},
     {replace, {"write", 1, SHORT, 3}, EPCTX_OK, ""},
     {replace, {"write", 1, NOTHING, 0}, EPCTX_ERR_IO, "cannot write"},
     {replace, {"write", 1, ENOSPC, 0}, EPCTX_ERR_IO, "cannot write"},
     {replace, {"fsync", 1, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
-    {replace, {"rename", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
-    {create, {"rename", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {replace, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {create, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
     {create, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
-    {create, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot create a temporary file beside it"},
+    {create, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {swap, {"open", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "its folder does not exist"},
+    {swap, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {swap, {"name", 1, EEXIST, 0}, EPCTX_ERR_EXISTS, "its second name is taken"},
+    {swap, {"name", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {swap, {"name", 1, EIO, 0}, EPCTX_ERR_IO, "cannot link"},
+    {swap, {"name", 2, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap, {"fsync", 2, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* of the folder, */
+    {swap, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"}, /* when the new file is there */
+    {swap, {"fsync", 3, EINVAL, 0}, EPCTX_OK, ""},
+    {swap, {"linkat", 1, EEXIST, 998}, EPCTX_OK, ""},
+    {swap, {"linkat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {swap, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {swap, {"linkat", 1, ENOENT, 0}, EPCTX_OK, ""},
+    {swap, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_named, {"linkat", 2, EIO, 0}, EPCTX_ERR_IO, "cannot keep"},
+    {swap_named, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_backup, {"linkat", 1, EEXIST, 999}, EPCTX_ERR_EXISTS, "has 999 backups"},
+    {swap_backup, {"renameat", 1, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_backup, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {swap_new, {"name", 2, EIO, 0}, EPCTX_ERR_IO, "cannot replace"},
+    {swap_new, {"name", 2, EEXIST, 99}, EPCTX_OK, ""},
+    {swap_new, {"name", 2, EEXIST, 100}, EPCTX_ERR_IO, "comes and goes"},
+    {swap_new, {"fsync", 3, EIO, 0}, EPCTX_ERR_IO, "cannot flush"},
+    {swap_new_named, {"linkat", 2, EPERM, 0}, EPCTX_OK, ""},
+    {swap_none, {"fstatat", 1, ENOENT, 0}, EPCTX_ERR_EXISTS, "exists already"},
+    {link_inside, {"open", 2, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of"},
+    {link_inside, {"linkat", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
+    {link_inside, {"linkat", 1, EEXIST, 0}, EPCTX_ERR_EXISTS, "exists already"},
+    {remove_inside, {"unlinkat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
+    {identify, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
     {take_away, {"unlink", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot remove"},
     {second_name, {"link", 1, EPERM, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
     {second_name, {"link", 1, EMLINK, 0}, EPCTX_ERR_UNSUPPORTED, "cannot have a second name"},
@@ -383,14 +562,15 @@ static const struct io_case {
     {times, {"stat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot examine"},
     {times, {"stat", 1, ENOENT, 0}, EPCTX_ERR_NOT_FOUND, "cannot examine"},
     {list, {"opendir", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot list"},
-    {lock, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the lock"},
+    {lock, {"open", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the folder of the lock"},
+    {lock, {"openat", 1, EACCES, 0}, EPCTX_ERR_IO, "cannot open the lock"},
     {lock, {"flock", 1, EIO, 0}, EPCTX_ERR_IO, "cannot lock"},
     {lock, {"flock", 1, EINTR, 2}, EPCTX_OK, ""},
     /* Who waited may hold the lock of a file that is gone, or of another one: again. */
     {lock, {"fstat", 1, EIO, 0}, EPCTX_OK, ""},
-    {lock, {"stat", 1, ENOENT, 2}, EPCTX_OK, ""},
-    {lock, {"stat", 1, OTHER_FILE, 0}, EPCTX_OK, ""},
-    {lock, {"stat", 1, OTHER_DEVICE, 0}, EPCTX_OK, ""},
+    {lock, {"fstatat", 1, ENOENT, 2}, EPCTX_OK, ""},
+    {lock, {"fstatat", 1, OTHER_FILE, 0}, EPCTX_OK, ""},
+    {lock, {"fstatat", 1, OTHER_DEVICE, 0}, EPCTX_OK, ""},
 };
 
 /* Something that a case left behind, or NULL. */
@@ -443,10 +623,11 @@ TEST(system_calls)
         /* A lock of another file is given up, and the file opened again. */
         if (c->run == lock && status == EPCTX_OK && strstr(c->fault.call, "stat") != NULL)
             CHECK_INT(sys_opens, c->fault.times > 0 ? c->fault.times + 1 : 2);
-        if (c->run == replace && status == EPCTX_OK) {
+        if ((c->run == replace || c->run == swap) && status == EPCTX_OK) {
             CHECK_INT(sys_renamed, 1);
             CHECK_INT(stat(at("file"), &info), 0);
-            CHECK_INT(info.st_mode & 0777, 0640); /* the mode is kept */
+            /* The mode is kept, unless the group is not known. */
+            CHECK_INT(info.st_mode & 0777, strcmp(c->fault.call, "fstat") == 0 ? 0600 : 0640);
             CHECK_INT(info.st_size, 8);
         }
     }
