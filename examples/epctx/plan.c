@@ -170,6 +170,7 @@ static bool look_at(void *state, const char *name)
     return true;
 }
 
+/* The path of a model's output; terminated. */
 static epctx_status context_path(const char *file, const compile_settings *set, char *out,
                                  epctx_error *error)
 {

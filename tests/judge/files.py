@@ -41,7 +41,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_model  # noqa: E402
 import onnx_schema  # noqa: E402
 
-TOOL, WORK = "", ""
+TOOL = ""
+OPENER = os.environ.get("FILES_OPENER")  # opener.c: the library without the tool
+PRELOAD = os.environ.get("FILES_PRELOAD")  # no_tmpfile.c
 # Names of what is unfinished, as the README gives them.
 UNFINISHED = re.compile(r"\.tmp$|\.part-[^/]*(/|$)|\.lock$")
 # Further names of new files, which a new model uses while the old files still have the names.
@@ -90,8 +92,15 @@ def place(files, root="now"):
                 out.write(data)
 
 
+def words_of(args, before=()):
+    """A whole command line, which may run under something else."""
+    program = OPENER if args[0] == "open-or-compile" else TOOL
+    inside = [] if not PRELOAD else ["-E" if before else "env", "LD_PRELOAD=" + PRELOAD]
+    return [*before, *inside, program, *args]
+
+
 def run(args, before=(), **more):
-    words = [*before, TOOL, *args]
+    words = words_of(args, before)
     try:
         return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT,
                               check=False, **more)
@@ -364,11 +373,14 @@ def make_commands():
         ("prefix", c, "prefix --in-place --all-nodes --one-graph @c_ctx.onnx p_", None,
          ("c_ctx.onnx",)),
         ("get -o", c, "get -f @c_ctx.onnx context -o @o.bin", d, ("o.bin",)),
+        ("open_or_compile", source, "open-or-compile @p.onnx", old),
         ("run --dump", source, "run --dump @to/d @p.onnx", old, ("to/d",), {"to": FOLDER}),
         ("run --output-dir", source, "run --output-dir @to @p.onnx", old, ("to",), {"to": FOLDER}),
     ]
     commands = []
     for row in everything:
+        if row[0] == "open_or_compile" and not OPENER:
+            continue
         row = list(row) + [None] * (6 - len(row))
         extra = row[5] or {}
         folders = {n: v for n, v in extra.items() if v == FOLDER}
@@ -392,7 +404,7 @@ class Report:
         self.problems.append(text)
 
     def end(self, name, least=1):
-        label = f"{self.area}: {name}"
+        label = f"{self.area}{' of named files' if PRELOAD else ''}: {name}"
         if self.problems:
             more = f" (and {len(self.problems) - 1} more)" if len(self.problems) > 1 else ""
             print(f"FAIL {label}: {self.problems[0]}{more}", flush=True)
@@ -614,8 +626,9 @@ def on_paths(command):
 @contextlib.contextmanager
 def stopped(command, call, number):
     """The command, stopped before a system call; afterwards it goes on and ends."""
-    process = subprocess.Popen(["strace", "-D", "-qq", "-e", "trace=" + call, "-e",
-                                f"inject={call}:signal=STOP:when={number}", TOOL, *command.args],
+    process = subprocess.Popen(words_of(command.args,
+                                        ["strace", "-D", "-qq", "-e", "trace=" + call, "-e",
+                                         f"inject={call}:signal=STOP:when={number}"]),
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
     try:
@@ -743,6 +756,8 @@ def check_kills(command):
 
 
 def check_signals(command):
+    if command.args[0] == "open-or-compile":
+        return  # that is the application's
     report = Report("signals")
     for i, (call, number) in enumerate(changing(command)):
         name = ("INT", "TERM", "HUP")[i % 3]
@@ -756,14 +771,44 @@ def check_signals(command):
             report.wrong(f"SIG{name} at {call} {number}: {said(result)}")
     # Who started it with the signal ignored (nohup) wants it to go on.
     command.begin()
-    result = subprocess.run(["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", "strace", "-qq", "-o",
-                             "trace", "-e", "trace=write", "-e", "inject=write:signal=HUP:when=1",
-                             TOOL, *command.args], stdin=subprocess.DEVNULL, capture_output=True,
-                            timeout=LIMIT, check=False)
+    result = run(command.args, ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", "strace", "-qq",
+                                "-o", "trace", "-e", "trace=write", "-e",
+                                "inject=write:signal=HUP:when=1"])
     report.tried()
     if result.returncode not in command.good or not command.is_new(snapshot("now")):
         report.wrong(f"with SIGHUP ignored: {said(result)}")
     report.end(command.name, 3)
+
+
+def check_waiting():
+    """A signal also ends who waits for a lock, and takes nothing away from who has it."""
+    report = Report("signals")
+    files = made({"p.onnx": model("plain")}, "compile @p.onnx -o @c_ctx.onnx")
+    first, second = (arguments(f"set --in-place @c_ctx.onnx metadata:{n}=1") for n in "ab")
+    whole = Pair(files, first)
+    calls = [c for c in trace(whole, "rename,renameat,renameat2") if "c_ctx.onnx" in c[2]]
+    for call, number, _ in calls:
+        for name in ("INT", "TERM", "HUP"):
+            whole.begin()
+            with stopped(whole, call, number) as process:
+                before = snapshot("now")
+                other = subprocess.Popen(words_of(second), stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    other.wait(2 * PATIENCE)
+                other.send_signal(getattr(signal, "SIG" + name))
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    other.wait(LIMIT)
+                report.tried()
+                if other.poll() != -getattr(signal, "SIG" + name):
+                    report.wrong(f"SIG{name}: exit code {other.poll()} while it waits")
+                    other.kill()
+                if snapshot("now") != before:
+                    report.wrong(f"SIG{name}: something changed: {differences(before)}")
+            other.communicate()
+            if process.returncode != 0 or set(snapshot("now")) != set(files):
+                report.wrong(f"SIG{name}: the other one ended with {process.returncode}")
+    report.end("while it waits for a lock", 3)
 
 
 def honest(command, result, state, told=True):
@@ -810,6 +855,9 @@ def check_errors(command):
                 wrong = None
             if wrong:
                 report.wrong(f"{call} {number}, {name}: {wrong}")
+    if command.args[0] == "open-or-compile":
+        report.end(command.name, 3)
+        return  # what the next signal does is the application's
     # Files of so many bytes are too big: the signal that says so ends nothing.
     least = min(len(command.after[n]) for n in command.outputs)
     command.begin()
@@ -889,6 +937,8 @@ def make_pairs():
         (older, "compile -f @p.onnx -o @o_ctx.onnx", "compile -f @q.onnx -o @o_ctx.onnx"),
         (two, "compile -f @p.onnx -o @o_ctx.onnx", "compile -f @q.onnx -o @o_ctx.onnx"),
         (two, "compile @p.onnx -o @o_ctx.onnx", "compile @q.onnx -o @o_ctx.onnx"),
+        *([(two, "open-or-compile @p.onnx", "compile -f @q.onnx -o @p_ctx.onnx"),
+           (two, "open-or-compile @p.onnx", "open-or-compile @p.onnx")] if OPENER else []),
         (old_inside, "compile -f --embed @r.onnx -o @o_ctx.onnx", "compile -f @r.onnx -o @o_ctx.onnx"),
         ({**older, "here": (LINK, ".")}, "compile -f @p.onnx -o @o_ctx.onnx",
          "compile -f @q.onnx -o @here/o_ctx.onnx"),
@@ -943,7 +993,7 @@ def check_pair(files, first, second):
     for call, number in on_paths(whole):
         whole.begin()
         with stopped(whole, call, number) as process:
-            other = subprocess.Popen([TOOL, *second], stdin=subprocess.DEVNULL,
+            other = subprocess.Popen(words_of(second), stdin=subprocess.DEVNULL,
                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 other.wait(PATIENCE)
@@ -1191,14 +1241,14 @@ def each(commands, check, *arguments):
 
 
 def main():
-    global TOOL, WORK
+    global TOOL
     if len(sys.argv) < 4:
         sys.exit(__doc__)
-    TOOL, WORK = os.path.abspath(sys.argv[1]), sys.argv[2]
-    os.makedirs(WORK, exist_ok=True)
-    os.chdir(WORK)
+    tool = os.path.abspath(sys.argv[1])
+    os.makedirs(sys.argv[2], exist_ok=True)
+    os.chdir(sys.argv[2])
     os.chmod(".", 0o755)
-    TOOL = shutil.copy(TOOL, os.path.abspath("epctx"))  # where anybody may run it
+    TOOL = shutil.copy(tool, os.path.abspath("epctx"))  # where anybody may run it
     os.umask(0o022)
     only = os.environ.get("FILES_ONLY")
     try:
@@ -1216,6 +1266,8 @@ def main():
             each(commands, checks[area])
             if area == "links":
                 check_neighbours()
+            if area == "signals" and not PRELOAD:
+                check_waiting()
         elif area == "swaps":
             each(commands, check_swaps, 16)
         elif area == "pairs":
