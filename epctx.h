@@ -86,8 +86,18 @@
  *   libprotobuf's: what libprotobuf refuses is refused here, and the other way round (only the
  *   2 GiB limit of libprotobuf is not copied). After a successful open every view stays inside the
  *   source, also when another process changes a mapped file; where others may cut files, map none
- *   (>>io). Paths from a model cannot leave its folder. Depth, counts and sizes have limits
- *   (epctx_limits). Files are replaced by temp file + fsync + rename, never written in place.
+ *   (>>io). Paths from a model cannot leave its folder, for reading or for writing: only a path
+ *   that you name may be a link. Depth, counts and sizes have limits (epctx_limits). Files are
+ *   replaced by temp file + fsync + rename, never written in place.
+ *
+ * WRITING
+ *   Outputs of one call come together or not at all. Whatever stops the process, a model's name has
+ *   the old model or its complete successor, with files of its own generation. A failure, also a
+ *   full disk, moves back what was there. Writers of one name wait for each other (FILE.lock while
+ *   finished files are put into place), and EPCTX_ERR_CHANGED says that somebody else wrote a model
+ *   since it was opened; epctx_file_lock_take makes reading, changing and writing one step. After a
+ *   kill there may be FILE.<process>-<number>.tmp and FILE.lock, to be removed, and FILE.new, which
+ *   a model may use until it is written again. epctx_io_listed is for programs that signals end.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -359,6 +369,7 @@ typedef struct epctx_io_file {
     char temp[EPCTX_PATH_MAX];
     char kept[EPCTX_NAME_MAX];   /* swap_fn: what stood there has this name, "" when nothing did */
     char second[EPCTX_NAME_MAX]; /* second_fn */
+    struct epctx_open_files *listed; /* where this file is, or NULL */
 } epctx_io_file;
 
 /* What happens to a file that an output would replace. */
@@ -481,6 +492,22 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
                                             const char *path, epctx_error *error);
 /* Legal on a zeroed lock and twice. */
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock);
+
+/* The files being written and the locks of one thread, so that a signal handler can remove what has
+ * a temporary name: on Linux mostly nothing, because files being written have no name there; on
+ * other systems all. Zeroed at first; lives as long as its io. More than EPCTX_LISTED_MAX files at
+ * once are not listed. */
+#define EPCTX_LISTED_MAX 256
+typedef struct epctx_open_files {
+    epctx_io_file *volatile files[EPCTX_LISTED_MAX];
+} epctx_open_files;
+
+/* epctx_io_files() for one thread, with a list. All zeros under EPCTX_NO_STDIO. */
+EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list);
+/* For the signal handler of a process that is about to end (async-signal-safe; on Windows for a
+ * console handler): removes temporary files and locks. Finished files stay. Nothing of the library
+ * may be called afterwards. */
+EPCTX_API void epctx_open_files_remove(epctx_open_files *list);
 
 /* Files that are buffers of the application: encrypted, in a database, in memory. Each buffer goes
  * through a callback as a whole, as with ONNX Runtime's OrtReadNamedBufferFunc and
@@ -2141,11 +2168,13 @@ EPCTX_API epctx_status epctx_self_contained(epctx_model *model, const epctx_conv
                                             epctx_changes *changes, epctx_error *error);
 
 /* Writes a model to `path` and `files` beside it, all or nothing: every file is complete and
- * durable under a temporary name before the first one is replaced. After a crash at any point there
- * is the old set, the new set, or files without a model; never a model with a file of another
- * generation. `opts` are those of epctx_model_write_file, for the model; `overwrite` says what
- * happens to files: one that stands there with the same bytes is kept in any case. A failure puts
- * back what was there. A file is one call of write_fn where it is one part. */
+ * durable before the first one is replaced. After a crash at any point there is the old set or the
+ * new one, or the old model beside files that it does not name, or the new model with a second name
+ * of a new file (FILE.new): never a model with a file of another generation, and never none.
+ * `opts` are those of epctx_model_write_file, for the model; `overwrite` says what happens to files:
+ * one that stands there with the same bytes is kept in any case, one that the model `path` was read
+ * from uses is EPCTX_ERR_PATH. A failure puts back what was there. A file is one call of write_fn
+ * where it is one part. */
 EPCTX_API epctx_status epctx_write_group(epctx_model *model, const char *path,
                                          const epctx_write_opts *opts, epctx_output_file *files,
                                          size_t count, epctx_overwrite overwrite,
@@ -2780,8 +2809,8 @@ typedef struct epctx_gen_report {
  * this EP are written, those of EPs without a node here removed.
  *
  * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
- * all files are committed together: a crash leaves the old ones, the new ones, or binaries without
- * a model. Node sets must be such that no set depends on itself, also when the others are taken as
+ * all files are committed together, as by epctx_write_group; only where `writer` takes the binary
+ * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself, also when the others are taken as
  * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
  * is as before and nothing was replaced. The same model and options give the same bytes. `report`
  * may be NULL. */
@@ -2936,7 +2965,7 @@ typedef struct epctx_opened {
  * fresh. A source that is gone needs no comparing. Models that share a binary (>>share) leave the
  * group one by one: compiling that one after which the binary is named makes the others stale, and
  * they compile for themselves. Safe when several processes start at once: one compiles, the others
- * wait (epctx_io.lock_fn, a file <model>.lock that goes again) and use the result; nobody sees half
+ * wait (epctx_file_lock, a file <model>.lock that goes again) and use the result; nobody sees half
  * of it.
  * Errors: those of epctx_generate and epctx_load; NOT_COMPILED under no_compile (ORT's
  * MODEL_REQUIRES_COMPILATION). */
@@ -3956,6 +3985,33 @@ static EPCTX__UNUSED void epctx__name_temp(char out[48], uint64_t process, unsig
 
 #define EPCTX__NAME_MOST (EPCTX_NAME_MAX - 1)
 
+#ifndef EPCTX_NO_STDIO
+static void epctx__list_add(void *user, epctx_io_file *file)
+{
+    epctx_open_files *list = (epctx_open_files *)user;
+    size_t i;
+    file->listed = list;
+    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] == NULL) {
+            list->files[i] = file;
+            break;
+        }
+    }
+}
+
+static void epctx__list_remove(epctx_io_file *file)
+{
+    epctx_open_files *list = file->listed;
+    size_t i;
+    for (i = 0; list != NULL && i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] == file) {
+            list->files[i] = NULL;
+        }
+    }
+    file->listed = NULL;
+}
+#endif
+
 #ifdef EPCTX_NO_STDIO
 
 EPCTX_API const epctx_io *epctx_io_files(void)
@@ -3966,6 +4022,19 @@ EPCTX_API const epctx_io *epctx_io_files(void)
 EPCTX_API const epctx_io *epctx_io_private(void)
 {
     return NULL;
+}
+
+EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
+{
+    epctx_io io;
+    (void)list;
+    memset(&io, 0, sizeof io);
+    return io;
+}
+
+EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
+{
+    (void)list;
 }
 
 #elif defined(_WIN32)
@@ -4235,25 +4304,36 @@ static epctx_status epctx__file_canonical(void *user, const char *path, char *ou
     return status;
 }
 
+/* root/name */
+static epctx_status epctx__inside(const char *root, const char *name, char path[EPCTX_PATH_MAX],
+                                  epctx_error *error)
+{
+    size_t root_size = strlen(root);
+    size_t name_size = strlen(name);
+    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
+    if (root_size + slash + name_size >= EPCTX_PATH_MAX) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                          (uint64_t)EPCTX_PATH_MAX - 1);
+    }
+    memcpy(path, root, root_size);
+    path[root_size] = '/';
+    memcpy(path + root_size + slash, name, name_size + 1);
+    return EPCTX_OK;
+}
+
 /* Opens, and looks afterwards where the file really is. */
 static epctx_status epctx__file_take_inside(const char *root, const char *name, bool copy,
                                             epctx_mapping *out, epctx_error *error)
 {
     char path[EPCTX_PATH_MAX];
     char real[EPCTX_PATH_MAX];
-    size_t root_size = strlen(root);
-    size_t name_size = strlen(name);
-    size_t slash = root_size > 0 && root[root_size - 1] == '/' ? 0 : 1;
     HANDLE file;
     epctx_status status;
     memset(out, 0, sizeof *out);
-    if (root_size + slash + name_size >= sizeof path) {
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                          (uint64_t)sizeof path - 1);
+    status = epctx__inside(root, name, path, error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    memcpy(path, root, root_size);
-    path[root_size] = '/';
-    memcpy(path + root_size + slash, name, name_size + 1);
     status = epctx__open(path, GENERIC_READ, &file, error);
     if (status != EPCTX_OK) {
         return status;
@@ -4269,40 +4349,68 @@ static epctx_status epctx__file_take_inside(const char *root, const char *name, 
     return status;
 }
 
-/* "<path>.<process>-<attempt>.tmp" */
-static bool epctx__temp_name(epctx_io_file *file, unsigned attempt)
+/* What has been done with an epctx_io_file. */
+enum {
+    EPCTX__FILE_NAMED = 1,   /* has its temporary name */
+    EPCTX__FILE_KEPT = 2,    /* what stood there has a name */
+    EPCTX__FILE_BACKUP = 4,  /* which stays */
+    EPCTX__FILE_SWAPPED = 8  /* the new file is in place */
+};
+
+/* A file beside file->path. */
+static epctx_status epctx__beside(const epctx_io_file *file, const char *name,
+                                  WCHAR out[EPCTX__WIDE_MAX], epctx_error *error)
 {
-    char digits[32];
-    size_t at = sizeof digits;
-    size_t size = strlen(file->path);
-    uint64_t numbers[2];
-    int i;
-    static const char end[] = ".tmp";
-    numbers[0] = GetCurrentProcessId();
-    numbers[1] = attempt;
-    for (i = 1; i >= 0; i--) {
-        do {
-            digits[--at] = (char)('0' + numbers[i] % 10);
-            numbers[i] /= 10;
-        } while (numbers[i] > 0);
-        digits[--at] = i == 1 ? '-' : '.';
+    char path[EPCTX_PATH_MAX];
+    size_t size = epctx_path_folder(epctx_str_of(file->path)).size;
+    if (size + strlen(name) >= sizeof path) {
+        return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
+                          (uint64_t)sizeof path - 1);
     }
-    if (size + (sizeof digits - at) + sizeof end > sizeof file->temp) {
-        return false;
+    memcpy(path, file->path, size);
+    memcpy(path + size, name, strlen(name) + 1);
+    return epctx__wide(path, out, error);
+}
+
+static const char *epctx__file_base(const epctx_io_file *file)
+{
+    return epctx_path_file(epctx_str_of(file->path)).data;
+}
+
+/* Opens the new file under a temporary name beside file->path. */
+static epctx_status epctx__file_start(void *user, epctx_io_file *file, epctx_error *error)
+{
+    WCHAR wide[EPCTX__WIDE_MAX];
+    char end[48];
+    unsigned attempt;
+    for (attempt = 0; attempt < 1000; attempt++) {
+        epctx_status status;
+        epctx__name_temp(end, GetCurrentProcessId(), attempt);
+        epctx__name_end(file->temp, epctx__file_base(file), end, EPCTX__NAME_MOST);
+        status = epctx__beside(file, file->temp, wide, error);
+        if (status != EPCTX_OK) {
+            return status;
+        }
+        file->handle = CreateFileW(wide, GENERIC_WRITE, FILE_SHARE_DELETE, NULL, CREATE_NEW,
+                                   FILE_ATTRIBUTE_NORMAL, NULL);
+        if (file->handle != INVALID_HANDLE_VALUE) {
+            file->state = EPCTX__FILE_NAMED;
+            file->way_back = true;
+            epctx__list_add(user, file);
+            return EPCTX_OK;
+        }
+        if (GetLastError() != ERROR_FILE_EXISTS) {
+            break;
+        }
     }
-    memcpy(file->temp, file->path, size);
-    memcpy(file->temp + size, digits + at, sizeof digits - at);
-    memcpy(file->temp + size + (sizeof digits - at), end, sizeof end);
-    return true;
+    return epctx__io_error(error, "create a temporary file beside it", file->path);
 }
 
 static epctx_status epctx__file_create(void *user, const char *path, epctx_io_file *file,
                                        epctx_error *error)
 {
-    WCHAR wide[EPCTX__WIDE_MAX];
     epctx_file_kind kind;
     uint64_t size;
-    unsigned attempt;
     epctx_status status = epctx__file_stat(user, path, &kind, &size, error);
     memset(file, 0, sizeof *file);
     if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
@@ -4316,26 +4424,76 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         status = epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
                             (uint64_t)sizeof file->path - 1);
     }
-    for (attempt = 0; status == EPCTX_OK && attempt < 1000; attempt++) {
-        if (!epctx__temp_name(file, attempt)) {
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
-                              (uint64_t)sizeof file->temp - 1);
-        }
-        status = epctx__wide(file->temp, wide, error);
-        if (status != EPCTX_OK) {
-            break;
-        }
-        file->handle = CreateFileW(wide, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL,
-                                   NULL);
-        if (file->handle != INVALID_HANDLE_VALUE) {
-            return EPCTX_OK;
-        }
-        if (GetLastError() != ERROR_FILE_EXISTS) {
-            return epctx__io_error(error, "create a temporary file beside it", path);
-        }
+    return status == EPCTX_OK ? epctx__file_start(user, file, error) : status;
+}
+
+/* The folder of a file is where its path says, and the file is no link. */
+static epctx_status epctx__plain(const char *path, epctx_error *error)
+{
+    char folder[EPCTX_PATH_MAX];
+    char real[EPCTX_PATH_MAX];
+    WCHAR wide[EPCTX__WIDE_MAX];
+    size_t size = epctx_path_folder(epctx_str_of(path)).size;
+    size_t given;
+    DWORD attributes;
+    epctx_status status;
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    status = epctx__file_canonical(NULL, folder, real, sizeof real, error);
+    if (status != EPCTX_OK) {
+        return status;
     }
-    return status != EPCTX_OK ? status
-                              : epctx__io_error(error, "create a temporary file beside it", path);
+    given = size > 0 && real[strlen(real) - 1] != '/' ? size - 1 : size;
+    status = epctx__wide(path, wide, error);
+    attributes = status == EPCTX_OK ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+    if (status == EPCTX_OK &&
+        (strlen(real) != given || memcmp(real, folder, given) != 0 ||
+         (attributes != INVALID_FILE_ATTRIBUTES &&
+          (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0))) {
+        status = epctx_fail(error, EPCTX_ERR_PATH,
+                            "is a link or lies behind one: names from a model stay inside the "
+                            "model's folder");
+    }
+    epctx_blame(error, status == EPCTX_OK ? NULL : path, NULL, NULL);
+    return status;
+}
+
+static void epctx__file_abort(void *user, epctx_io_file *file);
+
+/* Looks before and, where the new file is open, afterwards. */
+static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
+                                              epctx_io_file *file, epctx_error *error)
+{
+    char real[EPCTX_PATH_MAX];
+    epctx_file_kind kind;
+    uint64_t size;
+    epctx_status status;
+    memset(file, 0, sizeof *file);
+    status = epctx__inside(root, name, file->path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__plain(file->path, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__file_stat(user, file->path, &kind, &size, error);
+    }
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && kind != EPCTX_FILE_REGULAR) {
+        status = epctx__not_regular(kind, file->path, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__file_start(user, file, error);
+    }
+    if (status != EPCTX_OK) {
+        return status;
+    }
+    status = epctx__path_of(file->handle, file->path, real, sizeof real, error);
+    size = epctx_path_folder(epctx_str_of(file->path)).size;
+    if (status == EPCTX_OK && strncmp(real, file->path, (size_t)size) != 0) {
+        status = epctx_fail(error, EPCTX_ERR_PATH, "'%s' became a link while it was opened", name);
+    }
+    if (status != EPCTX_OK) {
+        epctx__file_abort(user, file);
+    }
+    return status;
 }
 
 static epctx_status epctx__file_write(void *user, epctx_io_file *file, const void *data,
@@ -4362,39 +4520,202 @@ static epctx_status epctx__file_sync(void *user, epctx_io_file *file, epctx_erro
                                           : epctx__io_error(error, "flush", file->path);
 }
 
-static void epctx__remove_temp(epctx_io_file *file)
+static void epctx__remove_beside(const epctx_io_file *file, const char *name)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
-    if (epctx__wide(file->temp, wide, NULL) == EPCTX_OK) {
+    if (epctx__beside(file, name, wide, NULL) == EPCTX_OK) {
         DeleteFileW(wide);
     }
+}
+
+/* Ends the handle and removes the names that the file has meanwhile. */
+static void epctx__file_forget(epctx_io_file *file)
+{
+    if (file->handle != NULL) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
+    if ((file->state & EPCTX__FILE_NAMED) != 0) {
+        epctx__remove_beside(file, file->temp);
+    }
+    if ((file->state & (EPCTX__FILE_KEPT | EPCTX__FILE_BACKUP)) == EPCTX__FILE_KEPT) {
+        epctx__remove_beside(file, file->kept);
+    }
+    file->state = 0;
 }
 
 static void epctx__file_abort(void *user, epctx_io_file *file)
 {
     (void)user;
-    CloseHandle(file->handle);
-    epctx__remove_temp(file);
+    epctx__list_remove(file);
+    epctx__file_forget(file);
+    if (file->second[0] != '\0') {
+        epctx__remove_beside(file, file->second);
+        file->second[0] = '\0';
+    }
 }
 
-/* A file that somebody has mapped cannot be replaced on Windows: the new one is then given up. */
-static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
+/* A file that somebody has mapped cannot be replaced on Windows. */
+static epctx_status epctx__file_move(epctx_io_file *file, const char *name, DWORD how,
+                                     epctx_error *error)
 {
     WCHAR from[EPCTX__WIDE_MAX];
     WCHAR to[EPCTX__WIDE_MAX];
-    epctx_status status = epctx__wide(file->temp, from, error);
-    (void)user;
-    CloseHandle(file->handle);
+    epctx_status status = epctx__beside(file, name, from, error);
+    if (file->handle != NULL) {
+        CloseHandle(file->handle);
+        file->handle = NULL;
+    }
     if (status == EPCTX_OK) {
         status = epctx__wide(file->path, to, error);
     }
-    if (status == EPCTX_OK &&
-        !MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH)) {
-        status = epctx__io_error(error, "replace", file->path);
+    if (status == EPCTX_OK && !MoveFileExW(from, to, how | MOVEFILE_WRITE_THROUGH)) {
+        DWORD code = GetLastError();
+        status = epctx__io_error(NULL, "replace", file->path);
+        status = code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS ? EPCTX_ERR_EXISTS
+                                                                           : status;
+        SetLastError(code);
+        if (status == EPCTX_ERR_EXISTS) {
+            epctx_fail(error, status, "exists already: remove it or allow overwriting");
+            epctx_blame(error, file->path, NULL, NULL);
+        } else {
+            status = epctx__io_error(error, "replace", file->path);
+        }
     }
+    return status;
+}
+
+static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_error *error)
+{
+    epctx_status status = epctx__file_move(file, file->temp, MOVEFILE_REPLACE_EXISTING, error);
+    if (status == EPCTX_OK) {
+        file->state = 0;
+    }
+    epctx__file_abort(user, file);
+    return status;
+}
+
+/* A second name of `from` beside the file. */
+static epctx_status epctx__link_beside(const epctx_io_file *file, const char *from, const char *to,
+                                       epctx_error *error)
+{
+    WCHAR wide_from[EPCTX__WIDE_MAX];
+    WCHAR wide_to[EPCTX__WIDE_MAX];
+    DWORD code;
+    epctx_status status = epctx__beside(file, from, wide_from, error);
+    if (status == EPCTX_OK) {
+        status = epctx__beside(file, to, wide_to, error);
+    }
+    if (status != EPCTX_OK || CreateHardLinkW(wide_to, wide_from, NULL)) {
+        return status;
+    }
+    code = GetLastError();
+    if (code == ERROR_ALREADY_EXISTS || code == ERROR_FILE_EXISTS) {
+        return EPCTX_ERR_EXISTS;
+    }
+    return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", file->path);
+}
+
+static epctx_status epctx__file_swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
+                                     epctx_error *error)
+{
+    epctx_file_kind kind;
+    uint64_t size;
+    bool backup = overwrite == EPCTX_OVERWRITE_BACKUP;
+    unsigned number;
+    epctx_status status = epctx__file_stat(user, file->path, &kind, &size, error);
+    if (status == EPCTX_OK && kind != EPCTX_FILE_NONE && overwrite == EPCTX_OVERWRITE_FAIL) {
+        status = epctx_fail(error, EPCTX_ERR_EXISTS,
+                            "exists already: remove it or allow overwriting");
+        epctx_blame(error, file->path, NULL, NULL);
+    }
+    for (number = 1; status == EPCTX_OK && kind == EPCTX_FILE_REGULAR; number++) {
+        char end[48];
+        epctx_error why;
+        epctx_error_clear(&why);
+        epctx__name_temp(end, GetCurrentProcessId(), number);
+        if (backup) {
+            epctx__name_number(end, "~", number, "");
+            end[number == 1 ? 1 : sizeof end - 1] = '\0';
+        }
+        epctx__name_end(file->kept, epctx__file_base(file), end, EPCTX__NAME_MOST);
+        status = epctx__link_beside(file, epctx__file_base(file), file->kept, &why);
+        if (status == EPCTX_OK) {
+            file->state |= EPCTX__FILE_KEPT | (backup ? EPCTX__FILE_BACKUP : 0);
+            break;
+        }
+        file->kept[0] = '\0';
+        if (status == EPCTX_ERR_EXISTS && number < 999) {
+            status = EPCTX_OK;
+        } else if (status == EPCTX_ERR_EXISTS) {
+            epctx_fail(error, status, "has 999 backups already: remove some");
+        } else {
+            epctx_fail(error, status, "%s", why.message);
+        }
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__file_move(file, file->temp,
+                                  kind == EPCTX_FILE_NONE ? 0 : MOVEFILE_REPLACE_EXISTING, error);
+        if (status == EPCTX_OK) {
+            file->state = (file->state & ~(uint32_t)EPCTX__FILE_NAMED) | EPCTX__FILE_SWAPPED;
+        }
+    }
+    return status;
+}
+
+static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
+{
+    bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
+    bool done = true;
+    (void)user;
+    if ((file->state & EPCTX__FILE_SWAPPED) != 0 && back) {
+        if (kept) {
+            done = epctx__file_move(file, file->kept, MOVEFILE_REPLACE_EXISTING, NULL) == EPCTX_OK;
+            file->state &= ~(uint32_t)EPCTX__FILE_KEPT; /* or it stays under its name */
+        } else {
+            epctx__remove_beside(file, epctx__file_base(file));
+        }
+    } else if (back) {
+        file->state &= ~(uint32_t)EPCTX__FILE_BACKUP;
+    }
+    return done;
+}
+
+static epctx_status epctx__file_second(void *user, epctx_io_file *file, const char *name,
+                                       epctx_error *error)
+{
+    epctx_status status = epctx__link_beside(file, file->temp, name, error);
+    (void)user;
+    if (status == EPCTX_OK) {
+        memcpy(file->second, name, strlen(name) + 1);
+    } else if (status == EPCTX_ERR_EXISTS) {
+        epctx_fail(error, status, "its second name is taken");
+        epctx_blame(error, file->path, NULL, NULL);
+    }
+    return status;
+}
+
+static epctx_status epctx__file_identify(void *user, const char *path, epctx_file_id *id,
+                                         epctx_error *error)
+{
+    BY_HANDLE_FILE_INFORMATION info;
+    HANDLE file;
+    epctx_status status = epctx__open(path, 0, &file, error);
+    (void)user;
+    memset(id, 0, sizeof *id);
     if (status != EPCTX_OK) {
-        epctx__remove_temp(file);
+        return status;
     }
+    if (GetFileInformationByHandle(file, &info)) {
+        id->device = info.dwVolumeSerialNumber;
+        id->inode = (uint64_t)info.nFileIndexHigh << 32 | info.nFileIndexLow;
+        id->size = (uint64_t)info.nFileSizeHigh << 32 | info.nFileSizeLow;
+        id->written = (uint64_t)info.ftLastWriteTime.dwHighDateTime << 32 |
+                      info.ftLastWriteTime.dwLowDateTime;
+    } else {
+        status = epctx__io_error(error, "examine", path);
+    }
+    CloseHandle(file);
     return status;
 }
 
@@ -4434,6 +4755,35 @@ static epctx_status epctx__file_link(void *user, const char *from, const char *t
         return epctx_fail(error, EPCTX_ERR_UNSUPPORTED, "'%s' cannot have a second name", from);
     }
     return epctx__io_error(error, "link", to);
+}
+
+static epctx_status epctx__file_remove_inside(void *user, const char *root, const char *name,
+                                              epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_status status = epctx__inside(root, name, path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__plain(path, error);
+    }
+    return status == EPCTX_OK ? epctx__file_remove(user, path, error) : status;
+}
+
+static epctx_status epctx__file_link_inside(void *user, const char *root, const char *from,
+                                            const char *to, epctx_error *error)
+{
+    char old[EPCTX_PATH_MAX];
+    char made[EPCTX_PATH_MAX];
+    epctx_status status = epctx__inside(root, from, old, error);
+    if (status == EPCTX_OK) {
+        status = epctx__inside(root, to, made, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__plain(old, error);
+    }
+    if (status == EPCTX_OK) {
+        status = epctx__plain(made, error);
+    }
+    return status == EPCTX_OK ? epctx__file_link(user, old, made, error) : status;
 }
 
 static epctx_status epctx__file_list(void *user, const char *folder,
@@ -4510,6 +4860,17 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
         Sleep(10);
     }
     return status;
+}
+
+static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
+                                            epctx_io_file *lock, epctx_error *error)
+{
+    char path[EPCTX_PATH_MAX];
+    epctx_status status = epctx__inside(root, name, path, error);
+    if (status == EPCTX_OK) {
+        status = epctx__plain(path, error);
+    }
+    return status == EPCTX_OK ? epctx__file_lock(user, path, lock, error) : status;
 }
 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
@@ -4858,21 +5219,32 @@ static int epctx__temp_open(epctx_io_file *file, mode_t mode)
     return fd;
 }
 
-static void epctx__file_close(epctx_io_file *file)
+/* Removes the names that it has meanwhile. */
+static void epctx__file_forget(epctx_io_file *file)
 {
-    if (file->descriptor >= 0) {
-        close((int)file->descriptor);
-    }
     if ((file->state & EPCTX__FILE_NAMED) != 0) {
         unlinkat((int)file->folder, file->temp, 0);
     }
+    if ((file->state & (EPCTX__FILE_KEPT | EPCTX__FILE_BACKUP)) == EPCTX__FILE_KEPT) {
+        unlinkat((int)file->folder, file->kept, 0);
+    }
+}
+
+static void epctx__file_close(epctx_io_file *file)
+{
+    epctx__list_remove(file);
+    if (file->descriptor >= 0) {
+        close((int)file->descriptor);
+    }
+    epctx__file_forget(file);
     close((int)file->folder);
     file->descriptor = file->folder = -1;
     file->state = 0;
 }
 
 /* Opens the new file in file->folder, which is closed on failure. `path` is for messages. */
-static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epctx_error *error)
+static epctx_status epctx__file_start(void *user, epctx_io_file *file, const char *path,
+                                      epctx_error *error)
 {
     struct stat old;
     bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
@@ -4880,6 +5252,7 @@ static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epc
     bool linked = exists && S_ISLNK(old.st_mode);
     epctx_status status = EPCTX_OK;
     file->descriptor = -1;
+    epctx__list_add(user, file);
     if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
         status = epctx__file_failed(error, EPCTX_ERR_PATH,
                                     "is a link: a file whose name comes from a model is not "
@@ -4942,15 +5315,14 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
                                         "cannot be written, its folder does not exist", path)
                    : epctx__io_error(error, "open the folder of", path);
     }
-    return epctx__file_start(file, path, error);
+    return epctx__file_start(user, file, path, error);
 }
 
 static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
                                               epctx_io_file *file, epctx_error *error)
 {
     epctx_status status = epctx__open_inside(root, name, file, error);
-    (void)user;
-    return status == EPCTX_OK ? epctx__file_start(file, file->path, error) : status;
+    return status == EPCTX_OK ? epctx__file_start(user, file, file->path, error) : status;
 }
 
 #define EPCTX__PIECE ((size_t)1 << 20)
@@ -5155,17 +5527,17 @@ static bool epctx__file_settle(void *user, epctx_io_file *file, bool back)
     bool kept = (file->state & EPCTX__FILE_KEPT) != 0;
     bool swapped = (file->state & EPCTX__FILE_SWAPPED) != 0;
     bool done = true;
-    if (swapped && back) {
-        if (kept) {
-            done = renameat(folder, file->kept, folder, epctx__file_base(file)) == 0;
-        } else {
-            done = unlinkat(folder, epctx__file_base(file), 0) == 0;
-        }
-        fsync(folder);
-    } else if (kept && (back || (file->state & EPCTX__FILE_BACKUP) == 0)) {
-        unlinkat(folder, file->kept, 0);
-    }
     (void)user;
+    if (swapped && back) {
+        done = kept ? renameat(folder, file->kept, folder, epctx__file_base(file)) == 0
+                    : unlinkat(folder, epctx__file_base(file), 0) == 0;
+        fsync(folder);
+        if (kept) { /* what could not go back stays under its name */
+            file->state &= ~(uint32_t)EPCTX__FILE_KEPT;
+        }
+    } else if (back) {
+        file->state &= ~(uint32_t)EPCTX__FILE_BACKUP;
+    }
     return done;
 }
 
@@ -5319,7 +5691,7 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
 /* The lock in lock->folder, which is closed on failure. The file of a lock goes when the lock is
  * released, so who has waited may hold one that is gone: then it starts again with the file that is
  * there now. */
-static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
+static epctx_status epctx__lock_take(void *user, epctx_io_file *lock, epctx_error *error)
 {
     const char *base = epctx__file_base(lock);
     int folder = (int)lock->folder;
@@ -5339,6 +5711,9 @@ static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
             fstatat(folder, base, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             lock->descriptor = fd;
+            memcpy(lock->temp, base, strlen(base) + 1);
+            lock->state = EPCTX__FILE_NAMED;
+            epctx__list_add(user, lock);
             return EPCTX_OK;
         }
         if (fd >= 0) {
@@ -5355,7 +5730,6 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
                                      epctx_error *error)
 {
     size_t size = strlen(path);
-    (void)user;
     memset(lock, 0, sizeof *lock);
     if (size >= sizeof lock->path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
@@ -5363,21 +5737,21 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
     memcpy(lock->path, path, size + 1);
     lock->folder = epctx__open_folder(path);
     return lock->folder < 0 ? epctx__io_error(error, "open the folder of the lock", path)
-                            : epctx__lock_take(lock, error);
+                            : epctx__lock_take(user, lock, error);
 }
 
 static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
                                             epctx_io_file *lock, epctx_error *error)
 {
     epctx_status status = epctx__open_inside(root, name, lock, error);
-    (void)user;
-    return status == EPCTX_OK ? epctx__lock_take(lock, error) : status;
+    return status == EPCTX_OK ? epctx__lock_take(user, lock, error) : status;
 }
 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
 {
     (void)user;
-    unlinkat((int)lock->folder, epctx__file_base(lock), 0);
+    epctx__list_remove(lock);
+    epctx__file_forget(lock); /* while it is held: who waits sees that it is gone */
     close((int)lock->descriptor);
     close((int)lock->folder);
 }
@@ -5455,6 +5829,23 @@ EPCTX_API const epctx_io *epctx_io_private(void)
     static const epctx_io files =
         EPCTX__FILES(epctx__file_read, epctx__file_read_inside, NULL);
     return &files;
+}
+
+EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
+{
+    epctx_io io = *epctx_io_files();
+    io.user = list;
+    return io;
+}
+
+EPCTX_API void epctx_open_files_remove(epctx_open_files *list)
+{
+    size_t i;
+    for (i = 0; i < EPCTX_LISTED_MAX; i++) {
+        if (list->files[i] != NULL) {
+            epctx__file_forget(list->files[i]);
+        }
+    }
 }
 
 #undef EPCTX__FILES

@@ -119,6 +119,60 @@ TEST(replaced_or_left_alone)
     CHECK_INT(io->remove_fn(io->user, at("a.bin"), &error), EPCTX_OK);
 }
 
+static epctx_status write_group(const char *text, epctx_overwrite overwrite, epctx_error *error)
+{
+    static const char model_bytes[] = {0x08, 0x08, 0x3a, 0x03, 0x12, 0x01, 'g'};
+    static char path[2048], binary[2048];
+    epctx_span part;
+    epctx_output_file file;
+    epctx_write_opts opts;
+    epctx_model model;
+    epctx_status status;
+    strcpy(path, at("m.onnx"));
+    strcpy(binary, at("m_x.bin"));
+    memset(&opts, 0, sizeof opts);
+    memset(&file, 0, sizeof file);
+    part.data = (const uint8_t *)text;
+    part.size = strlen(text);
+    file.path = binary;
+    file.name = "m_x.bin";
+    file.parts = &part;
+    file.part_count = 1;
+    file.size = part.size;
+    opts.overwrite = overwrite;
+    status = epctx_model_open_memory(&model, model_bytes, sizeof model_bytes, NULL, error);
+    if (status == EPCTX_OK)
+        status = epctx_write_group(&model, path, &opts, &file, 1, overwrite, error);
+    epctx_model_close(&model);
+    return status;
+}
+
+/* A file of a group is replaced, kept, and comes back. */
+TEST(groups)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_mapping map;
+    epctx_error error;
+    CHECK_OK(write_group("old", EPCTX_OVERWRITE_REPLACE, &error), error);
+    CHECK_OK(write_group("newer", EPCTX_OVERWRITE_REPLACE, &error), error);
+    CHECK_TRUE(holds(at("m_x.bin"), "newer"));
+    CHECK_INT(files_in_root(), 2);
+    CHECK_INT(write_group("other", EPCTX_OVERWRITE_FAIL, &error), EPCTX_ERR_EXISTS);
+    CHECK_OK(write_group("third", EPCTX_OVERWRITE_BACKUP, &error), error);
+    CHECK_TRUE(holds(at("m_x.bin"), "third") && holds(at("m_x.bin~"), "newer"));
+    CHECK_INT(files_in_root(), 4);
+    /* Who has the model mapped keeps it from being replaced: all stays as it was. */
+    CHECK_INT(io->map_fn(io->user, at("m.onnx"), &map, &error), EPCTX_OK);
+    if (write_group("fourth", EPCTX_OVERWRITE_REPLACE, &error) != EPCTX_OK)
+        CHECK_TRUE(holds(at("m_x.bin"), "third"));
+    io->unmap_fn(io->user, &map);
+    CHECK_INT(files_in_root(), 4);
+    CHECK_INT(io->remove_inside_fn(io->user, root, "m_x.bin~", &error), EPCTX_OK);
+    CHECK_INT(io->remove_fn(io->user, at("m_x.bin"), &error), EPCTX_OK);
+    CHECK_INT(io->remove_fn(io->user, at("m.onnx"), &error), EPCTX_OK);
+    CHECK_INT(io->remove_fn(io->user, at("m.onnx~"), &error), EPCTX_OK);
+}
+
 static epctx_status find(const char *name, char *out, epctx_error *error)
 {
     return epctx_path_resolve(epctx_io_files(), epctx_str_of(at("")), epctx_str_of(name), out,
@@ -264,6 +318,7 @@ int main(int argc, char **argv)
     }
     RUN(names_of_any_alphabet);
     RUN(replaced_or_left_alone);
+    RUN(groups);
     RUN(paths_in_models);
     RUN(paths_of_models);
     RUN(current_folder_of_a_drive);
