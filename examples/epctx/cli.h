@@ -148,7 +148,6 @@ void cli_signals_end(void);
 /* Between two of these a signal waits, too, and writing fails then, for a caller that has to remove
  * more than files. */
 void cli_signals_keep(bool keep);
-bool cli_signals_came(void);
 
 /* The first EPContext node of the main graph; false when there is none. */
 bool cli_first_epnode(const epctx_model *model, epctx_node_view *node);

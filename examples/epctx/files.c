@@ -14,21 +14,23 @@
 static const int endings[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 enum { ENDINGS = sizeof endings / sizeof endings[0] };
 
-/* Grows and shrinks while signals are blocked: the handler reads it. */
-typedef struct file_list {
-    epctx_io_file **files;
-    size_t count, room;
-} file_list;
-
 static struct {
-    file_list open;  /* written, not visible under their names yet */
-    file_list locks; /* held */
-    char lock[EPCTX_PATH_MAX]; /* is being taken; "" none */
-    volatile sig_atomic_t late;  /* names change: an ending signal has to wait */
-    volatile sig_atomic_t kept;  /* so has it because the caller looks for it */
+    epctx_open_files open;       /* what has a name that has to go */
+    char lock[EPCTX_PATH_MAX];   /* is being taken; "" none */
+    volatile sig_atomic_t late;   /* names change: an ending signal has to wait */
+    volatile sig_atomic_t kept;   /* so has it because the caller looks for it */
     volatile sig_atomic_t signal; /* which one waits */
 } state;
 
+/* The library's io, with the list. */
+static const epctx_io *base(void)
+{
+    static epctx_io io;
+    if (io.create_fn == NULL) io = epctx_io_listed(&state.open);
+    return &io;
+}
+
+/* Around what makes or removes a name and notes it: the two belong together. */
 static void block(sigset_t *before)
 {
     sigset_t all;
@@ -42,29 +44,6 @@ static void block(sigset_t *before)
 static void unblock(const sigset_t *before)
 {
     sigprocmask(SIG_SETMASK, before, NULL);
-}
-
-/* Without memory the file is not known, and may be left behind. */
-static void add(file_list *list, epctx_io_file *file)
-{
-    if (list->count == list->room) {
-        size_t room = list->room * 2 + 16;
-        epctx_io_file **more = (epctx_io_file **)realloc(list->files, room * sizeof *more);
-        if (more == NULL) return;
-        list->files = more;
-        list->room = room;
-    }
-    list->files[list->count++] = file;
-}
-
-static void drop(file_list *list, const epctx_io_file *file)
-{
-    size_t i;
-    for (i = list->count; i > 0; i--)
-        if (list->files[i - 1] == file) {
-            list->files[i - 1] = list->files[--list->count];
-            return;
-        }
 }
 
 /* -- signals -- */
@@ -83,20 +62,14 @@ static void leave_lock(void)
         }
 }
 
-/* A signal handler: abort_fn and unlock_fn of files are nothing but system calls. */
 static void stop(int number)
 {
-    const epctx_io *io = epctx_io_files();
-    size_t i;
     if (state.late || state.kept) {
         state.signal = number;
         return;
     }
     leave_lock();
-    for (i = 0; i < state.open.count; i++)
-        io->abort_fn(io->user, state.open.files[i]);
-    for (i = 0; i < state.locks.count; i++)
-        io->unlock_fn(io->user, state.locks.files[i]);
+    epctx_open_files_remove(&state.open);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -122,11 +95,6 @@ void cli_signals_keep(bool keep)
     state.kept = keep;
 }
 
-bool cli_signals_came(void)
-{
-    return state.signal != 0;
-}
-
 void cli_signals_end(void)
 {
     if (state.signal == 0) return;
@@ -141,8 +109,18 @@ static epctx_status create(void *user, const char *path, epctx_io_file *file, ep
     sigset_t before;
     epctx_status status;
     block(&before);
-    status = epctx_io_files()->create_fn(user, path, file, error);
-    if (status == EPCTX_OK) add(&state.open, file);
+    status = base()->create_fn(user, path, file, error);
+    unblock(&before);
+    return status;
+}
+
+static epctx_status create_inside(void *user, const char *root, const char *name,
+                                  epctx_io_file *file, epctx_error *error)
+{
+    sigset_t before;
+    epctx_status status;
+    block(&before);
+    status = base()->create_inside_fn(user, root, name, file, error);
     unblock(&before);
     return status;
 }
@@ -158,7 +136,7 @@ static epctx_status write_parts(void *user, epctx_io_file *file, const void *dat
         size_t part = size < most ? size : most;
         if (state.kept && state.signal != 0)
             return epctx_fail(error, EPCTX_ERR_CANCELLED, "stopped by a signal");
-        status = epctx_io_files()->write_fn(user, file, from, part, error);
+        status = base()->write_fn(user, file, from, part, error);
         from = part > 0 ? from + part : from;
         size -= part;
         cli_progress_add(part);
@@ -166,34 +144,11 @@ static epctx_status write_parts(void *user, epctx_io_file *file, const void *dat
     return status;
 }
 
-static epctx_status create_inside(void *user, const char *root, const char *name,
-                                  epctx_io_file *file, epctx_error *error)
-{
-    sigset_t before;
-    epctx_status status;
-    block(&before);
-    status = epctx_io_files()->create_inside_fn(user, root, name, file, error);
-    if (status == EPCTX_OK) add(&state.open, file);
-    unblock(&before);
-    return status;
-}
-
-static epctx_status second(void *user, epctx_io_file *file, const char *name, epctx_error *error)
-{
-    sigset_t before;
-    epctx_status status;
-    block(&before);
-    status = epctx_io_files()->second_fn(user, file, name, error);
-    unblock(&before);
-    return status;
-}
-
 static void abort_file(void *user, epctx_io_file *file)
 {
     sigset_t before;
     block(&before);
-    drop(&state.open, file);
-    epctx_io_files()->abort_fn(user, file);
+    base()->abort_fn(user, file);
     unblock(&before);
 }
 
@@ -201,81 +156,81 @@ static void abort_file(void *user, epctx_io_file *file)
 static epctx_status commit(void *user, epctx_io_file *file, epctx_error *error)
 {
     state.late = 1;
-    drop(&state.open, file);
-    return epctx_io_files()->commit_fn(user, file, error);
+    return base()->commit_fn(user, file, error);
+}
+
+static epctx_status second(void *user, epctx_io_file *file, const char *name, epctx_error *error)
+{
+    state.late = 1;
+    return base()->second_fn(user, file, name, error);
 }
 
 static epctx_status swap(void *user, epctx_io_file *file, epctx_overwrite overwrite,
                          epctx_error *error)
 {
     state.late = 1;
-    return epctx_io_files()->swap_fn(user, file, overwrite, error);
+    return base()->swap_fn(user, file, overwrite, error);
 }
 
 static epctx_status remove_file(void *user, const char *path, epctx_error *error)
 {
     state.late = 1;
-    return epctx_io_files()->remove_fn(user, path, error);
+    return base()->remove_fn(user, path, error);
 }
 
 static epctx_status remove_inside(void *user, const char *root, const char *name,
                                   epctx_error *error)
 {
     state.late = 1;
-    return epctx_io_files()->remove_inside_fn(user, root, name, error);
+    return base()->remove_inside_fn(user, root, name, error);
 }
 
 static epctx_status link_file(void *user, const char *from, const char *to, epctx_error *error)
 {
     state.late = 1;
-    return epctx_io_files()->link_fn(user, from, to, error);
+    return base()->link_fn(user, from, to, error);
 }
 
 static epctx_status link_inside(void *user, const char *root, const char *from, const char *to,
                                 epctx_error *error)
 {
     state.late = 1;
-    return epctx_io_files()->link_inside_fn(user, root, from, to, error);
+    return base()->link_inside_fn(user, root, from, to, error);
 }
 
 /* Waiting for a lock ends with a signal like anything else. */
-static epctx_status locked(epctx_status status, epctx_io_file *file)
-{
-    sigset_t before;
-    block(&before);
-    state.lock[0] = '\0';
-    if (status == EPCTX_OK) add(&state.locks, file);
-    unblock(&before);
-    return status;
-}
-
 static epctx_status lock(void *user, const char *path, epctx_io_file *file, epctx_error *error)
 {
+    epctx_status status;
     if (strlen(path) < sizeof state.lock) strcpy(state.lock, path);
-    return locked(epctx_io_files()->lock_fn(user, path, file, error), file);
+    status = base()->lock_fn(user, path, file, error);
+    state.lock[0] = '\0';
+    return status;
 }
 
 static epctx_status lock_inside(void *user, const char *root, const char *name,
                                 epctx_io_file *file, epctx_error *error)
 {
+    epctx_status status;
     if (strlen(root) + strlen(name) + 1 < sizeof state.lock)
         snprintf(state.lock, sizeof state.lock, "%s/%s", root, name);
-    return locked(epctx_io_files()->lock_inside_fn(user, root, name, file, error), file);
+    status = base()->lock_inside_fn(user, root, name, file, error);
+    state.lock[0] = '\0';
+    return status;
 }
 
 static void unlock(void *user, epctx_io_file *file)
 {
     sigset_t before;
     block(&before);
-    drop(&state.locks, file);
-    epctx_io_files()->unlock_fn(user, file);
+    base()->unlock_fn(user, file);
     unblock(&before);
 }
 
 const epctx_io *cli_io(void)
 {
     static epctx_io io;
-    io = *epctx_io_files();
+    io = *base();
     io.create_fn = create;
     io.create_inside_fn = create_inside;
     io.second_fn = second;
