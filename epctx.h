@@ -502,7 +502,7 @@ typedef struct epctx_open_files {
     epctx_io_file *volatile files[EPCTX_LISTED_MAX];
 } epctx_open_files;
 
-/* epctx_io_files() for one thread, with a list. All zeros under EPCTX_NO_STDIO. */
+/* epctx_io_files() for one thread, with a list, its `user`. All zeros under EPCTX_NO_STDIO. */
 EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list);
 /* For the signal handler of a process that is about to end (async-signal-safe; on Windows for a
  * console handler): removes temporary files and locks. Finished files stay. Nothing of the library
@@ -4378,7 +4378,7 @@ static const char *epctx__file_base(const epctx_io_file *file)
 }
 
 /* Opens the new file under a temporary name beside file->path. */
-static epctx_status epctx__file_start(void *user, epctx_io_file *file, epctx_error *error)
+static epctx_status epctx__file_start(epctx_io_file *file, epctx_error *error)
 {
     WCHAR wide[EPCTX__WIDE_MAX];
     char end[48];
@@ -4396,7 +4396,6 @@ static epctx_status epctx__file_start(void *user, epctx_io_file *file, epctx_err
         if (file->handle != INVALID_HANDLE_VALUE) {
             file->state = EPCTX__FILE_NAMED;
             file->way_back = true;
-            epctx__list_add(user, file);
             return EPCTX_OK;
         }
         if (GetLastError() != ERROR_FILE_EXISTS) {
@@ -4424,7 +4423,7 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
         status = epctx_fail(error, EPCTX_ERR_LIMIT, "a path is longer than %u bytes",
                             (uint64_t)sizeof file->path - 1);
     }
-    return status == EPCTX_OK ? epctx__file_start(user, file, error) : status;
+    return status == EPCTX_OK ? epctx__file_start(file, error) : status;
 }
 
 /* The folder of a file is where its path says, and the file is no link. */
@@ -4480,7 +4479,7 @@ static epctx_status epctx__file_create_inside(void *user, const char *root, cons
         status = epctx__not_regular(kind, file->path, error);
     }
     if (status == EPCTX_OK) {
-        status = epctx__file_start(user, file, error);
+        status = epctx__file_start(file, error);
     }
     if (status != EPCTX_OK) {
         return status;
@@ -4845,6 +4844,7 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
     WCHAR wide[EPCTX__WIDE_MAX];
     epctx_status status = epctx__wide(path, wide, error);
     (void)user;
+    memset(lock, 0, sizeof *lock);
     while (status == EPCTX_OK) {
         DWORD code;
         lock->handle = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
@@ -4876,6 +4876,7 @@ static epctx_status epctx__file_lock_inside(void *user, const char *root, const 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
 {
     (void)user;
+    epctx__list_remove(lock);
     CloseHandle(lock->handle);
 }
 
@@ -5243,8 +5244,7 @@ static void epctx__file_close(epctx_io_file *file)
 }
 
 /* Opens the new file in file->folder, which is closed on failure. `path` is for messages. */
-static epctx_status epctx__file_start(void *user, epctx_io_file *file, const char *path,
-                                      epctx_error *error)
+static epctx_status epctx__file_start(epctx_io_file *file, const char *path, epctx_error *error)
 {
     struct stat old;
     bool exists = fstatat((int)file->folder, epctx__file_base(file), &old,
@@ -5252,7 +5252,6 @@ static epctx_status epctx__file_start(void *user, epctx_io_file *file, const cha
     bool linked = exists && S_ISLNK(old.st_mode);
     epctx_status status = EPCTX_OK;
     file->descriptor = -1;
-    epctx__list_add(user, file);
     if (linked && (file->state & EPCTX__FILE_INSIDE) != 0) {
         status = epctx__file_failed(error, EPCTX_ERR_PATH,
                                     "is a link: a file whose name comes from a model is not "
@@ -5315,14 +5314,15 @@ static epctx_status epctx__file_create(void *user, const char *path, epctx_io_fi
                                         "cannot be written, its folder does not exist", path)
                    : epctx__io_error(error, "open the folder of", path);
     }
-    return epctx__file_start(user, file, path, error);
+    return epctx__file_start(file, path, error);
 }
 
 static epctx_status epctx__file_create_inside(void *user, const char *root, const char *name,
                                               epctx_io_file *file, epctx_error *error)
 {
     epctx_status status = epctx__open_inside(root, name, file, error);
-    return status == EPCTX_OK ? epctx__file_start(user, file, file->path, error) : status;
+    (void)user;
+    return status == EPCTX_OK ? epctx__file_start(file, file->path, error) : status;
 }
 
 #define EPCTX__PIECE ((size_t)1 << 20)
@@ -5691,7 +5691,7 @@ static epctx_status epctx__file_times(void *user, const char *path, uint64_t *wr
 /* The lock in lock->folder, which is closed on failure. The file of a lock goes when the lock is
  * released, so who has waited may hold one that is gone: then it starts again with the file that is
  * there now. */
-static epctx_status epctx__lock_take(void *user, epctx_io_file *lock, epctx_error *error)
+static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
 {
     const char *base = epctx__file_base(lock);
     int folder = (int)lock->folder;
@@ -5713,7 +5713,6 @@ static epctx_status epctx__lock_take(void *user, epctx_io_file *lock, epctx_erro
             lock->descriptor = fd;
             memcpy(lock->temp, base, strlen(base) + 1);
             lock->state = EPCTX__FILE_NAMED;
-            epctx__list_add(user, lock);
             return EPCTX_OK;
         }
         if (fd >= 0) {
@@ -5730,6 +5729,7 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
                                      epctx_error *error)
 {
     size_t size = strlen(path);
+    (void)user;
     memset(lock, 0, sizeof *lock);
     if (size >= sizeof lock->path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
@@ -5737,14 +5737,15 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
     memcpy(lock->path, path, size + 1);
     lock->folder = epctx__open_folder(path);
     return lock->folder < 0 ? epctx__io_error(error, "open the folder of the lock", path)
-                            : epctx__lock_take(user, lock, error);
+                            : epctx__lock_take(lock, error);
 }
 
 static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
                                             epctx_io_file *lock, epctx_error *error)
 {
     epctx_status status = epctx__open_inside(root, name, lock, error);
-    return status == EPCTX_OK ? epctx__lock_take(user, lock, error) : status;
+    (void)user;
+    return status == EPCTX_OK ? epctx__lock_take(lock, error) : status;
 }
 
 static void epctx__file_unlock(void *user, epctx_io_file *lock)
@@ -5831,10 +5832,46 @@ EPCTX_API const epctx_io *epctx_io_private(void)
     return &files;
 }
 
+static epctx_status epctx__listed(void *user, epctx_io_file *file, epctx_status status)
+{
+    if (status == EPCTX_OK) {
+        epctx__list_add(user, file);
+    }
+    return status;
+}
+
+static epctx_status epctx__listed_create(void *user, const char *path, epctx_io_file *file,
+                                         epctx_error *error)
+{
+    return epctx__listed(user, file, epctx__file_create(NULL, path, file, error));
+}
+
+static epctx_status epctx__listed_create_inside(void *user, const char *root, const char *name,
+                                                epctx_io_file *file, epctx_error *error)
+{
+    return epctx__listed(user, file, epctx__file_create_inside(NULL, root, name, file, error));
+}
+
+static epctx_status epctx__listed_lock(void *user, const char *path, epctx_io_file *lock,
+                                       epctx_error *error)
+{
+    return epctx__listed(user, lock, epctx__file_lock(NULL, path, lock, error));
+}
+
+static epctx_status epctx__listed_lock_inside(void *user, const char *root, const char *name,
+                                              epctx_io_file *lock, epctx_error *error)
+{
+    return epctx__listed(user, lock, epctx__file_lock_inside(NULL, root, name, lock, error));
+}
+
 EPCTX_API epctx_io epctx_io_listed(epctx_open_files *list)
 {
     epctx_io io = *epctx_io_files();
     io.user = list;
+    io.create_fn = epctx__listed_create;
+    io.create_inside_fn = epctx__listed_create_inside;
+    io.lock_fn = epctx__listed_lock;
+    io.lock_inside_fn = epctx__listed_lock_inside;
     return io;
 }
 
@@ -8830,23 +8867,14 @@ static void epctx__output_abort(epctx__output *out)
 
 /* -- where outputs are -- */
 
-/* The path that a written file will have, without links; of a file that does not exist its folder's
- * and its name. */
-static epctx_status epctx__path_real(const epctx_io *io, const char *path,
-                                     char real[EPCTX_PATH_MAX], epctx_error *error)
+/* The folder of `path` without links, and its name, whatever has that. */
+static epctx_status epctx__path_place(const epctx_io *io, const char *path,
+                                      char real[EPCTX_PATH_MAX], epctx_error *error)
 {
     char folder[EPCTX_PATH_MAX];
     epctx_error why;
     epctx_str parts[3];
     epctx_status status;
-    epctx_error_clear(&why);
-    status = io->canonical_fn(io->user, path, real, EPCTX_PATH_MAX, &why);
-    if (status != EPCTX_ERR_NOT_FOUND) {
-        if (status != EPCTX_OK && error != NULL) {
-            *error = why;
-        }
-        return status;
-    }
     epctx_error_clear(&why);
     parts[0] = epctx_path_folder(epctx_str_of(path));
     parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
@@ -8869,6 +8897,23 @@ static epctx_status epctx__path_real(const epctx_io *io, const char *path,
         parts[0].size > 0 && epctx__is_separator(folder[parts[0].size - 1]) ? "" : "/");
     parts[2] = epctx_path_file(epctx_str_of(path));
     return epctx__path_join(real, EPCTX_PATH_MAX, parts, 3, error);
+}
+
+/* The path that a written file will have, without links. */
+static epctx_status epctx__path_real(const epctx_io *io, const char *path,
+                                     char real[EPCTX_PATH_MAX], epctx_error *error)
+{
+    epctx_error why;
+    epctx_status status;
+    epctx_error_clear(&why);
+    status = io->canonical_fn(io->user, path, real, EPCTX_PATH_MAX, &why);
+    if (status == EPCTX_ERR_NOT_FOUND) {
+        return epctx__path_place(io, path, real, error);
+    }
+    if (status != EPCTX_OK && error != NULL) {
+        *error = why;
+    }
+    return status;
 }
 
 /* The folder of the files that a model at `path` names: the path's, or where the path is a link
@@ -9033,30 +9078,12 @@ static EPCTX__UNUSED epctx_status epctx__commit_model(epctx__commit *c, const ch
 {
     epctx__commit_file *file = &c->files[c->count];
     char real[EPCTX_PATH_MAX];
-    epctx_str folder;
     epctx_status status;
     *out = file;
-    if (derived) { /* where it is asked for, whatever is there */
-        char place[EPCTX_PATH_MAX];
-        epctx_str parts[2];
-        parts[0] = epctx_path_folder(epctx_str_of(path));
-        parts[1] = epctx_str_of(parts[0].size > 0 ? "" : ".");
-        status = epctx__path_join(real, sizeof real, parts, 2, c->error);
-        if (status == EPCTX_OK) {
-            status = c->io->canonical_fn(c->io->user, real, place, sizeof place, c->error);
-        }
-        if (status == EPCTX_OK) {
-            status = epctx__commit_root(c, epctx_str_of(place));
-        }
-        parts[0] = epctx_str_of(c->root);
-        parts[1] = epctx_path_file(epctx_str_of(path));
-        if (status == EPCTX_OK) {
-            status = epctx__path_join(real, sizeof real, parts, 2, c->error);
-        }
-    } else {
-        status = epctx__path_real(c->io, path, real, c->error);
-        folder = epctx_path_folder(epctx_str_of(real));
-        status = status == EPCTX_OK ? epctx__commit_root(c, folder) : status;
+    status = derived ? epctx__path_place(c->io, path, real, c->error)
+                     : epctx__path_real(c->io, path, real, c->error);
+    if (status == EPCTX_OK) {
+        status = epctx__commit_root(c, epctx_path_folder(epctx_str_of(real)));
     }
     if (status == EPCTX_OK) {
         status = epctx__commit_name(c, path, real, epctx_path_folder(epctx_str_of(real)).size);
@@ -9167,18 +9194,15 @@ static epctx_status epctx__commit_lock(epctx__commit *c)
     return status;
 }
 
-EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
-                                            const char *path, epctx_error *error)
+/* `derived`: nobody chose the path. */
+static epctx_status epctx__file_lock_as(epctx_file_lock *lock, const epctx_io *io,
+                                        const char *path, bool derived, epctx_error *error)
 {
     char real[EPCTX_PATH_MAX];
-    epctx_status status;
-    epctx_error_clear(error);
+    epctx_status status = derived ? epctx__path_place(io, path, real, error)
+                                  : epctx__path_real(io, path, real, error);
     memset(lock, 0, sizeof *lock);
-    lock->io = io != NULL ? io : epctx_io_files();
-    if (lock->io == NULL) {
-        return epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
-    }
-    status = epctx__path_real(lock->io, path, real, error);
+    lock->io = io;
     if (status == EPCTX_OK) {
         status = epctx__path_end(real, ".lock", lock->path, error);
     }
@@ -9187,6 +9211,16 @@ EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_i
         lock->held = status == EPCTX_OK;
     }
     return status;
+}
+
+EPCTX_API epctx_status epctx_file_lock_take(epctx_file_lock *lock, const epctx_io *io,
+                                            const char *path, epctx_error *error)
+{
+    epctx_error_clear(error);
+    memset(lock, 0, sizeof *lock);
+    io = io != NULL ? io : epctx_io_files();
+    return io != NULL ? epctx__file_lock_as(lock, io, path, false, error)
+                      : epctx_fail(error, EPCTX_ERR_ARG, "EPCTX_NO_STDIO: pass an epctx_io");
 }
 
 EPCTX_API void epctx_file_lock_drop(epctx_file_lock *lock)
@@ -9345,7 +9379,7 @@ static epctx_status epctx__commit_put(epctx__commit *c, epctx__commit_file *file
             c->steps[c->step_count].file = file;
             c->steps[c->step_count++].out = out;
             if (status != EPCTX_OK && c->error != NULL) {
-                epctx_fail(c->error, status, "%s", why.message);
+                *c->error = why;
             }
         }
     }
@@ -9379,7 +9413,9 @@ static void epctx__commit_restore(epctx__commit *c, const epctx__commit_file *fi
     epctx_io_file *out = &file->out->file;
     epctx_error ignored;
     epctx_error_clear(&ignored);
-    if (io->create_fn(io->user, file->real, out, &ignored) != EPCTX_OK) {
+    if ((file->given ? io->create_fn(io->user, file->real, out, &ignored)
+                     : epctx__create_inside(io, file->real, file->inside, out, &ignored)) !=
+        EPCTX_OK) {
         c->stuck = true;
     } else if (io->write_fn(io->user, out, file->old.data, file->old.size, &ignored) == EPCTX_OK &&
                io->sync_fn(io->user, out, &ignored) == EPCTX_OK) {
@@ -9390,11 +9426,22 @@ static void epctx__commit_restore(epctx__commit *c, const epctx__commit_file *fi
     }
 }
 
+static void epctx__commit_remove(epctx__commit *c, const epctx__commit_file *file)
+{
+    char root[EPCTX_PATH_MAX];
+    size_t size = file->inside > 1 ? file->inside - 1 : file->inside;
+    epctx_error ignored;
+    epctx_error_clear(&ignored);
+    memcpy(root, file->real, size);
+    root[size] = '\0';
+    (void)(c->io->remove_inside_fn != NULL && !file->given
+               ? c->io->remove_inside_fn(c->io->user, root, file->real + file->inside, &ignored)
+               : c->io->remove_fn(c->io->user, file->real, &ignored));
+}
+
 /* Undoes a step of an io without a way back. */
 static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
 {
-    epctx_error ignored;
-    epctx_error_clear(&ignored);
     if (!file->made) {
         return;
     }
@@ -9402,7 +9449,7 @@ static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
     if (file->existed && file->old.handle != NULL) {
         epctx__commit_restore(c, file);
     } else if (!file->existed || file->gone) {
-        (void)c->io->remove_fn(c->io->user, file->real, &ignored);
+        epctx__commit_remove(c, file);
     }
 }
 
@@ -18975,7 +19022,9 @@ static epctx_status epctx__files_at(const epctx_io *io, const char *path, epctx_
     check.allocator = &in_arena;
     status = epctx_model_open_file(model, path, &open, &why);
     if (status == EPCTX_ERR_NOMEM || status == EPCTX_ERR_IO) {
-        epctx_fail(error, status, "%s", why.message);
+        if (error != NULL) {
+            *error = why;
+        }
         return status;
     }
     return status == EPCTX_OK ? epctx_model_files(model, &check, arena, files, count, error)
@@ -19558,7 +19607,8 @@ static epctx_status epctx__move_make(epctx__move *m, const epctx_mapping *from)
         return epctx_fail(m->error, status, "exists already: choose another name, or remove it");
     }
     if (status == EPCTX_ERR_PATH) {
-        return epctx_fail(m->error, status, "%s", refused.message);
+        *m->error = refused;
+        return status;
     }
     if (status != EPCTX_OK) { /* not every file system has links */
         out = (epctx_io_file *)epctx_arena_alloc(&m->arena, sizeof *out);
@@ -20184,8 +20234,9 @@ static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *f
             status = c->io->second_fn(c->io->user, &file->out->file,
                                       epctx_path_file(epctx_str_of(path)).data, &why);
         }
-        if (status != EPCTX_OK && status != EPCTX_ERR_EXISTS && status != EPCTX_ERR_UNSUPPORTED) {
-            epctx_fail(c->error, status, "%s", why.message);
+        if (status != EPCTX_OK && status != EPCTX_ERR_EXISTS &&
+            status != EPCTX_ERR_UNSUPPORTED && c->error != NULL) {
+            *c->error = why;
         }
     }
     return status;
@@ -28247,7 +28298,7 @@ EPCTX_API epctx_status epctx_open_or_compile(epctx_opened *opened, const char *m
                             opened->reason.message);
         return epctx__cache_fallback(opened, model_path, &o, status, error);
     }
-    status = epctx_file_lock_take(&lock, io, path, error);
+    status = epctx__file_lock_as(&lock, io, path, parts[0].size == 0, error);
     if (status == EPCTX_OK) {
         status = epctx__cache_fill(opened, model_path, path, &lock, backend, &o, error);
         epctx_file_lock_drop(&lock);

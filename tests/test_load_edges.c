@@ -690,7 +690,7 @@ TEST(hosted_refused)
     CHECK_INT(host(w, &backend, &opts, "y", &arena, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "mmm"); /* the file that would be written */
     {
-        size_t size = strlen(root), most = sizeof long_folder - 1 - strlen("/m_ctx_fake");
+        size_t size = strlen(root), most = sizeof long_folder - 1 - strlen("/m.onnx");
         memcpy(long_folder, root, size);
         while (size + 2 <= most) {
             memcpy(long_folder + size, "/.", 2);

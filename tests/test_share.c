@@ -762,7 +762,7 @@ TEST(allocator_fails)
         CHECK_INT(f.alive, 0);
         if (status == EPCTX_OK) break;
         CHECK_INT(status, EPCTX_ERR_NOMEM);
-        CHECK(n < 200, "never enough memory");
+        CHECK(n < 1000, "never enough memory");
     }
 }
 
