@@ -212,8 +212,8 @@ static epctx_status lock_inside(void *user, const char *root, const char *name,
                                 epctx_io_file *file, epctx_error *error)
 {
     epctx_status status;
-    if (strlen(root) + strlen(name) + 1 < sizeof state.lock)
-        snprintf(state.lock, sizeof state.lock, "%s/%s", root, name);
+    int used = snprintf(state.lock, sizeof state.lock, "%s/%s", root, name);
+    if (used < 0 || (size_t)used >= sizeof state.lock) state.lock[0] = '\0';
     status = base()->lock_inside_fn(user, root, name, file, error);
     state.lock[0] = '\0';
     return status;
