@@ -58,7 +58,8 @@ typedef struct alone {
     const compile_settings *set;
     epctx_gen_report report; /* two paths: too big for a small stack */
     epctx_backend backend;
-    epctx_file_lock lock; /* of the output */
+    epctx_io_file lock;
+    bool locked;
     left_nodes left;
     compile_notes notes;
     char *open_inputs; /* NULL or "": every input has a fixed shape */
@@ -107,7 +108,6 @@ static epctx_status generate(alone *a, epctx_model *model, epctx_error *error)
     if (a->set->verbose) hooks.progress_fn = print_step;
     if (a->set->verbose || a->set->json) hooks.refused_fn = left_note;
     gen.hooks = &hooks;
-    if (a->lock.held) gen.lock = &a->lock;
     return status == EPCTX_OK ? epctx_generate(model, &a->backend, &gen, &a->report, error)
                               : status;
 }
@@ -117,7 +117,7 @@ static epctx_status compile_one(alone *a, epctx_error *error)
     epctx_model model;
     epctx_open_opts opts = a->set->open;
     epctx_status status = cli_backend(a->set->arch, &a->backend, error);
-    if (status == EPCTX_OK) status = compile_lock_output(a->file, a->set, &a->lock, error);
+    if (status == EPCTX_OK) a->locked = compile_lock(a->file, a->set, &a->backend, &a->lock);
     if (status == EPCTX_OK)
         status = compile_check_binary(&a->file, 1, a->set, &a->backend, &a->notes, error);
     if (status != EPCTX_OK) return status;
@@ -183,7 +183,7 @@ static int compile(const char *file, const compile_settings *set)
         tell_alone(&a, cli_now() - start);
     else
         code = fail_alone(&a, &error);
-    epctx_file_lock_drop(&a.lock);
+    if (a.locked) compile_unlock(&a.lock);
     free(a.open_inputs);
     epctx_arena_free(&a.notes.arena);
     left_end(&a.left);

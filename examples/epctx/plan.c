@@ -1,10 +1,7 @@
 /* What `epctx compile` would write, looked at before anything is compiled. */
-#define _XOPEN_SOURCE 700
-
 #include "compile.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 /* -- binaries that other models need, or nobody any more -- */
 
@@ -180,24 +177,6 @@ static epctx_status context_path(const char *file, const compile_settings *set, 
     return EPCTX_OK;
 }
 
-/* A link that the user did not name is refused later, and its lock would be elsewhere. */
-epctx_status compile_lock_output(const char *file, const compile_settings *set,
-                                 epctx_file_lock *lock, epctx_error *error)
-{
-    static char path[EPCTX_PATH_MAX];
-    struct stat info;
-    epctx_status status;
-    if (!set->gen.overwrite) return EPCTX_OK; /* then nothing is replaced */
-    status = context_path(file, set, path, error);
-    if (status != EPCTX_OK ||
-        (set->gen.context_file_path == NULL && lstat(path, &info) == 0 && S_ISLNK(info.st_mode)))
-        return status;
-    status = epctx_file_lock_take(lock, cli_io(), path, error);
-    if (status != EPCTX_ERR_NOT_FOUND) return status;
-    epctx_error_clear(error); /* there is no such folder: nothing to look at, either */
-    return EPCTX_OK;
-}
-
 static epctx_status look_beside(search *s, const char *path, const char *const *files, int count,
                                 const compile_settings *set, epctx_error *error)
 {
@@ -273,6 +252,27 @@ static epctx_status binary_path(const char *first, const compile_settings *set,
     folder = epctx_path_folder(epctx_str_of(path)).size;
     if (status == EPCTX_OK) snprintf(path + folder, EPCTX_PATH_MAX - folder, "%s", name);
     return status;
+}
+
+bool compile_lock(const char *first, const compile_settings *set, const epctx_backend *backend,
+                  epctx_io_file *lock)
+{
+    static char path[EPCTX_PATH_MAX], folder[EPCTX_PATH_MAX], root[EPCTX_PATH_MAX];
+    const epctx_io *io = cli_io();
+    char name[EPCTX_NAME_MAX];
+    epctx_str part;
+    if (binary_path(first, set, backend, path, NULL) != EPCTX_OK) return false;
+    part = epctx_path_folder(epctx_str_of(path));
+    snprintf(folder, sizeof folder, "%.*s", part.size > 0 ? (int)part.size : 1,
+             part.size > 0 ? part.data : ".");
+    snprintf(name, sizeof name, "%.200s.compile.lock", path + part.size);
+    return io->canonical_fn(io->user, folder, root, sizeof root, NULL) == EPCTX_OK &&
+           io->lock_inside_fn(io->user, root, name, lock, NULL) == EPCTX_OK;
+}
+
+void compile_unlock(epctx_io_file *lock)
+{
+    cli_io()->unlock_fn(cli_io()->user, lock);
 }
 
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,

@@ -946,6 +946,8 @@ def make_pairs():
          "compile -f @q.onnx -o @l_ctx.onnx"),
         (older, "compile -f @p.onnx -o @o_ctx.onnx", "set --in-place @o_ctx.onnx metadata:a=1"),
         ({**two, "s.onnx": partly}, "compile -f @p.onnx @s.onnx", "compile -f @q.onnx -o @p_ctx.onnx"),
+        ({"p.onnx": plain, "s.onnx": partly, "t.onnx": model("partly", other_weights)},
+         "compile -f @p.onnx @s.onnx", "compile -f @p.onnx @t.onnx"),
         (inside, "extract -f @a.onnx -o @o.onnx", "extract -f @b.onnx -o @o.onnx"),
         ({**inside, **two}, "extract -f @a.onnx -o @o_ctx.onnx", "compile -f @q.onnx -o @o_ctx.onnx"),
         (two, "init --external --threshold 0 -f @p.onnx -o @o.onnx",
