@@ -2810,8 +2810,8 @@ typedef struct epctx_gen_report {
  *
  * Outputs are checked before anything is compiled, by epctx_preflight and with its errors;
  * all files are committed together, as by epctx_write_group; only where `writer` takes the binary
- * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself, also when the others are taken as
- * one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
+ * the old model is <model>.old meanwhile. Node sets must be such that no set depends on itself,
+ * also when the others are taken as one node each: EPCTX_ERR_GRAPH names the way. No node taken: see `no_nodes`. On failure the model
  * is as before and nothing was replaced. The same model and options give the same bytes. `report`
  * may be NULL. */
 EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *backend,
@@ -9158,7 +9158,7 @@ static epctx_status epctx__lock_as(const epctx_io *io, const char *path, size_t 
 
 /* Models before other files, each kind by name: nobody waits for somebody who waits for him. Who
  * holds the lock of a model already waits for other files only. */
-static epctx_status epctx__commit_lock(epctx__commit *c)
+EPCTX__APART static epctx_status epctx__commit_lock(epctx__commit *c)
 {
     epctx_status status = EPCTX_OK;
     int step;
@@ -9299,7 +9299,7 @@ static epctx_status epctx__backup_keep(epctx__commit *c, epctx__commit_file *fil
 
 /* An old model goes itself (a link to it stays): under another name where there is one, or into
  * memory. */
-static epctx_status epctx__commit_clear(epctx__commit *c, epctx__commit_file *file)
+EPCTX__APART static epctx_status epctx__commit_clear(epctx__commit *c, epctx__commit_file *file)
 {
     const epctx_io *io = c->io;
     char aside[EPCTX_PATH_MAX];
@@ -9440,7 +9440,7 @@ static void epctx__commit_remove(epctx__commit *c, const epctx__commit_file *fil
 }
 
 /* Undoes a step of an io without a way back. */
-static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
+EPCTX__APART static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
 {
     if (!file->made) {
         return;
@@ -9454,7 +9454,7 @@ static void epctx__commit_undo(epctx__commit *c, epctx__commit_file *file)
 }
 
 /* A model that went first comes back last. */
-static void epctx__commit_return(epctx__commit *c, epctx__commit_file *file, bool back)
+EPCTX__APART static void epctx__commit_return(epctx__commit *c, epctx__commit_file *file, bool back)
 {
     epctx_error ignored;
     epctx_error_clear(&ignored);
@@ -9494,6 +9494,23 @@ static epctx_status epctx__commit_run(epctx__commit *c)
     return status == EPCTX_OK && c->last_fn != NULL ? c->last_fn(c->user) : status;
 }
 
+/* Remembers the name of a backup that swap_fn made. */
+EPCTX__APART static void epctx__commit_backup(const epctx__commit *c, const epctx__step *step)
+{
+    char backup[EPCTX_PATH_MAX];
+    epctx_str parts[2];
+    char *copy;
+    parts[0] = epctx_path_folder(epctx_str_of(step->file->real));
+    parts[1] = epctx_str_of(step->out->file.kept);
+    if (step->file->overwrite != EPCTX_OVERWRITE_BACKUP || parts[1].size == 0 ||
+        step->file->backup[0] != '\0' ||
+        epctx__path_join(backup, sizeof backup, parts, 2, NULL) != EPCTX_OK) {
+        return;
+    }
+    copy = epctx_arena_copy(c->arena, epctx_str_of(backup));
+    step->file->backup = copy != NULL ? copy : step->file->backup;
+}
+
 /* Ends the commit, whether or not it succeeds. `status`: how filling the files went. */
 static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
 {
@@ -9526,17 +9543,7 @@ static epctx_status epctx__commit_end(epctx__commit *c, epctx_status status)
     for (i = 0; i < c->step_count && status == EPCTX_OK; i++) {
         epctx__step *step = &c->steps[i];
         if (step->out != NULL) {
-            if (step->file->overwrite == EPCTX_OVERWRITE_BACKUP && step->out->file.kept[0] != '\0' &&
-                step->file->backup[0] == '\0') {
-                char backup[EPCTX_PATH_MAX];
-                epctx_str parts[2];
-                parts[0] = epctx_path_folder(epctx_str_of(step->file->real));
-                parts[1] = epctx_str_of(step->out->file.kept);
-                if (epctx__path_join(backup, sizeof backup, parts, 2, NULL) == EPCTX_OK) {
-                    char *copy = epctx_arena_copy(c->arena, epctx_str_of(backup));
-                    step->file->backup = copy != NULL ? copy : step->file->backup;
-                }
-            }
+            epctx__commit_backup(c, step);
             c->io->settle_fn(c->io->user, &step->out->file, false);
         }
     }
@@ -19309,7 +19316,7 @@ typedef struct epctx__move {
 
 /* `to` without links: its folder's, and its own name. Where `from` is a link into another folder,
  * what is beside the link goes beside the file. */
-static epctx_status epctx__move_target(epctx__move *m, const char *from, const char *to)
+EPCTX__APART static epctx_status epctx__move_target(epctx__move *m, const char *from, const char *to)
 {
     char folder[EPCTX_PATH_MAX];
     char given[EPCTX_PATH_MAX];
@@ -20215,7 +20222,7 @@ static epctx_status epctx__detour_look(epctx__commit *c, epctx__commit_file *fil
 }
 
 /* FILE.new, or when that is taken FILE.new2 ... */
-static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *file)
+EPCTX__APART static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *file)
 {
     char path[EPCTX_PATH_MAX];
     char end[48];
@@ -20243,7 +20250,7 @@ static epctx_status epctx__detour_second(epctx__commit *c, epctx__commit_file *f
 }
 
 /* Gives files in a model their second names. */
-static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
+EPCTX__APART static epctx_status epctx__detour_rename(epctx__commit *c, const epctx__commit_file *file,
                                          epctx_model *model)
 {
     epctx__convert convert;
@@ -29415,7 +29422,7 @@ static epctx_status epctx__group_finish(epctx_workspace *w, epctx__group *group,
 /* -- a session whose model somebody else has -- */
 
 /* Where the first session's binary goes: what would fail after a long compile fails now. */
-static epctx_status epctx__group_target(const epctx__group *group, const epctx_share_opts *opts,
+EPCTX__APART static epctx_status epctx__group_target(const epctx__group *group, const epctx_share_opts *opts,
                                         char *name, char *path, epctx_error *error)
 {
     const epctx_io *io = group->io;
