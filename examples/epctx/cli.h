@@ -141,8 +141,26 @@ void cli_progress_end(void);
 void cli_progress_forbid(void);
 /* Bytes of a file, 0 when that cannot be told. */
 uint64_t cli_file_size(const char *file);
-/* The files' io with progress of what is written. */
-const epctx_io *cli_progress_io(void);
+
+/* The io of everything that is written: the files', with progress. A signal that ends the tool
+ * removes what is unfinished; while names change it waits until the tool is done. */
+const epctx_io *cli_io(void);
+/* Files that are no models: all of them or, where the file system can take a change back, none. With
+ * a folder they are names in it, and never written through links; without one `name` is a path that
+ * the user gave. Existing ones are replaced. */
+typedef struct cli_file {
+    const char *name;
+    const void *data;
+    size_t size;
+} cli_file;
+epctx_status cli_write_files(const char *folder, const cli_file *files, size_t count,
+                             epctx_error *error);
+/* At the beginning and at the end of main; the end is that of the process when a signal waits. */
+void cli_signals_begin(void);
+void cli_signals_end(void);
+/* Between two of these a signal waits, too, and writing fails then, for a caller that has to remove
+ * more than files. */
+void cli_signals_keep(bool keep);
 
 /* The EPContext node that "#N" means, the Nth of `epctx info`; false when `name` is no such thing
  * or there is none. */

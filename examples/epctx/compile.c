@@ -58,6 +58,8 @@ typedef struct alone {
     const compile_settings *set;
     epctx_gen_report report; /* two paths: too big for a small stack */
     epctx_backend backend;
+    epctx_io_file lock;
+    bool locked;
     left_nodes left;
     compile_notes notes;
     char *open_inputs; /* NULL or "": every input has a fixed shape */
@@ -115,10 +117,11 @@ static epctx_status compile_one(alone *a, epctx_error *error)
     epctx_model model;
     epctx_open_opts opts = a->set->open;
     epctx_status status = cli_backend(a->set->arch, &a->backend, error);
+    if (status == EPCTX_OK) a->locked = compile_lock(a->file, a->set, &a->backend, &a->lock);
     if (status == EPCTX_OK)
         status = compile_check_binary(&a->file, 1, a->set, &a->backend, &a->notes, error);
     if (status != EPCTX_OK) return status;
-    opts.io = cli_progress_io();
+    opts.io = cli_io();
     cli_progress_begin("compile", 0);
     status = epctx_model_open_file(&model, a->file, &opts, error);
     if (status == EPCTX_OK) status = generate(a, &model, error);
@@ -180,6 +183,7 @@ static int compile(const char *file, const compile_settings *set)
         tell_alone(&a, cli_now() - start);
     else
         code = fail_alone(&a, &error);
+    if (a.locked) compile_unlock(&a.lock);
     free(a.open_inputs);
     epctx_arena_free(&a.notes.arena);
     left_end(&a.left);

@@ -35,6 +35,11 @@ typedef struct compile_notes {
     size_t count;
 } compile_notes;
 
+/* Waits until nobody else compiles into the binary of `first`: what compile_check_binary finds holds
+ * until compile_unlock. False: there is no lock, where nothing can be written, either. */
+bool compile_lock(const char *first, const compile_settings *set, const epctx_backend *backend,
+                  epctx_io_file *lock);
+void compile_unlock(epctx_io_file *lock);
 /* EPCTX_ERR_EXISTS when the binary that `files` give is there and models beside it need a graph
  * from it that none of them had: they would not load any more. `notes` gets the binaries that the
  * outputs named before and will not any more, with who needs them. */

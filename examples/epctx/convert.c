@@ -99,7 +99,7 @@ int convert_file(output *out, const char *file, epctx_convert_opts *opts, conver
     epctx_model model;
     epctx_error error;
     int code;
-    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
+    if (output_open(out, &model, file, &error) != EPCTX_OK) return cli_fail(&error);
     code = convert(out, &model, opts, function);
     epctx_model_close(&model);
     return code;

@@ -15,14 +15,15 @@ static int to_stdout(output *out, epctx_model *model)
 
 static int copy(const char *from, output *out, bool rebuild)
 {
-    epctx_write_opts write = output_options(out);
+    epctx_write_opts write;
     epctx_model model;
     epctx_error error;
     epctx_status status;
-    write.allow_huge = true; /* it was that big before */
     cli_progress_begin("copy", cli_file_size(from));
-    status = output_open(&model, from, &error);
+    status = output_open(out, &model, from, &error);
     if (status != EPCTX_OK) return cli_fail(&error);
+    write = output_options(out);
+    write.allow_huge = true; /* it was that big before */
     if (rebuild) status = epctx_rebuild(&model, &error);
     if (status == EPCTX_OK && out->to_stdout) return to_stdout(out, &model);
     if (status == EPCTX_OK) status = epctx_model_write_file(&model, out->path, &write, &error);

@@ -103,16 +103,12 @@ static bool get_attr(const epctx_node_view *view, const char *name, char digits[
 
 static epctx_status write_file(const char *path, epctx_str value, epctx_error *error)
 {
-    const epctx_io *io = cli_progress_io();
-    epctx_io_file file;
-    epctx_status status = io->create_fn(io->user, path, &file, error);
-    if (status != EPCTX_OK) return status;
+    cli_file file;
+    file.name = path;
+    file.data = value.data;
+    file.size = value.size;
     cli_progress_begin("get", value.size);
-    status = io->write_fn(io->user, &file, value.data, value.size, error);
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, error);
-    if (status == EPCTX_OK) return io->commit_fn(io->user, &file, error);
-    io->abort_fn(io->user, &file);
-    return status;
+    return cli_write_files(NULL, &file, 1, error);
 }
 
 static bool exists(const char *path)

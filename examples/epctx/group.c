@@ -113,7 +113,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
     epctx_model model;
     epctx_status status;
     weights sum;
-    open.io = cli_progress_io();
+    open.io = cli_io();
     status = epctx_model_open_file(&model, file, &open, error);
     if (status != EPCTX_OK) return status;
     memset(&mine, 0, sizeof mine);
@@ -173,13 +173,19 @@ static epctx_status compile_members(const char *const *files, int count,
 {
     epctx_workspace *workspace;
     epctx_backend backend;
+    static epctx_io_file lock;
+    bool locked = false;
     int i;
     epctx_status status = find_models(files, count, error);
     if (status == EPCTX_OK) status = cli_backend(set->arch, &backend, error);
+    if (status == EPCTX_OK) locked = compile_lock(files[0], set, &backend, &lock);
     if (status == EPCTX_OK)
         status = compile_check_binary(files, count, set, &backend, notes, error);
     if (status == EPCTX_OK) status = epctx_workspace_open(&workspace, NULL, error);
-    if (status != EPCTX_OK) return status;
+    if (status != EPCTX_OK) {
+        if (locked) compile_unlock(&lock);
+        return status;
+    }
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         status = compile_member(workspace, files[i], i + 1 == count, set, &backend, report, s,
                                 error);
@@ -187,6 +193,7 @@ static epctx_status compile_members(const char *const *files, int count,
             snprintf(first_binary, EPCTX_PATH_MAX, "%s", report->binary_path);
     }
     epctx_workspace_close(workspace);
+    if (locked) compile_unlock(&lock);
     return status;
 }
 

@@ -144,6 +144,7 @@ int main(int argc, char **argv)
 {
     int code = CLI_OK;
     keep_standard_files();
+    cli_signals_begin();
 #ifdef SIGBUS
     report_cut_files();
 #endif
@@ -168,5 +169,6 @@ int main(int argc, char **argv)
                                         : "");
         code = cli_output_failed();
     }
+    cli_signals_end();
     return code;
 }

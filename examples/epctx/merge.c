@@ -91,7 +91,8 @@ static int merge(merge_wish *w, const char *const *files)
     epctx_error error;
     size_t i;
     for (i = 0; i < w->count; i++) {
-        if (cli_open(&w->models[i], files[i], &error) != EPCTX_OK) return cli_fail(&error);
+        if (output_open(&w->out, &w->models[i], files[i], &error) != EPCTX_OK)
+            return cli_fail(&error);
         w->parts[i].model = &w->models[i];
     }
     if (w->out.path != NULL && !w->out.to_stdout) w->opts.output_path = w->out.path;

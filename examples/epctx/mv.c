@@ -46,6 +46,33 @@ static bool read_folder(DIR *dir, epctx_str folder, epctx_arena *arena, const ch
     return true;
 }
 
+/* A model that was found here but is elsewhere is not changed unless the user names it; and left
+ * alone it might lose the binary. */
+static bool are_here(epctx_str folder, const char *const *list, size_t count, epctx_arena *arena)
+{
+    const epctx_io *io = epctx_io_files();
+    char *here = epctx_arena_copy(arena, folder.size > 0 ? folder : epctx_str_of("."));
+    char root[EPCTX_PATH_MAX], real[EPCTX_PATH_MAX];
+    epctx_error error;
+    size_t i;
+    epctx_error_clear(&error);
+    if (here == NULL || io->canonical_fn(io->user, here, root, sizeof root, &error) != EPCTX_OK) {
+        cli_fail_text("%s", here == NULL ? "out of memory" : error.message);
+        return false;
+    }
+    for (i = 0; i < count; i++) {
+        epctx_str place;
+        if (io->canonical_fn(io->user, list[i], real, sizeof real, NULL) != EPCTX_OK) continue;
+        place = epctx_path_folder(epctx_str_of(real));
+        if (place.size > 1) place.size--; /* the separator, but for the root's */
+        if (epctx_str_is(place, root)) continue;
+        cli_fail_text("%s: is a link to %s: name the models that are to be changed", list[i],
+                      real);
+        return false;
+    }
+    return true;
+}
+
 /* A file that nobody can read as a model cannot lose the binary either. One that cannot be opened
  * for another reason may name it: there the command stops. */
 static void leave_broken(output *out, const char **list, size_t *count)
@@ -78,6 +105,7 @@ static int find_models(output *out, const char *binary, const char ***list, size
     if (!ok) return cli_fail_text("out of memory");
     if (*count == 0)
         return cli_fail_text("%s: there is no .onnx beside it: name the models", binary);
+    if (!are_here(folder, *list, *count, &out->arena)) return CLI_FAILED;
     qsort(*list, *count, sizeof **list, compare_names);
     leave_broken(out, *list, count);
     return CLI_OK;
@@ -90,17 +118,24 @@ static void tell(void *user, const char *model, size_t nodes)
     output_file(out, "write", model, NULL, NULL);
 }
 
+enum { ATTEMPTS = 100 };
+
 static int move(output *out, const char *from, const char *to, const char *const *models,
                 size_t count, const epctx_profile *profile)
 {
     epctx_move_opts opts;
     epctx_move_report report;
     epctx_error error;
+    epctx_status status = EPCTX_ERR_CHANGED;
+    int i;
     memset(&opts, 0, sizeof opts);
     opts.profile = profile;
+    opts.io = cli_io();
     opts.dry_run = out->dry_run;
-    if (epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error) != EPCTX_OK)
-        return cli_fail(&error);
+    /* A model that somebody else changed meanwhile is read again. */
+    for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
+        status = epctx_move_binary(from, to, models, count, &opts, tell, out, &report, &error);
+    if (status != EPCTX_OK) return cli_fail(&error);
     output_file(out, "rename", from, &report.size, to);
     return output_done(out);
 }
@@ -146,8 +181,9 @@ const cli_command cli_mv = {
     "rename a context binary in every model that names it",
     "Gives a context binary another name or another folder and writes the new name into every\n"
     "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
-    "a file there that is no model is left alone. Models elsewhere have to be named. At every\n"
-    "moment each model finds its binary; what a crash interrupted the same command completes.\n\n"
+    "a file there that is no model is left alone. Models elsewhere have to be named, also where\n"
+    "a link beside the binary leads to them. At every moment each model finds its binary; what a\n"
+    "crash interrupted the same command completes.\n\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
     "  -n, --dry-run        print the plan; write nothing\n"
     "  --json               report as one JSON object\n",

@@ -17,6 +17,7 @@ void output_init(output *out)
 
 void output_free(output *out)
 {
+    epctx_file_lock_drop(&out->lock);
     epctx_arena_free(&out->arena);
 }
 
@@ -55,16 +56,32 @@ epctx_write_opts output_options(const output *out)
     memset(&opts, 0, sizeof opts);
     opts.overwrite = out->policy;
     opts.allow_huge = out->allow_huge;
+    if (out->lock.held) opts.lock = &out->lock;
     return opts;
 }
 
-epctx_status output_open(epctx_model *model, const char *file, epctx_error *error)
+/* Whether the result goes where a file is read from, whatever the two are called. */
+static bool is_replaced(const output *out, const char *file)
+{
+    const epctx_io *io = epctx_io_files();
+    epctx_file_id result, source;
+    if (out->path == NULL || out->to_stdout || out->dry_run) return false;
+    return out->in_place ||
+           (io->identify_fn(io->user, out->path, &result, NULL) == EPCTX_OK &&
+            io->identify_fn(io->user, file, &source, NULL) == EPCTX_OK &&
+            memcmp(&result, &source, sizeof result) == 0);
+}
+
+epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error)
 {
     epctx_open_opts opts;
+    epctx_status status = EPCTX_OK;
     memset(&opts, 0, sizeof opts);
-    opts.io = cli_progress_io();
+    opts.io = cli_io();
     opts.path_flags = cli_path_flags();
-    return epctx_model_open_file(model, file, &opts, error);
+    if (!out->lock.held && is_replaced(out, file))
+        status = epctx_file_lock_take(&out->lock, opts.io, out->path, error);
+    return status == EPCTX_OK ? epctx_model_open_file(model, file, &opts, error) : status;
 }
 
 void output_change(output *out, const char *format, ...)

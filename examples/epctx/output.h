@@ -36,6 +36,7 @@ typedef struct output {
     bool to_stdout;
     /* private */
     epctx_arena arena;
+    epctx_file_lock lock; /* of the file that is read, changed and replaced */
     output_line *changes, *last_change;
     output_file_line *files, *last_file;
     size_t change_count;
@@ -71,8 +72,9 @@ void output_free(output *out);
  * replaces. On a mistake prints what is wrong and returns false: the command ends with
  * CLI_USAGE. */
 bool output_check(output *out, const char *source);
-/* Opens the model that is to be changed; writing it shows progress. */
-epctx_status output_open(epctx_model *model, const char *file, epctx_error *error);
+/* Opens the model that is to be changed. Where the result replaces it, nobody else changes it until
+ * output_free. */
+epctx_status output_open(output *out, epctx_model *model, const char *file, epctx_error *error);
 /* One change of the model for plan and report, as printf; text from a model as "%.*s". */
 void output_change(output *out, const char *format, ...);
 /* A file besides the model that is written (removed, renamed ...). `note` may be NULL. */

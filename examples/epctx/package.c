@@ -13,6 +13,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <sodium.h>
@@ -291,30 +292,33 @@ static void share(package *p)
 
 /* -- writing -- */
 
+static bool fail_system(package *p, const char *path)
+{
+    epctx_fail(&p->error, EPCTX_ERR_IO, "%s", strerror(errno));
+    epctx_blame(&p->error, path, NULL, NULL);
+    return false;
+}
+
 static bool make_folders(package *p, const char *path)
 {
     char part[EPCTX_PATH_MAX];
     size_t i;
-    for (i = strlen(p->folder); path[i] != '\0'; i++) {
+    for (i = 0; path[i] != '\0'; i++) {
         if (path[i] != '/') continue;
         memcpy(part, path, i);
         part[i] = '\0';
-        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
-            epctx_fail(&p->error, EPCTX_ERR_IO, "%s", strerror(errno));
-            epctx_blame(&p->error, part, NULL, NULL);
-            return false;
-        }
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) return fail_system(p, part);
     }
     return true;
 }
 
+/* In the folder that is being made, which is the current one: nobody can put a link in its place. */
 static bool write_file(package *p, const char *name, const void *data, size_t size)
 {
-    const epctx_io *io = cli_progress_io();
-    char path[EPCTX_PATH_MAX];
-    epctx_io_file file;
-    epctx_status status;
-    int used = snprintf(path, sizeof path, "%s/%s", p->folder, name);
+    cli_file file;
+    file.name = name;
+    file.data = data;
+    file.size = size;
     if (p->json) {
         fprintf(p->report, "%s\n  {\"path\": ", p->files > 0 ? "," : "");
         cli_put_json(p->report, epctx_str_of(name));
@@ -328,21 +332,8 @@ static bool write_file(package *p, const char *name, const void *data, size_t si
     }
     p->files++;
     p->size += size;
-    if (used < 0 || (size_t)used >= sizeof path) {
-        epctx_fail(&p->error, EPCTX_ERR_LIMIT, "a path would be too long");
-        return false;
-    }
-    if (p->dry_run) return true;
-    if (!make_folders(p, path)) return false;
-    if (io->create_fn(io->user, path, &file, &p->error) != EPCTX_OK) return false;
-    status = size > 0 ? io->write_fn(io->user, &file, data, size, &p->error) : EPCTX_OK;
-    if (status == EPCTX_OK) status = io->sync_fn(io->user, &file, &p->error);
-    if (status != EPCTX_OK) {
-        io->abort_fn(io->user, &file);
-        return false;
-    }
-    return io->commit_fn(io->user, &file, &p->error) == EPCTX_OK &&
-           io->sync_folder_fn(io->user, path, &p->error) == EPCTX_OK;
+    return p->dry_run || (make_folders(p, name) &&
+                          cli_write_files(NULL, &file, 1, &p->error) == EPCTX_OK);
 }
 
 /* A set goes where it belongs: an asset once, anything else into the variant's folder. */
@@ -538,36 +529,73 @@ static bool target_free(package *p)
     return false;
 }
 
-static bool fail_system(package *p, const char *path)
+/* DIR.part-<process>, where DIR is cut when that would be too long for a name. */
+static bool name_folder(package *p)
 {
-    epctx_fail(&p->error, EPCTX_ERR_IO, "%s", strerror(errno));
-    epctx_blame(&p->error, path, NULL, NULL);
+    enum { MOST = 200 };
+    epctx_str path = epctx_str_of(p->path);
+    size_t base;
+    while (path.size > 1 && path.data[path.size - 1] == '/')
+        path.size--;
+    base = epctx_path_file(path).size;
+    if (base > MOST) {
+        path.size -= base - MOST;
+        while (((unsigned char)path.data[path.size] & 0xc0) == 0x80)
+            path.size--; /* whole characters of UTF-8 */
+    }
+    if (path.size + 40 > sizeof p->folder) {
+        epctx_fail(&p->error, EPCTX_ERR_LIMIT, "the path is too long");
+        return false;
+    }
+    snprintf(p->folder, sizeof p->folder, "%.*s.part-%ld", (int)path.size, path.data,
+             (long)getpid());
+    return true;
+}
+
+/* The finished folder gets its name, or loses it again when that cannot be made durable. */
+static bool name_package(package *p)
+{
+    const epctx_io *io = epctx_io_files();
+    if (rename(p->folder, p->path) != 0) return fail_system(p, p->path);
+    if (io->sync_folder_fn(io->user, p->path, &p->error) == EPCTX_OK) return true;
+    if (rename(p->path, p->folder) != 0) return fail_system(p, p->path);
     return false;
+}
+
+/* `home` and `here`: the current folder, and the one that is made. */
+static bool fill_package(package *p, int home, int here)
+{
+    bool good = fchdir(here) == 0 ? write_all(p) : fail_system(p, p->folder);
+    if (fchdir(home) != 0) return fail_system(p, ".");
+    good = good && name_package(p);
+    if (!good && fchdir(here) == 0) {
+        nftw(".", remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        if (fchdir(home) != 0 || rmdir(p->folder) != 0) return false;
+    }
+    return good;
 }
 
 /* All under another name, durable, and then the name: a crash leaves no half package. */
 static bool write_package(package *p)
 {
-    const epctx_io *io = epctx_io_files();
-    size_t size = strlen(p->path);
+    int home, here;
     bool good;
-    while (size > 1 && p->path[size - 1] == '/')
-        size--;
-    if (size + 40 > sizeof p->folder) {
-        epctx_fail(&p->error, EPCTX_ERR_LIMIT, "the path is too long");
-        return false;
-    }
-    snprintf(p->folder, sizeof p->folder, "%.*s.part-%ld", (int)size, p->path, (long)getpid());
-    if (!target_free(p)) return false;
+    if (!name_folder(p) || !target_free(p)) return false;
     if (p->dry_run) return write_all(p);
+    cli_signals_keep(true);
     if (mkdir(p->folder, 0777) != 0) return fail_system(p, p->folder);
-    good = write_all(p);
-    if (good && rename(p->folder, p->path) != 0) good = fail_system(p, p->path);
-    if (!good) {
-        nftw(p->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-        return false;
+    home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    here = open(p->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    good = home >= 0 && here >= 0;
+    if (good)
+        good = fill_package(p, home, here);
+    else {
+        fail_system(p, p->folder);
+        rmdir(p->folder);
     }
-    return io->sync_folder_fn(io->user, p->path, &p->error) == EPCTX_OK;
+    if (home >= 0) close(home);
+    if (here >= 0) close(here);
+    return good;
 }
 
 /* -- the command -- */

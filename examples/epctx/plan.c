@@ -285,6 +285,27 @@ static epctx_status binary_path(const char *first, const compile_settings *set,
     return status;
 }
 
+bool compile_lock(const char *first, const compile_settings *set, const epctx_backend *backend,
+                  epctx_io_file *lock)
+{
+    static char path[EPCTX_PATH_MAX], folder[EPCTX_PATH_MAX], root[EPCTX_PATH_MAX];
+    const epctx_io *io = cli_io();
+    char name[EPCTX_NAME_MAX];
+    epctx_str part;
+    if (binary_path(first, set, backend, path, NULL) != EPCTX_OK) return false;
+    part = epctx_path_folder(epctx_str_of(path));
+    snprintf(folder, sizeof folder, "%.*s", part.size > 0 ? (int)part.size : 1,
+             part.size > 0 ? part.data : ".");
+    snprintf(name, sizeof name, "%.200s.compile.lock", path + part.size);
+    return io->canonical_fn(io->user, folder, root, sizeof root, NULL) == EPCTX_OK &&
+           io->lock_inside_fn(io->user, root, name, lock, NULL) == EPCTX_OK;
+}
+
+void compile_unlock(epctx_io_file *lock)
+{
+    cli_io()->unlock_fn(cli_io()->user, lock);
+}
+
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error)

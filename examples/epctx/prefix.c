@@ -35,7 +35,7 @@ static int prefix(prefix_work *work)
 {
     size_t count = 0;
     int code;
-    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+    if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     report(work);
     if (epctx_prefix(&work->model, epctx_str_of(work->prefix), &work->opts, &count, &work->error) !=

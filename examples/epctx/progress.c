@@ -155,35 +155,10 @@ void cli_progress_forbid(void)
 
 /* -- files -- */
 
-/* The same in parts: a big write reports nothing while it lasts. */
-static epctx_status write_parts(void *user, epctx_io_file *file, const void *data, size_t size,
-                                epctx_error *error)
-{
-    const size_t most = (size_t)1 << 20;
-    const char *from = (const char *)data;
-    epctx_status status = EPCTX_OK;
-    do {
-        size_t part = size < most ? size : most;
-        status = epctx_io_files()->write_fn(user, file, from, part, error);
-        from = part > 0 ? from + part : from;
-        size -= part;
-        cli_progress_add(part);
-    } while (status == EPCTX_OK && size > 0);
-    return status;
-}
-
 uint64_t cli_file_size(const char *file)
 {
     const epctx_io *io = epctx_io_files();
     epctx_file_kind kind;
     uint64_t size;
     return io->stat_fn(io->user, file, &kind, &size, NULL) == EPCTX_OK ? size : 0;
-}
-
-const epctx_io *cli_progress_io(void)
-{
-    static epctx_io io;
-    io = *epctx_io_files();
-    io.write_fn = write_parts;
-    return &io;
 }

@@ -123,7 +123,7 @@ static int rename_all(rename_work *work, const char **names, size_t count)
 {
     int code = CLI_OK;
     size_t i;
-    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+    if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     if (!work->nodes) code = rename_values(work, names, count);
     for (i = 0; work->nodes && i < count && code == CLI_OK; i++)

@@ -55,7 +55,7 @@ static int repair(repair_list *list, const char *file, const char *source_file)
     int code = CLI_FAILED;
     memset(&source, 0, sizeof source);
     memset(&none, 0, sizeof none);
-    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
+    if (output_open(list->out, &model, file, &error) != EPCTX_OK) return cli_fail(&error);
     if (source_file != NULL && cli_open(&source, source_file, &error) != EPCTX_OK) {
         cli_fail(&error);
     } else {

@@ -28,7 +28,7 @@ static int split(output *out, const char *file, epctx_split_opts *opts)
     epctx_model model;
     epctx_error error;
     int code;
-    if (cli_open(&model, file, &error) != EPCTX_OK) return cli_fail(&error);
+    if (output_open(out, &model, file, &error) != EPCTX_OK) return cli_fail(&error);
     if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
     if (epctx_split(&model, opts, &combined, &error) != EPCTX_OK) {
         code = cli_fail(&error);

@@ -167,7 +167,7 @@ static int change_all(target_work *work, const char **whats, int count,
     const epctx_io *io = epctx_io_files();
     int code = CLI_OK;
     int i;
-    if (output_open(&work->model, work->file, &work->error) != EPCTX_OK)
+    if (output_open(&work->out, &work->model, work->file, &work->error) != EPCTX_OK)
         return cli_fail(&work->error);
     work->mappings =
         (epctx_mapping *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->mappings);

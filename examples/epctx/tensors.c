@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -151,34 +152,6 @@ epctx_status tensors_read(const session *s, const char *folder, epctx_error *err
     return EPCTX_OK;
 }
 
-static epctx_status finish(FILE *file, bool written, const char *path, epctx_error *error)
-{
-    epctx_status status = written ? EPCTX_OK : io_problem(error, path);
-    if (fclose(file) != 0 && status == EPCTX_OK) status = io_problem(error, path);
-    return status;
-}
-
-static epctx_status write_values(session_value *const *values, size_t count, const char *folder,
-                                 const char *word, epctx_error *error)
-{
-    char path[EPCTX_PATH_MAX];
-    size_t i;
-    for (i = 0; i < count; i++) {
-        epctx_status status;
-        FILE *file;
-        if (!join(path, sizeof path, folder, word, i))
-            return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: the path is too long", folder);
-        file = fopen(path, "wb");
-        if (file == NULL) return io_problem(error, path);
-        turn(values[i]);
-        status = finish(file, fwrite(values[i]->data, 1, values[i]->size, file) == values[i]->size,
-                        path, error);
-        turn(values[i]);
-        if (status != EPCTX_OK) return status;
-    }
-    return EPCTX_OK;
-}
-
 /* "<word> <i> <element type> <d0,d1,... or -> <name>" */
 static void write_types(FILE *file, session_value *const *values, size_t count, const char *word)
 {
@@ -195,30 +168,66 @@ static void write_types(FILE *file, session_value *const *values, size_t count, 
     }
 }
 
-static epctx_status write_io(const session *s, const char *folder, epctx_error *error)
+/* What io.txt says, from malloc; NULL: out of memory. */
+static char *make_list(const session *s, size_t *size)
 {
-    char path[EPCTX_PATH_MAX];
-    int size = snprintf(path, sizeof path, "%s/io.txt", folder);
-    FILE *file;
-    if (size < 0 || (size_t)size >= sizeof path)
-        return epctx_fail(error, EPCTX_ERR_LIMIT, "%s: the path is too long", folder);
-    file = fopen(path, "w");
-    if (file == NULL) return io_problem(error, path);
+    char *text = NULL;
+    FILE *file = open_memstream(&text, size);
+    bool good;
+    if (file == NULL) return NULL;
     write_types(file, s->inputs, s->input_count, "input");
     write_types(file, s->outputs, s->output_count, "output");
-    return finish(file, !ferror(file), path, error);
+    good = !ferror(file);
+    if (fclose(file) == 0 && good) return text;
+    free(text);
+    return NULL;
+}
+
+enum { NAME_ROOM = 40 };
+
+/* Adds a file for each value, named after its number. */
+static void add_values(session_value *const *values, size_t count, const char *word,
+                       cli_file *files, char (*names)[NAME_ROOM], size_t *used)
+{
+    size_t i;
+    for (i = 0; i < count; i++, ++*used) {
+        snprintf(names[*used], NAME_ROOM, "%s_%zu.bin", word, i);
+        files[*used].name = names[*used];
+        files[*used].data = values[i]->data;
+        files[*used].size = values[i]->size;
+    }
+}
+
+/* All values as files have them, and back; an input may be an output, too. */
+static void turn_all(const session *s)
+{
+    size_t i;
+    for (i = 0; i < s->value_count; i++)
+        if (s->values[i].data != NULL) turn(&s->values[i]);
 }
 
 epctx_status tensors_write(const session *s, const char *folder, bool inputs, epctx_error *error)
 {
-    epctx_status status;
-    epctx_error_clear(error);
-    status = cli_make_folder(folder, error);
-    if (status == EPCTX_OK) status = write_io(s, folder, error);
-    if (status == EPCTX_OK && inputs)
-        status = write_values(s->inputs, s->input_count, folder, "input", error);
-    if (status == EPCTX_OK)
-        status = write_values(s->outputs, s->output_count, folder, "output", error);
+    size_t most = s->input_count + s->output_count + 1, used = 1, size = 0;
+    cli_file *files = (cli_file *)calloc(most, sizeof *files);
+    char(*names)[NAME_ROOM] = (char(*)[NAME_ROOM])calloc(most, sizeof *names);
+    char *list = make_list(s, &size);
+    epctx_status status = cli_make_folder(folder, error);
+    if (files == NULL || names == NULL || list == NULL)
+        status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+    if (status == EPCTX_OK) {
+        files[0].name = "io.txt";
+        files[0].data = list;
+        files[0].size = size;
+        if (inputs) add_values(s->inputs, s->input_count, "input", files, names, &used);
+        add_values(s->outputs, s->output_count, "output", files, names, &used);
+        turn_all(s);
+        status = cli_write_files(folder, files, used, error);
+        turn_all(s);
+    }
+    free(list);
+    free(names);
+    free(files);
     return status;
 }
 

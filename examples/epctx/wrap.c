@@ -306,6 +306,7 @@ static int wrap(wrap_wish *w, const char *file)
     epctx_mapping mapping;
     epctx_model model;
     epctx_span binary;
+    epctx_open_opts opts;
     epctx_error error;
     int code = CLI_FAILED;
     error.status = EPCTX_OK;
@@ -319,7 +320,9 @@ static int wrap(wrap_wish *w, const char *file)
     w->opts.output_path = w->out.to_stdout ? NULL : w->out.path;
     if (w->opts.name == NULL) w->opts.name = "EPContext";
     if (w->opts.binary_name == NULL) w->opts.binary_name = epctx_path_file(epctx_str_of(file)).data;
-    if (epctx_wrap(&model, binary, &w->opts, NULL, &combined, &error) != EPCTX_OK)
+    memset(&opts, 0, sizeof opts);
+    opts.io = cli_io();
+    if (epctx_wrap(&model, binary, &w->opts, &opts, &combined, &error) != EPCTX_OK)
         cli_fail(&error);
     else {
         tell_steps(&w->out, &combined, 1);
