@@ -373,13 +373,14 @@ typedef struct epctx_mapping {
 #define EPCTX_NAME_MAX 256
 
 /* A file being written, or a lock: storage that the library provides and the io fills as it likes,
- * but for `way_back`. It must not move meanwhile. */
+ * but for `way_back` and `try_only`. It must not move meanwhile. */
 typedef struct epctx_io_file {
     void *handle;
     int64_t descriptor;
     int64_t folder;
     uint32_t state;
     bool way_back; /* set by a create_fn whose files can go through swap_fn; else false */
+    bool try_only; /* set before lock_fn: EPCTX_ERR_CHANGED where it would have to wait */
     char path[EPCTX_PATH_MAX];
     char temp[EPCTX_PATH_MAX];
     char kept[EPCTX_NAME_MAX];   /* swap_fn: what stood there has this name, "" when nothing did */
@@ -444,7 +445,8 @@ typedef struct epctx_io {
     epctx_status (*times_fn)(void *user, const char *path, uint64_t *written, uint64_t *changed,
                              epctx_error *error);
     /* Both may be NULL. Waits until nobody else, in any process or thread, holds the lock called
-     * `path` (a file that is made for it), and takes it. It ends with unlock_fn or the process. */
+     * `path` (an empty file, made for it and removed after it), and takes it. It ends with
+     * unlock_fn or the process. */
     epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
     void (*unlock_fn)(void *user, epctx_io_file *lock);
     /* May be NULL: mapped files do not change. As map_inside_fn, but into memory that nobody else
@@ -4368,6 +4370,13 @@ static void epctx__list_remove(epctx_io_file *file)
     }
     file->listed = NULL;
 }
+
+static epctx_status epctx__lock_taken(const char *path, epctx_error *error)
+{
+    epctx_fail(error, EPCTX_ERR_CHANGED, "somebody else is writing here: try again");
+    epctx_blame(error, path, NULL, NULL);
+    return EPCTX_ERR_CHANGED;
+}
 #endif
 
 #ifdef EPCTX_NO_STDIO
@@ -5201,19 +5210,30 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
 {
     WCHAR wide[EPCTX__WIDE_MAX];
     epctx_status status = epctx__wide(path, wide, error);
+    bool try_only = lock->try_only;
     (void)user;
     memset(lock, 0, sizeof *lock);
+    lock->try_only = try_only;
     while (status == EPCTX_OK) {
         DWORD code;
         lock->handle = CreateFileW(wide, GENERIC_READ | DELETE, 0, NULL, OPEN_ALWAYS,
-                                   FILE_ATTRIBUTE_NORMAL | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+                                   FILE_ATTRIBUTE_NORMAL, NULL);
         if (lock->handle != INVALID_HANDLE_VALUE) {
+            LARGE_INTEGER size;
+            FILE_DISPOSITION_INFO gone;
+            gone.DeleteFile = TRUE; /* with the handle; a file with something in it is somebody's */
+            if (GetFileSizeEx(lock->handle, &size) && size.QuadPart == 0) {
+                SetFileInformationByHandle(lock->handle, FileDispositionInfo, &gone, sizeof gone);
+            }
             return EPCTX_OK;
         }
         code = GetLastError();
         /* ACCESS_DENIED: it is just being deleted. */
         if (code != ERROR_SHARING_VIOLATION && code != ERROR_ACCESS_DENIED) {
             return epctx__io_error(error, "open the lock", path);
+        }
+        if (try_only) {
+            return epctx__lock_taken(path, error);
         }
         Sleep(10);
     }
@@ -6060,8 +6080,10 @@ static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
         if (fd < 0) {
             status = epctx__io_error(error, "open the lock", lock->path);
         }
-        while (status == EPCTX_OK && flock(fd, LOCK_EX) != 0) {
-            if (errno != EINTR) {
+        while (status == EPCTX_OK && flock(fd, LOCK_EX | (lock->try_only ? LOCK_NB : 0)) != 0) {
+            if (errno == EWOULDBLOCK) {
+                status = epctx__lock_taken(lock->path, error);
+            } else if (errno != EINTR) {
                 status = epctx__io_error(error, "lock", lock->path);
             }
         }
@@ -6070,7 +6092,8 @@ static epctx_status epctx__lock_take(epctx_io_file *lock, epctx_error *error)
             ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
             lock->descriptor = fd;
             memcpy(lock->temp, base, strlen(base) + 1);
-            lock->state = EPCTX__FILE_NAMED;
+            /* A file with something in it is somebody's own and stays. */
+            lock->state = S_ISREG(ours.st_mode) && ours.st_size == 0 ? EPCTX__FILE_NAMED : 0;
             return EPCTX_OK;
         }
         if (fd >= 0) {
@@ -6087,8 +6110,10 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
                                      epctx_error *error)
 {
     size_t size = strlen(path);
+    bool try_only = lock->try_only;
     (void)user;
     memset(lock, 0, sizeof *lock);
+    lock->try_only = try_only;
     if (size >= sizeof lock->path) {
         return epctx_fail(error, EPCTX_ERR_LIMIT, "the path of a lock is too long");
     }
@@ -6101,8 +6126,10 @@ static epctx_status epctx__file_lock(void *user, const char *path, epctx_io_file
 static epctx_status epctx__file_lock_inside(void *user, const char *root, const char *name,
                                             epctx_io_file *lock, epctx_error *error)
 {
+    bool try_only = lock->try_only;
     epctx_status status = epctx__open_inside(root, name, lock, error);
     (void)user;
+    lock->try_only = try_only;
     return status == EPCTX_OK ? epctx__lock_take(lock, error) : status;
 }
 
@@ -6111,6 +6138,7 @@ static void epctx__file_unlock(void *user, epctx_io_file *lock)
     (void)user;
     epctx__list_remove(lock);
     epctx__file_forget(lock); /* while it is held: who waits sees that it is gone */
+    flock((int)lock->descriptor, LOCK_UN); /* a process forked meanwhile has it open, too */
     close((int)lock->descriptor);
     close((int)lock->folder);
 }
@@ -9541,12 +9569,21 @@ static epctx_status epctx__lock_as(const epctx_io *io, const char *path, size_t 
     return io->lock_inside_fn(io->user, root, path + inside, lock, error);
 }
 
-/* Models before other files, each kind by name: nobody waits for somebody who waits for him. Who
- * holds the lock of a model already waits for other files only. */
+/* One order for everybody, so that nobody waits for somebody who waits for him: what is called a
+ * model first, so that who holds the lock of a model already can wait for its files; then by name. */
+static int epctx__lock_order(const char *a, const char *b)
+{
+    bool first = epctx__ends_with(epctx_str_of(a), ".onnx.lock");
+    bool second = epctx__ends_with(epctx_str_of(b), ".onnx.lock");
+    return first != second ? (first ? -1 : 1) : strcmp(a, b);
+}
+
 EPCTX__APART static epctx_status epctx__commit_lock(epctx__commit *c)
 {
+    const char *held = c->held != NULL && c->held->held ? c->held->path : NULL;
+    const epctx__commit_file *last = NULL;
+    const epctx__commit_file *next;
     epctx_status status = EPCTX_OK;
-    int step;
     if (c->io->lock_fn == NULL || c->io->unlock_fn == NULL) {
         return EPCTX_OK;
     }
@@ -9554,28 +9591,25 @@ EPCTX__APART static epctx_status epctx__commit_lock(epctx__commit *c)
     if (c->locks == NULL) {
         return epctx__commit_nomem(c);
     }
-    for (step = 0; step < 2 && status == EPCTX_OK; step++) {
-        const epctx__commit_file *last = NULL;
-        const epctx__commit_file *next;
-        do {
-            size_t i;
-            next = NULL;
-            for (i = 0; i < c->count; i++) {
-                const epctx__commit_file *file = &c->files[i];
-                if (file->is_model == (step == 0) &&
-                    (last == NULL || strcmp(file->lock, last->lock) > 0) &&
-                    (next == NULL || strcmp(file->lock, next->lock) < 0)) {
-                    next = file;
-                }
+    do {
+        size_t i;
+        next = NULL;
+        for (i = 0; i < c->count; i++) {
+            const epctx__commit_file *file = &c->files[i];
+            if ((last == NULL || epctx__lock_order(file->lock, last->lock) > 0) &&
+                (next == NULL || epctx__lock_order(file->lock, next->lock) < 0)) {
+                next = file;
             }
-            if (next != NULL && (c->held == NULL || strcmp(c->held->path, next->lock) != 0)) {
-                status = epctx__lock_as(c->io, next->lock, next->inside, next->given,
-                                        &c->locks[c->lock_count], c->error);
-                c->lock_count += status == EPCTX_OK;
-            }
-            last = next;
-        } while (next != NULL && status == EPCTX_OK);
-    }
+        }
+        if (next != NULL && (held == NULL || strcmp(held, next->lock) != 0)) {
+            epctx_io_file *lock = &c->locks[c->lock_count];
+            memset(lock, 0, sizeof *lock);
+            lock->try_only = held != NULL && epctx__lock_order(next->lock, held) < 0;
+            status = epctx__lock_as(c->io, next->lock, next->inside, next->given, lock, c->error);
+            c->lock_count += status == EPCTX_OK;
+        }
+        last = next;
+    } while (next != NULL && status == EPCTX_OK);
     return status;
 }
 
@@ -19368,6 +19402,10 @@ static void epctx__commit_source(epctx__commit *c, epctx__commit_file *file, epc
     if (model->identified &&
         c->io->canonical_fn(c->io->user, model->path, real, sizeof real, &ignored) == EPCTX_OK &&
         strcmp(real, file->real) == 0) {
+        file->seen = &model->id;
+    }
+    /* Its own name: wherever it leads now. */
+    if (model->identified && strcmp(model->path, file->path) == 0) {
         file->seen = &model->id;
     }
 }

@@ -311,7 +311,7 @@ static volatile bool swapping;
 
 static void *swap_folders(void *unused)
 {
-    char sub[100], real[100], link[100];
+    char sub[TEST_TEMP + 16], real[TEST_TEMP + 16], link[TEST_TEMP + 16];
     (void)unused;
     snprintf(sub, sizeof sub, "%s/in/sub", root);
     snprintf(real, sizeof real, "%s/in/.real", root);
@@ -510,6 +510,87 @@ TEST(long_names)
         CHECK_TRUE(access(at(path), F_OK) == 0);
         CHECK_TRUE(strstr(names_in("in"), ".tmp") == NULL && strstr(names_in("in"), ".lock") == NULL);
     }
+}
+
+/* The source goes to `model` and a file beside it: both under locks. */
+static epctx_status write_two(const char *model_name, const char *file_name)
+{
+    static const uint8_t text[] = "beside";
+    char model_path[TEST_TEMP + 300], file_path[TEST_TEMP + 300];
+    epctx_output_file file;
+    epctx_span part = {text, sizeof text};
+    epctx_model model;
+    epctx_status status;
+    snprintf(model_path, sizeof model_path, "%s/in/%s", root, model_name);
+    snprintf(file_path, sizeof file_path, "%s/in/%s", root, file_name);
+    memset(&file, 0, sizeof file);
+    file.path = file_path;
+    file.name = file_name;
+    file.parts = &part;
+    file.part_count = 1;
+    file.size = sizeof text;
+    status = epctx_model_open_file(&model, at("in/s.onnx"), NULL, &error);
+    if (status == EPCTX_OK) {
+        status = epctx_write_group(&model, model_path, NULL, &file, 1, EPCTX_OVERWRITE_REPLACE,
+                                   &error);
+    }
+    epctx_model_close(&model);
+    return status;
+}
+
+/* Names that are cut to the name of one lock: nobody waits for himself. */
+TEST(long_names_of_one_lock)
+{
+    char model[256], file[256];
+    memset(model, 'a', sizeof model);
+    memcpy(model + 245, ".onnx", 6);
+    snprintf(file, sizeof file, "%.250s.data", model);
+    make_tree();
+    make_named("in/s.onnx", 0);
+    alarm(60);
+    CHECK_OK(write_two(model, file), error);
+    CHECK_OK(write_two(file, model), error);
+    alarm(0);
+}
+
+/* What is a model for one is a file beside it for the other: who waits for the lock of one has not
+ * got the other's. */
+TEST(locks_have_one_order)
+{
+    static const struct timespec moment = {0, 200000000};
+    epctx_file_lock first, second;
+    pid_t child;
+    int status = -1;
+    make_tree();
+    make_named("in/s.onnx", 0);
+    CHECK_OK(epctx_file_lock_take(&first, NULL, at("in/a.onnx"), &error), error);
+    child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(write_two("b.onnx", "a.onnx") == EPCTX_OK ? 0 : 1);
+    }
+    nanosleep(&moment, NULL); /* the child waits by now, or the case proves nothing */
+    alarm(60);
+    CHECK_OK(epctx_file_lock_take(&second, NULL, at("in/b.onnx"), &error), error);
+    alarm(0);
+    epctx_file_lock_drop(&second);
+    epctx_file_lock_drop(&first);
+    CHECK_TRUE(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+}
+
+/* FILE.lock that somebody has for purposes of his own. */
+TEST(lock_of_somebody)
+{
+    bytes b;
+    make_tree();
+    make_named("in/s.onnx", 0);
+    make_file(at("in/m.onnx.lock"), "mine", 4);
+    CHECK_OK(write_two("m.onnx", "m.bin"), error);
+    b = read_file(at("in/m.onnx.lock"));
+    CHECK(bytes_equal(&b, "mine", 4), "a lock file with something in it is gone or changed");
+    bytes_free(&b);
+    CHECK_STR(names_in("in"), "m.bin m.onnx m.onnx.lock s.onnx ");
 }
 
 /* What is being written has no name where the system can do that: nothing is left by a kill. */
@@ -750,6 +831,9 @@ int main(int argc, char **argv)
     RUN(modes);
     RUN(modes_of_others);
     RUN(long_names);
+    RUN(long_names_of_one_lock);
+    RUN(locks_have_one_order);
+    RUN(lock_of_somebody);
     RUN(nothing_to_leave);
     RUN(removed_by_a_handler);
     RUN(changed_since_read);

@@ -1392,7 +1392,7 @@ static epctx_status use_the_same(nested *n)
     epctx_gen_opts opts = {0};
     epctx_shared shared;
     epctx_error error;
-    char folder[80];
+    char folder[TEST_TEMP + 8];
     size_t waiting = epctx_share_waiting(n->workspace, NULL, "FakeEP");
     if (waiting > 1) return EPCTX_ERR_GRAPH;
     if (n->step == FAKE_LOAD) {
@@ -1628,7 +1628,7 @@ static _Thread_local const char *circle_other; /* the model that this thread's b
 static epctx_status circle_start(const circle *c, session *s, const char *name)
 {
     epctx_error error;
-    char path[100];
+    char path[TEST_TEMP + 64];
     snprintf(path, sizeof path, "%s/%s", root, name);
     return start(s, c->workspace, path, c->backend, NULL, &error);
 }
