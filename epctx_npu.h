@@ -4392,8 +4392,8 @@ static bool epctx_npu__overlap(const epctx_npu__operand *a, uint64_t a_bytes,
 static bool epctx_npu__operand_ok(const epctx_npu_graph *graph, const epctx_npu__operand *o,
                                   const epctx_npu__extent *need, bool written, bool required)
 {
-    uint64_t room;
-    uint32_t align;
+    uint64_t room = 0; /* that they are set is too far away for some compilers */
+    uint32_t align = 0;
     if (o->place == EPCTX_NPU__NOWHERE) {
         return !required;
     }
