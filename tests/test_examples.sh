@@ -62,7 +62,7 @@ $(tail -n 1 $work/log)"
     fi
 done
 
-why=$(EPCTX_TEST_EP="acorn build/my_ep/libacorn_ep.so AcornExecutionProvider acorn" \
+why=$(EPCTX_TEST_EP="acorn $work/my_ep/libacorn_ep.so AcornExecutionProvider acorn" \
     build/tests/test_plugin other_hardware other_sdk 2>/dev/null)
 if [ "$(echo $why)" = "ok acorn other_hardware ok acorn other_sdk" ]; then
     echo "ok examples my_ep refuses other hardware and another SDK"

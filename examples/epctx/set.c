@@ -346,7 +346,7 @@ static bool set_order(target_work *work, const target *what, const char *value)
     size_t count = 0;
     while (epctx_next_field(&it, &field))
         count++;
-    while (next_part(&rest, &work->arena, &name) && count > 0)
+    while (count > 0 && next_part(&rest, &work->arena, &name))
         count--;
     if (count != 0 || *rest != '\0')
         return misuse(work, what->name, epctx_str_of(value), "does not name each one once");
