@@ -139,9 +139,9 @@ static bool told_apart(uint8_t *data, const uint8_t *other, size_t size)
     return fresh;
 }
 
-/* One byte anywhere is enough to be another weight, in the sample or not: every byte of each size in
- * turn. Of the largest, which is read in four pieces (the first of 4096 bytes), those around the ends
- * of pieces and of the blocks of the sample, and every 97th. */
+/* One byte anywhere is enough to be another weight, in the sample or not: every byte of each size
+ * in turn. Of the largest, which is read in four pieces (the first has 4096 bytes), those around
+ * the ends of pieces and of the blocks of the sample, and every 97th. */
 TEST(every_byte_counts)
 {
     static const size_t sizes[] = {1, 5, 64, 256, 257, 1025, 5000, 65537, 200000};
