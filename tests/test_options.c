@@ -515,6 +515,8 @@ TEST(outputs_named)
     CHECK_STR(p.out.binaries[0], "out/first_npu.bin");
     p.in.binary = "../first_npu.bin";
     CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    p.in.binary = "C:first_npu.bin"; /* a file here, absolute where the model may be read */
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
     p.in.binary = "first_npu.bin";
     p.in.ep_count = 2;
     CHECK_INT(preflight(&p), EPCTX_ERR_ARG);
