@@ -387,23 +387,25 @@ TEST(nearest_names)
     static const char *const names[] = {"check_weights", "hardware_architecture", "layout", NULL};
     static const char *const none[] = {NULL};
     static const struct {
-        const char *word, *meant;
+        const char *word;
+        int meant; /* of `names` */
     } cases[] = {
-        {"hardware_archtecture", names[1]},
-        {"Check_Weights", names[0]},
-        {"checkweights", names[0]},
-        {"layuot", names[2]},
-        {"layot", names[2]},
-        {"colour", NULL},
-        {"lay", NULL},
-        {"", NULL},
-        {"layout", names[2]},
+        {"hardware_archtecture", 1},
+        {"Check_Weights", 0},
+        {"checkweights", 0},
+        {"layuot", 2},
+        {"layot", 2},
+        {"colour", 3},
+        {"lay", 3},
+        {"", 3},
+        {"layout", 2},
     };
     char wide[400];
     size_t i;
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *found = epctx_nearest_name(epctx_str_of(cases[i].word), names);
-        CHECK(found == cases[i].meant, "'%s': found %s", cases[i].word, found ? found : "none");
+        CHECK(found == names[cases[i].meant], "'%s': found %s", cases[i].word,
+              found ? found : "none");
         CHECK_TRUE(epctx_nearest_name(epctx_str_of(cases[i].word), none) == NULL);
     }
     memset(wide, 'l', sizeof wide - 1); /* longer than any name may be */
@@ -512,6 +514,8 @@ TEST(outputs_named)
     CHECK_OK(preflight(&p), p.s.error);
     CHECK_STR(p.out.binaries[0], "out/first_npu.bin");
     p.in.binary = "../first_npu.bin";
+    CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
+    p.in.binary = "C:first_npu.bin"; /* a file here, absolute where the model may be read */
     CHECK_INT(preflight(&p), EPCTX_ERR_PATH);
     p.in.binary = "first_npu.bin";
     p.in.ep_count = 2;

@@ -294,7 +294,7 @@ TEST(taken)
         epctx_backend backend = fake_backend(&f);
         epctx_workspace_opts opts = {0};
         epctx_workspace *w;
-        session one, two;
+        session one, two, more[2];
         epctx_error error;
         CHECK(make_group(&f, 2, &error), "%s", error.message);
         opts.taken = policy == 0 ? EPCTX_TAKEN_RELOAD : EPCTX_TAKEN_ERROR;
@@ -305,6 +305,11 @@ TEST(taken)
             CHECK_OK(start(&two, w, at("a_ctx.onnx"), &backend, NULL, &error), error);
             CHECK_INT(f.loads, 2);
             CHECK_TRUE(one.loaded.bound[0].graph != two.loaded.bound[0].graph);
+            for (int i = 0; i < 2; i++) /* the other graph waits in both */
+                CHECK_OK(start(&more[i], w, at("b_ctx.onnx"), &backend, NULL, &error), error);
+            CHECK_INT(f.loads, 2);
+            stop(&more[0]);
+            stop(&more[1]);
             stop(&two);
         } else {
             CHECK_INT(start(&two, w, at("a_ctx.onnx"), &backend, NULL, &error), EPCTX_ERR_CONTEXT);
