@@ -13159,8 +13159,11 @@ static bool epctx__equal_dims(epctx_cursor a, epctx_cursor b)
 static void epctx__lint_equal(epctx__lint *l, const epctx__frame *scope, uint32_t at,
                               epctx_str name, int32_t elem_type, epctx_cursor dims)
 {
-    epctx_tensor_view other =
-        epctx_tensor_of(((const epctx__constant *)scope->tensor_list)[at].view);
+    epctx_tensor_view other;
+    if (l->short_of_memory) { /* it may not be there; findings do not count any more */
+        return;
+    }
+    other = epctx_tensor_of(((const epctx__constant *)scope->tensor_list)[at].view);
     if (elem_type != other.elem_type || !epctx__equal_dims(dims, epctx_tensor_dims(&other))) {
         epctx__say(l, EPCTX_RULE_INITIALIZER_TYPE, name, NULL,
                    "the initializers '%S' differ in type or shape", &name);

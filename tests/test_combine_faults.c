@@ -194,7 +194,7 @@ static bytes merge_model(const look *l)
     put_pair(&graph, 16, "of", l->author);
     put_pair(&graph, 16, l->author, "graph");
     put_child(&model, 7, &graph);
-    add_function(&model, "Used", "Inner", l->data);
+    add_function(&model, "Used", "Inner", l->more);
     add_function(&model, "Inner", "Leaf", NULL);
     add_function(&model, l->author, "Leaf", NULL);
     put_pair(&model, 14, "author", l->author);

@@ -1243,6 +1243,9 @@ def each(commands, check, *arguments):
 
 
 def main():
+    # Whoever runs the tests in the background may have switched these off for his children.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     global TOOL
     if len(sys.argv) < 4:
         sys.exit(__doc__)
