@@ -446,7 +446,7 @@ typedef struct epctx_io {
                              epctx_error *error);
     /* Both may be NULL. Waits until nobody else, in any process or thread, holds the lock called
      * `path` (an empty file, made for it and removed after it), and takes it. It ends with
-     * unlock_fn or the process. */
+     * unlock_fn or the process. `lock` is zeroed, but for `try_only`. */
     epctx_status (*lock_fn)(void *user, const char *path, epctx_io_file *lock, epctx_error *error);
     void (*unlock_fn)(void *user, epctx_io_file *lock);
     /* May be NULL: mapped files do not change. As map_inside_fn, but into memory that nobody else

@@ -825,7 +825,7 @@ TEST(cache_killed)
     CHECK_INT(pipe(ends), 0);
     child = fork();
     if (child == 0) {
-        epctx_io_file lock;
+        epctx_io_file lock = {0};
         locked = epctx_io_files()->lock_fn(NULL, at("m_ctx.onnx.lock"), &lock, NULL) == EPCTX_OK
                      ? 'y'
                      : 'n';

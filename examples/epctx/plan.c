@@ -297,6 +297,7 @@ bool compile_lock(const char *first, const compile_settings *set, const epctx_ba
     snprintf(folder, sizeof folder, "%.*s", part.size > 0 ? (int)part.size : 1,
              part.size > 0 ? part.data : ".");
     snprintf(name, sizeof name, "%.200s.compile.lock", path + part.size);
+    memset(lock, 0, sizeof *lock);
     return io->canonical_fn(io->user, folder, root, sizeof root, NULL) == EPCTX_OK &&
            io->lock_inside_fn(io->user, root, name, lock, NULL) == EPCTX_OK;
 }
