@@ -512,8 +512,9 @@ static void add_named_tensor(bytes *parent, uint32_t number, const char *name, i
     put_int(&tensor, 1, 2);
     put_int(&tensor, 2, type);
     if (type == EPCTX_ONNX_STRING) {
+        const char text = (char)last;
         put_str(&tensor, 6, "first");
-        put_data(&tensor, 6, &last, 1);
+        put_data(&tensor, 6, &text, 1);
     } else {
         put_int(&tensor, 5, 7);
         put_int(&tensor, 5, last);
@@ -665,11 +666,17 @@ TEST(hash_without_bodies)
 {
     bytes graph = {0}, node = new_node("Conv", "", "conv", "x,w", "t");
     epctx_error error;
+    float little[4]; /* endian, as raw data is */
+    for (int i = 0; i < 16; i++) {
+        uint32_t bits;
+        memcpy(&bits, &weights[i / 4], 4);
+        ((uint8_t *)little)[i] = (uint8_t)(bits >> 8 * (i % 4));
+    }
     add_attr_int(&node, "group", 4);
     add_attr_str(&node, "auto_pad", "SAME", 4);
     put_child(&graph, 1, &node);
     add_node(&graph, "Relu", "relu", "t", "y");
-    add_floats(&graph, "w", weights, 4);
+    add_floats(&graph, "w", little, 4);
     add_ends(&graph);
     root[0] = '\0';
     CHECK_UINT(hash_of(new_model(&graph), &error), UINT64_C(9833412423721309037));
