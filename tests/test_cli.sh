@@ -494,6 +494,30 @@ result "control characters in JSON" 0 'a\u009b\ufffd2J\u202eb'
 # What is printable is shown as it is: paths of Windows, other scripts.
 printf '\010\010\022\017C:\134builds \303\251\346\274\242' >hostile.onnx
 epctx info hostile.onnx; result "printable characters" 0 "$(printf 'C:\134builds \303\251\346\274\242')"
+# So are arguments, which file names of others get into, and names of nodes in messages of the tool.
+odd=$(printf 'q\302\2331m\342\200\256\033[2J\377')
+for words in "$odd" "help $odd" "info --$odd x" "get plain.onnx metadata:$odd" "lint --ep $odd x" \
+    "rename plain.onnx -o x.onnx $odd a" "set plain.onnx -o x.onnx $odd=1" "compile -C $odd x"; do
+    epctx $words
+    if LC_ALL=C grep -q "$(printf '\033\|\302\233\|\342\200\256\|\377')" err; then
+        fail "hostile arguments" "epctx $(echo "$words" | head -c 12) prints control characters"
+    fi
+done
+"$python" - "$top/tests/judge" <<'END' || exit 1
+import sys
+sys.path.insert(0, sys.argv[1])
+from ort_verdicts import A_STRING, compiled
+model = compiled()
+for node in [node for node in model.graph.node if node.op_type == "EPContext"][1:]:
+    model.graph.node.remove(node)
+for node in model.graph.node:
+    if node.op_type == "EPContext":
+        node.name = "n\u009b1m\u202e\x1b[2J"
+with open("hostile_node.onnx", "wb") as out:
+    out.write(model.SerializeToString())
+END
+epctx set hostile_node.onnx -o x.onnx colour=1
+result "hostile name of a node in a message" 2 'n\xc2\x9b1m\xe2\x80\xae\x1b[2J'
 
 # -- what the tool says of a model is true --
 "$python" - "$top/tests/judge" <<'END' || exit 1

@@ -39,8 +39,7 @@ size_t cli_distance(const char *a, const char *b)
 
 static bool usage_error(const cli_command *command, const char *what, const char *name)
 {
-    fprintf(stderr, "epctx: %s%s\nusage: epctx %s %s\n", what, name, command->name,
-            command->arguments);
+    cli_say("epctx: %s%s\nusage: epctx %s %s\n", what, name, command->name, command->arguments);
     return false;
 }
 
@@ -69,7 +68,7 @@ static void unknown_option(const cli_command *command, const cli_option *options
         snprintf(name, sizeof name, ", did you mean %.20s?", similar);
     else
         name[0] = '\0';
-    fprintf(stderr, "epctx: unknown option %s%s\nusage: epctx %s %s\n", text, name, command->name,
+    cli_say("epctx: unknown option %s%s\nusage: epctx %s %s\n", text, name, command->name,
             command->arguments);
 }
 
@@ -208,7 +207,7 @@ bool cli_number(const char *option, const char *text, uint64_t least, uint64_t m
     number = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < least ||
         number > most) {
-        fprintf(stderr, "epctx: %s: '%s' is not a number in %llu..%llu\n", option, text,
+        cli_say("epctx: %s: '%s' is not a number in %llu..%llu\n", option, text,
                 (unsigned long long)least, (unsigned long long)most);
         return false;
     }
@@ -221,8 +220,30 @@ int cli_fail(const epctx_error *error)
     const char *message = error->message;
     cli_progress_hide();
     if (message[0] == '\0') message = epctx_status_text(error->status);
-    fprintf(stderr, "epctx: %s\n", message);
+    cli_say("epctx: %s\n", message);
     return CLI_FAILED;
+}
+
+static void say(const char *format, va_list args)
+{
+    char text[8192];
+    char *line = text, *end;
+    vsnprintf(text, sizeof text, format, args);
+    while ((end = strchr(line, '\n')) != NULL) {
+        *end = '\0';
+        cli_put(stderr, epctx_str_of(line));
+        fputc('\n', stderr);
+        line = end + 1;
+    }
+    cli_put(stderr, epctx_str_of(line));
+}
+
+void cli_say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
 }
 
 int cli_fail_text(const char *format, ...)
@@ -230,7 +251,7 @@ int cli_fail_text(const char *format, ...)
     va_list args;
     va_start(args, format);
     fputs("epctx: ", stderr);
-    vfprintf(stderr, format, args);
+    say(format, args);
     fputc('\n', stderr);
     va_end(args);
     return CLI_FAILED;
@@ -247,7 +268,7 @@ void cli_warn_stale(const epctx_model *model, const char *context_path)
 {
     epctx_error error;
     if (epctx_check_binary(model, context_path, &error) != EPCTX_ERR_VERSION) return;
-    fprintf(stderr, "epctx: warning: %s; compile the model again\n", error.message);
+    cli_say("epctx: warning: %s; compile the model again\n", error.message);
 }
 
 epctx_status cli_make_folder(const char *folder, epctx_error *error)
@@ -388,7 +409,7 @@ bool cli_profile_for(const char *option, const char *name, const epctx_profile *
     const epctx_profile *all = epctx_profiles(&count);
     *profile = cli_profile_of(name);
     if (*profile != NULL) return true;
-    fprintf(stderr, "epctx: %s: no EP or profile is called '%s'; the profiles are", option, name);
+    cli_say("epctx: %s: no EP or profile is called '%s'; the profiles are", option, name);
     for (i = 0; i < count; i++)
         fprintf(stderr, " %s", all[i].name);
     fputc('\n', stderr);

@@ -85,6 +85,12 @@ const char *cli_plural(uint64_t count);
 /* Text from a model is hostile: what is not shown (epctx_char_is_shown) is written as \xHH, so that
  * nothing in it can move the cursor of a terminal or look like something else. */
 void cli_put(FILE *out, epctx_str text);
+
+/* printf to standard error, as cli_put would: names of models and arguments may be anybody's. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void cli_say(const char *format, ...);
 /* The same text as a JSON string with its quotes; bytes that are no UTF-8 become U+FFFD. */
 void cli_put_json(FILE *out, epctx_str text);
 

@@ -38,7 +38,7 @@ int32_t elem_type_of(epctx_str name)
 
 static bool bad_value(const char *option, epctx_str text, const char *what)
 {
-    fprintf(stderr, "epctx: %s: '%.*s': %s\n", option, (int)text.size, text.data, what);
+    cli_say("epctx: %s: '%.*s': %s\n", option, (int)text.size, text.data, what);
     return false;
 }
 

@@ -141,7 +141,7 @@ static int fail_alone(alone *a, const epctx_error *error)
         return cli_fail_text("%s (-f replaces it)", error->message);
     cli_fail(error);
     if (nodes && a->open_inputs != NULL && a->open_inputs[0] != '\0')
-        fprintf(stderr, "epctx: %s\n", a->open_inputs);
+        cli_say("epctx: %s\n", a->open_inputs);
     if (nodes && a->set->verbose) left_print(stderr, &a->left);
     return CLI_FAILED;
 }
@@ -194,7 +194,7 @@ static int compile(const char *file, const compile_settings *set)
 
 static bool usage(const char *text, const char *what)
 {
-    fprintf(stderr, "epctx: %s%s\nusage: epctx compile %s\n", text, what, cli_compile.arguments);
+    cli_say("epctx: %s%s\nusage: epctx compile %s\n", text, what, cli_compile.arguments);
     return false;
 }
 
@@ -262,7 +262,7 @@ static bool known_options(const char *list)
         for (i = 0; i < count; i++)
             if (strlen(all[i].key) == key && memcmp(all[i].key, list, key) == 0) break;
         if (i < count || list[key] != '|') continue;
-        fprintf(stderr, "epctx: -C: '%.*s' is no option of this command, only\n", (int)key, list);
+        cli_say("epctx: -C: '%.*s' is no option of this command, only\n", (int)key, list);
         for (i = 0; i < count; i++)
             fprintf(stderr, "  %s\n", all[i].key);
         return false;
@@ -276,8 +276,8 @@ static bool for_generation(size_t option)
     size_t count;
     const epctx_option_info *info = &epctx_option_list(&count)[option];
     if ((info->phases & EPCTX_PHASE_GENERATE) != 0) return true;
-    fprintf(stderr, "epctx: -C: %s has no effect here: this command generates, and the phase of "
-                    "the option is %s\n",
+    cli_say("epctx: -C: %s has no effect here: this command generates, and the phase of "
+            "the option is %s\n",
             info->key, phase_names[info->phases]);
     return false;
 }

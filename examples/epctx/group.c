@@ -143,7 +143,7 @@ static epctx_status compile_member(epctx_workspace *workspace, const char *file,
             fprintf(s->lines, "%-14s %s\n", "note", mine.open_inputs);
     } else if (status == EPCTX_ERR_NO_NODES && mine.open_inputs != NULL &&
                mine.open_inputs[0] != '\0')
-        fprintf(stderr, "epctx: %s: %s\n", file, mine.open_inputs);
+        cli_say("epctx: %s: %s\n", file, mine.open_inputs);
     free(mine.open_inputs);
     left_end(&mine.left);
     return status;

@@ -58,7 +58,7 @@ static const cli_command *find_command(const char *name)
     const char *similar = NULL;
     size_t i, nearest = strlen(name) < 4 ? 4 : 6; /* of a short word too little would be left */
     if (name[0] == '-') {
-        fprintf(stderr, "epctx: unknown option %s; 'epctx help' tells more\n", name);
+        cli_say("epctx: unknown option %s; 'epctx help' tells more\n", name);
         return NULL;
     }
     if (cli_distance(name, "help") < nearest) similar = "help";
@@ -70,7 +70,7 @@ static const cli_command *find_command(const char *name)
             similar = commands[i]->name;
         }
     }
-    fprintf(stderr, "epctx: there is no command '%s'", name);
+    cli_say("epctx: there is no command '%s'", name);
     if (similar != NULL)
         fprintf(stderr, ", did you mean '%s'?\n", similar);
     else

@@ -42,8 +42,7 @@ static bool read_connections(merge_wish *w)
         epctx_connection *link = &list[w->opts.connection_count++];
         epctx_str first = part, second = part;
         if (equals == NULL || equals == part.data || equals + 1 == part.data + part.size) {
-            fprintf(stderr, "epctx: --connect: '%.*s' is no OUTPUT=INPUT\n", (int)part.size,
-                    part.data);
+            cli_say("epctx: --connect: '%.*s' is no OUTPUT=INPUT\n", (int)part.size, part.data);
             return false;
         }
         first.size = (size_t)(equals - part.data);
@@ -64,7 +63,7 @@ static bool read_prefixes(merge_wish *w)
     if (rest == NULL) return true;
     for (i = 0; next_part(&rest, &w->out.arena, &part) || (i == 0 && *rest == '\0'); i++) {
         if (i == w->count) {
-            fprintf(stderr, "epctx: --prefix: there are more prefixes than models\n");
+            cli_say("epctx: --prefix: there are more prefixes than models\n");
             return false;
         }
         if (w->prefix[0] == '\0') part = epctx_str_of("");
@@ -81,7 +80,7 @@ static bool read_metadata(merge_wish *w)
     w->opts.metadata =
         strcmp(w->metadata, "first") == 0 ? EPCTX_METADATA_FIRST : EPCTX_METADATA_PREFIX;
     if (strcmp(w->metadata, "first") == 0 || strcmp(w->metadata, "prefix") == 0) return true;
-    fprintf(stderr, "epctx: --metadata: refuse, first or prefix\n");
+    cli_say("epctx: --metadata: refuse, first or prefix\n");
     return false;
 }
 

@@ -23,7 +23,7 @@ void output_free(output *out)
 
 static bool refuse(const char *text)
 {
-    fprintf(stderr, "epctx: %s\n", text);
+    cli_say("epctx: %s\n", text);
     return false;
 }
 

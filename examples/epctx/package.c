@@ -608,9 +608,8 @@ static bool is_folder_name(const char *text)
 
 static bool refuse_name(const char *what, const char *name)
 {
-    fprintf(stderr,
-            "epctx: %s '%s': letters, digits, '_', '-' and '.' are expected, as it becomes a "
-                    "folder; NAME=FILE gives a variant its name\n",
+    cli_say("epctx: %s '%s': letters, digits, '_', '-' and '.' are expected, as it becomes a "
+            "folder; NAME=FILE gives a variant its name\n",
             what, name);
     return false;
 }
@@ -640,8 +639,7 @@ static bool name_variant(package *p, const char *text, bool is_source)
         return refuse_name("variant", v->name != NULL ? v->name : "");
     for (i = 0; i + 1 < p->count; i++)
         if (strcmp(p->variants[i].name, v->name) == 0) {
-            fprintf(stderr, "epctx: two variants are called '%s': NAME=FILE gives a name\n",
-                    v->name);
+            cli_say("epctx: two variants are called '%s': NAME=FILE gives a name\n", v->name);
             return false;
         }
     return true;

@@ -155,7 +155,7 @@ static int run(int argc, char **argv)
                (profile == NULL || cli_profile(profile, &work.opts.profile))) {
         work.file = operands[0];
         if (count % 2 == 0)
-            fprintf(stderr, "epctx: '%s' has no new name behind it\n", operands[count - 1]);
+            cli_say("epctx: '%s' has no new name behind it\n", operands[count - 1]);
         else
             code = rename_all(&work, operands + 1, (size_t)(count - 1) / 2);
     }

@@ -32,12 +32,12 @@ static bool read_rules(repair_list *list, const char *text)
                !epctx_str_is(part, epctx_rule_of((epctx_rule)rule).name))
             rule++;
         if (rule == EPCTX_RULE_COUNT || list->opts.rule_count == EPCTX_RULE_COUNT) {
-            fprintf(stderr, "epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
+            cli_say("epctx: --rules: there is no rule '%.*s' (epctx lint --rules)\n",
                     (int)part.size, part.data);
             return false;
         }
         if (!epctx_can_repair((epctx_rule)rule)) {
-            fprintf(stderr, "epctx: --rules: %s cannot be repaired here: %s\n",
+            cli_say("epctx: --rules: %s cannot be repaired here: %s\n",
                     epctx_rule_of((epctx_rule)rule).id, epctx_rule_of((epctx_rule)rule).fix);
             return false;
         }

@@ -19,8 +19,8 @@ static const struct {
 /* The command line is wrong: "<what>: '<text>' <problem>". */
 static bool misuse(target_work *work, epctx_str what, epctx_str text, const char *problem)
 {
-    fprintf(stderr, "epctx: %.*s: '%.*s' %s\n", (int)what.size, what.data, (int)text.size,
-            text.data, problem);
+    cli_say("epctx: %.*s: '%.*s' %s\n", (int)what.size, what.data, (int)text.size, text.data,
+            problem);
     work->misused = true;
     return false;
 }
@@ -72,7 +72,7 @@ static bool read_text(target_work *work, const char *text, epctx_str *value)
 static bool is_utf8(target_work *work, epctx_str what, epctx_str text)
 {
     if (epctx_str_is_utf8(text)) return true;
-    fprintf(stderr, "epctx: %.*s: the text is not UTF-8, which ONNX expects here\n", (int)what.size,
+    cli_say("epctx: %.*s: the text is not UTF-8, which ONNX expects here\n", (int)what.size,
             what.data);
     work->misused = true;
     return false;
@@ -232,7 +232,7 @@ static bool choose_type(target_work *work, const epctx_node_view *node, epctx_at
     if (!target_attr(node, attr->name, &old)) {
         const char *similar = epctx_is_epnode(node) ? similar_attr(attr->name) : NULL;
         if (similar != NULL)
-            fprintf(stderr, "epctx: there is no attribute '%.*s', did you mean '%s'?\n",
+            cli_say("epctx: there is no attribute '%.*s', did you mean '%s'?\n",
                     (int)attr->name.size, attr->name.data, similar);
         return misuse(work, node->name, attr->name,
                       "is a new attribute: give its type as NAME:int=, :float=, :string=, :ints=, "
@@ -414,7 +414,7 @@ static bool assign(target_work *work, const char *text)
     epctx_str what = epctx_str_of(text);
     target found;
     if (equals == NULL) {
-        fprintf(stderr, "epctx: '%s' is not of the form WHAT=VALUE\n", text);
+        cli_say("epctx: '%s' is not of the form WHAT=VALUE\n", text);
         work->misused = true;
         return false;
     }

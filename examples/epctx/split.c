@@ -14,7 +14,7 @@ static bool plain_values(const char *option, const char *text, epctx_arena *aren
     for (i = 0; i < *count && values != NULL; i++) {
         values[i] = specs[i].value;
         if (specs[i].quantized) {
-            fprintf(stderr, "epctx: %s: a scale has no meaning here\n", option);
+            cli_say("epctx: %s: a scale has no meaning here\n", option);
             return false;
         }
     }
@@ -60,7 +60,7 @@ static int run(int argc, char **argv)
         plain_values("--inputs", inputs, &out.arena, &opts.inputs, &opts.input_count) &&
         plain_values("--outputs", outputs, &out.arena, &opts.outputs, &opts.output_count)) {
         if (inputs == NULL && outputs == NULL)
-            fprintf(stderr, "epctx: where to cut? --inputs, --outputs or both\n");
+            cli_say("epctx: where to cut? --inputs, --outputs or both\n");
         else
             code = split(&out, file, &opts);
     }

@@ -104,7 +104,7 @@ static bool find_field(const field_name *fields, const char *scope, target *out)
         out->is_text = field->is_text;
         return true;
     }
-    fprintf(stderr, "epctx: '%s:%.*s': there is only", scope, (int)out->name.size, out->name.data);
+    cli_say("epctx: '%s:%.*s': there is only", scope, (int)out->name.size, out->name.data);
     for (field = fields; field->name != NULL; field++)
         fprintf(stderr, " %s:%s", scope, field->name);
     fputc('\n', stderr);
@@ -136,7 +136,7 @@ bool target_parse(epctx_str what, target *out)
         return find_field(graph_fields, "graph", out);
     }
     if (out->name.size == 0 && out->kind != TARGET_OPSET) {
-        fprintf(stderr, "epctx: '%.*s' names nothing\n", (int)what.size, what.data);
+        cli_say("epctx: '%.*s' names nothing\n", (int)what.size, what.data);
         return false;
     }
     return true;

@@ -60,7 +60,7 @@ static const qnn_type *find_type(const json *type)
 
 static bool bad_io(const wrap_wish *w, epctx_str name, const char *what)
 {
-    fprintf(stderr, "epctx: %s: '%.*s': %s\n", w->io, (int)name.size, name.data, what);
+    cli_say("epctx: %s: '%.*s': %s\n", w->io, (int)name.size, name.data, what);
     return false;
 }
 
@@ -169,11 +169,11 @@ static bool read_binary_io(wrap_wish *w, const json *root, const json *graphs)
     }
     if (chosen != NULL && (w->graph != NULL || children(graphs) == 1))
         return read_binary_graph(w, root, chosen);
-    fprintf(stderr, "epctx: %s: %s:", w->io,
+    cli_say("epctx: %s: %s:", w->io,
             w->graph != NULL ? "no graph of that name; it has" : "several graphs: --graph");
     for (graph = graphs->first; graph != NULL; graph = graph->next) {
         const json *name = json_find(graph, "info.graphName");
-        if (name != NULL) fprintf(stderr, " %.*s", (int)name->text.size, name->text.data);
+        if (name != NULL) cli_say(" %.*s", (int)name->text.size, name->text.data);
     }
     fputc('\n', stderr);
     return false;
@@ -238,14 +238,13 @@ static bool read_io(wrap_wish *w)
     text.size = mapping.size;
     root = json_read(text, &w->out.arena, &at);
     if (root == NULL)
-        fprintf(stderr, "epctx: %s: no JSON from byte %zu on\n", w->io, at);
+        cli_say("epctx: %s: no JSON from byte %zu on\n", w->io, at);
     else if (json_find(root, "info.graphs") != NULL)
         ok = read_binary_io(w, root, json_find(root, "info.graphs"));
     else if (json_find(root, "graph.tensors") != NULL)
         ok = read_converter_io(w, json_find(root, "graph.tensors"));
     else
-        fprintf(stderr,
-                "epctx: %s: neither what qnn-context-binary-utility prints (info.graphs) nor the "
+        cli_say("epctx: %s: neither what qnn-context-binary-utility prints (info.graphs) nor the "
                 "converter's file (graph.tensors)\n",
                 w->io);
     io->unmap_fn(io->user, &mapping);
