@@ -11837,6 +11837,7 @@ typedef struct epctx__lint {
     epctx_str graph;       /* around what is being looked at; empty: the main graph */
     bool in_function;
     bool in_training;
+    bool unread;           /* in a function that ORT never sees */
     epctx_rule demoted;    /* what errors count as; EPCTX_RULE_COUNT: as errors */
     void *nodes;           /* epctx__judged */
     size_t node_count, node_room;
@@ -11904,6 +11905,7 @@ static uint32_t epctx__remember(epctx__lint *l, epctx_map *map, epctx_str key, u
 typedef struct epctx__callee {
     epctx_function_view view;
     bool called;
+    bool replaced; /* by one of the same name behind it */
 } epctx__callee;
 
 static epctx__callee *epctx__callee_at(const epctx__lint *l, size_t i)
@@ -12133,7 +12135,8 @@ EPCTX__APART static void epctx__lint_domain(epctx__lint *l, const epctx_node_vie
         }
     } else if (!known || l->in_function) {
         epctx_rule demoted = l->demoted;
-        l->demoted = l->in_training ? demoted : EPCTX_RULE_COUNT; /* ORT looks at every function */
+        l->demoted = l->in_training || l->unread ? demoted : EPCTX_RULE_COUNT; /* ORT looks at every
+                                                                               other function */
         epctx__say(l, EPCTX_RULE_NO_OPSET, node->name, NULL,
                    "operator %S is of domain '%S', which the %s does not import", &node->op_type,
                    &domain, l->in_function ? "function" : "model");
@@ -14053,16 +14056,15 @@ static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
     memset(&scope, 0, sizeof scope);
     l->graph = callee->view.name;
     l->in_function = true;
+    l->unread = callee->replaced;
+    l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
     epctx__lint_opsets(l, epctx_fields(function, 9));
     epctx_map_init(&scope.names, &l->arena);
     epctx_map_init(&scope.used, &l->arena);
-    l->demoted = callee->called ? EPCTX_RULE_COUNT : EPCTX_RULE_IDLE_FUNCTION;
+    l->demoted = callee->called ? l->demoted : EPCTX_RULE_IDLE_FUNCTION;
     it = epctx_fields(function, 4);
     while (epctx_next_str(&it, &name)) {
-        if (epctx__remember(l, &scope.names, name, 0) != EPCTX_MAP_NONE) {
-            epctx__say(l, EPCTX_RULE_FUNCTION_FORM, name, NULL,
-                       "'%S' is an input of the function twice", &name);
-        }
+        epctx__remember(l, &scope.names, name, 0); /* ORT takes a name that is there twice */
     }
     if (callee->view.output_count == 0) {
         epctx__say(l, EPCTX_RULE_FUNCTION_FORM, callee->view.name, NULL,
@@ -14071,8 +14073,10 @@ static void epctx__lint_function(epctx__lint *l, const epctx__callee *callee)
     epctx__scope_nodes(l, &scope, epctx_fields(function, 7));
     epctx__note_list(l, &scope, function, 12); /* value_info, of inputs and outputs, too */
     epctx__lint_nodes(l, &scope, epctx_fields(function, 7), epctx__no_view());
-    l->demoted = EPCTX_RULE_COUNT;
+    l->demoted = callee->replaced ? EPCTX_RULE_IDLE_FUNCTION : EPCTX_RULE_COUNT;
     epctx__lint_parameters(l, function, &scope);
+    l->demoted = EPCTX_RULE_COUNT;
+    l->unread = false;
     l->in_function = false;
     l->graph = epctx_str_of("");
 }
@@ -14153,8 +14157,14 @@ static void epctx__lint_callees(epctx__lint *l)
         name.data = copy;
         callee.called = name.size == 0; /* too long to look for */
         ((epctx__callee *)l->function_list)[l->function_count] = callee;
-        if (name.size > 0) {
-            epctx__remember(l, &l->functions, name, (uint32_t)l->function_count);
+        if (name.size > 0) { /* ORT takes the last one of a name */
+            uint32_t before = epctx_map_get(&l->functions, name);
+            if (before != EPCTX_MAP_NONE) {
+                epctx__callee_at(l, before)->replaced = true;
+            }
+            if (epctx_map_put(&l->functions, name, (uint32_t)l->function_count) != EPCTX_OK) {
+                l->short_of_memory = true;
+            }
         }
         l->function_count++;
     }
