@@ -21438,6 +21438,7 @@ typedef struct epctx__move {
     char *path; /* of what is looked at just now */
     size_t inside; /* of both names: what is below the folder of the first model that names them */
     bool there;    /* the new name is */
+    bool renamed;  /* a node has it already */
     epctx__moved *models;
     size_t count;
     epctx_move_report report;
@@ -21572,6 +21573,10 @@ static epctx_status epctx__move_node(epctx__move *m, epctx__moved *moved, epctx_
         epctx_blame(m->error, moved->path, &node.name, "ep_cache_context");
         return status;
     }
+    if (status == EPCTX_OK && strcmp(m->path, m->to) == 0 && m->report.node_count == 0) {
+        m->renamed = true;
+        m->inside = m->inside == 0 || folder.size < m->inside ? folder.size : m->inside;
+    }
     if (status != EPCTX_OK || strcmp(m->path, m->from) != 0) {
         return EPCTX_OK;
     }
@@ -21626,6 +21631,16 @@ static epctx_status epctx__move_edit(epctx__move *m, epctx__moved *moved)
     return status;
 }
 
+/* The old name of a binary whose new one is in use already: a move that ended in between. */
+static bool epctx__move_left(const epctx__move *m)
+{
+    epctx_file_id from, to;
+    return m->renamed && m->io->identify_fn != NULL &&
+           m->io->identify_fn(m->io->user, m->from, &from, NULL) == EPCTX_OK &&
+           m->io->identify_fn(m->io->user, m->to, &to, NULL) == EPCTX_OK &&
+           memcmp(&from, &to, sizeof from) == 0;
+}
+
 static epctx_status epctx__move_edits(epctx__move *m)
 {
     epctx_status status = EPCTX_OK;
@@ -21633,7 +21648,7 @@ static epctx_status epctx__move_edits(epctx__move *m)
     for (i = 0; i < m->count && status == EPCTX_OK; i++) {
         status = epctx__move_edit(m, &m->models[i]);
     }
-    if (status == EPCTX_OK && m->report.node_count == 0) {
+    if (status == EPCTX_OK && m->report.node_count == 0 && !epctx__move_left(m)) {
         status = epctx_fail(m->error, EPCTX_ERR_NOT_FOUND,
                             "no EPContext node of these models names it: nothing is renamed");
         epctx_blame(m->error, m->from, NULL, NULL);

@@ -140,6 +140,13 @@ result "the name in a folder" 0 "deep/er.bin"
 epctx mv mv/deep/er.bin mv/m_npu.bin mv/one_ctx.onnx mv/two_ctx.onnx; result "mv of given models" 0
 same "mv there and back" mv/one_ctx.onnx m_ctx.onnx
 epctx mv mv/m_npu.bin mv/m_npu.bin; result "mv onto itself" 1 "has this name already"
+# All models are renamed and the old name is still there: a kill at the end. An equal file is no rest.
+ln mv/m_npu.bin mv/old.bin
+epctx mv mv/old.bin mv/m_npu.bin; result "mv completes what was left" 0
+[ -e mv/old.bin ] && fail "mv completes what was left" "the old name stays"
+cp mv/m_npu.bin mv/old.bin
+epctx mv mv/old.bin mv/m_npu.bin; result "mv of a copy that nobody names" 1 "no EPContext node"
+rm mv/old.bin
 epctx mv mv/m_npu.bin other.bin; result "mv out of the folder" 1 "outside of the model's folder"
 epctx mv plain.onnx other.bin mv/one_ctx.onnx
 result "mv of a file that no node names" 1 "nothing is renamed"

@@ -183,7 +183,7 @@ const cli_command cli_mv = {
     "EPContext node that has the old one. Without MODEL these are the models beside the binary;\n"
     "a file there that is no model is left alone. Models elsewhere have to be named, also where\n"
     "a link beside the binary leads to them. At every moment each model finds its binary; what a\n"
-    "crash interrupted the same command completes, unless only the old name is left to go.\n\n"
+    "crash interrupted the same command completes.\n\n"
     "  --ep NAME            the rules of this EP; default: each node by its source\n"
     "  -n, --dry-run        print the plan; write nothing\n"
     "  --json               report as one JSON object\n",
