@@ -3334,7 +3334,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
 #include <stdarg.h>
 #include <string.h>
 
-#ifndef EPCTX_NO_MALLOC
+#if !defined(EPCTX_NO_MALLOC) || defined(EPCTX_DEBUG)
 #include <stdlib.h>
 #endif
 
@@ -3402,6 +3402,29 @@ typedef char epctx__needs_64_bit_offsets[sizeof(off_t) >= 8 ? 1 : -1];
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* Passes a failure on. */
+#define EPCTX__TRY(call)                                                                           \
+    do {                                                                                           \
+        epctx_status epctx__tried = (call);                                                        \
+        if (epctx__tried != EPCTX_OK) {                                                            \
+            return epctx__tried;                                                                   \
+        }                                                                                          \
+    } while (0)
+
+/* Conditions that are false, or true, whatever the input: a guard behind what is proved elsewhere.
+ * With EPCTX_DEBUG a wrong one ends the process, EPCTX_COVERAGE leaves out the branch that no test
+ * can take. */
+#if defined(EPCTX_COVERAGE)
+#define EPCTX__NEVER(condition)  false
+#define EPCTX__ALWAYS(condition) true
+#elif defined(EPCTX_DEBUG)
+#define EPCTX__NEVER(condition)  ((condition) ? (abort(), true) : false)
+#define EPCTX__ALWAYS(condition) ((condition) ? true : (abort(), false))
+#else
+#define EPCTX__NEVER(condition)  (condition)
+#define EPCTX__ALWAYS(condition) (condition)
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
