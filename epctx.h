@@ -600,6 +600,216 @@ typedef struct epctx_cursor {
 
 #ifndef EPCTX_NO_WIRE
 
+/* -- the schema: onnx.proto, IR version 13 -- */
+
+/* The messages: symbol, name in onnx.proto. */
+#define EPCTX_MESSAGE_LIST(X)                                                                      \
+    X(MODEL, "ModelProto")                                                                         \
+    X(GRAPH, "GraphProto")                                                                         \
+    X(NODE, "NodeProto")                                                                           \
+    X(ATTR, "AttributeProto")                                                                      \
+    X(TENSOR, "TensorProto")                                                                       \
+    X(SEGMENT, "TensorProto.Segment")                                                              \
+    X(SPARSE, "SparseTensorProto")                                                                 \
+    X(VALUE, "ValueInfoProto")                                                                     \
+    X(TYPE, "TypeProto")                                                                           \
+    X(TYPE_TENSOR, "TypeProto.Tensor")                                                             \
+    X(TYPE_SPARSE, "TypeProto.SparseTensor")                                                       \
+    X(TYPE_SEQUENCE, "TypeProto.Sequence")                                                         \
+    X(TYPE_OPTIONAL, "TypeProto.Optional")                                                         \
+    X(TYPE_MAP, "TypeProto.Map")                                                                   \
+    X(TYPE_OPAQUE, "TypeProto.Opaque")                                                             \
+    X(SHAPE, "TensorShapeProto")                                                                   \
+    X(DIM, "TensorShapeProto.Dimension")                                                           \
+    X(FUNCTION, "FunctionProto")                                                                   \
+    X(TRAINING, "TrainingInfoProto")                                                               \
+    X(ANNOTATION, "TensorAnnotation")                                                              \
+    X(OPSET, "OperatorSetIdProto")                                                                 \
+    X(PAIR, "StringStringEntryProto")                                                              \
+    X(NODE_CONFIG, "NodeDeviceConfigurationProto")                                                 \
+    X(SHARDING, "ShardingSpecProto")                                                               \
+    X(SHARDED_DIM, "ShardedDimProto")                                                              \
+    X(SIMPLE_SHARDING, "SimpleShardedDimProto")                                                    \
+    X(DEVICE_GROUP, "IntIntListEntryProto")                                                        \
+    X(DEVICE_CONFIG, "DeviceConfigurationProto")
+
+/* Their fields: message, symbol, name, number, ONE or MANY (repeated), what it holds: a message, or
+ * INT (a varint), FLOAT, DOUBLE, STRING, BYTES. Whatever needs to know the schema is made from this
+ * list. */
+#define EPCTX_FIELD_LIST(X)                                                                        \
+    X(MODEL, IR_VERSION, "ir_version", 1, ONE, INT)                                                \
+    X(MODEL, PRODUCER_NAME, "producer_name", 2, ONE, STRING)                                       \
+    X(MODEL, PRODUCER_VERSION, "producer_version", 3, ONE, STRING)                                 \
+    X(MODEL, DOMAIN, "domain", 4, ONE, STRING)                                                     \
+    X(MODEL, MODEL_VERSION, "model_version", 5, ONE, INT)                                          \
+    X(MODEL, DOC_STRING, "doc_string", 6, ONE, STRING)                                             \
+    X(MODEL, GRAPH, "graph", 7, ONE, GRAPH)                                                        \
+    X(MODEL, OPSET_IMPORT, "opset_import", 8, MANY, OPSET)                                         \
+    X(MODEL, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                     \
+    X(MODEL, TRAINING_INFO, "training_info", 20, MANY, TRAINING)                                   \
+    X(MODEL, FUNCTIONS, "functions", 25, MANY, FUNCTION)                                           \
+    X(MODEL, CONFIGURATION, "configuration", 26, MANY, DEVICE_CONFIG)                              \
+    X(GRAPH, NODE, "node", 1, MANY, NODE)                                                          \
+    X(GRAPH, NAME, "name", 2, ONE, STRING)                                                         \
+    X(GRAPH, INITIALIZER, "initializer", 5, MANY, TENSOR)                                          \
+    X(GRAPH, DOC_STRING, "doc_string", 10, ONE, STRING)                                            \
+    X(GRAPH, INPUT, "input", 11, MANY, VALUE)                                                      \
+    X(GRAPH, OUTPUT, "output", 12, MANY, VALUE)                                                    \
+    X(GRAPH, VALUE_INFO, "value_info", 13, MANY, VALUE)                                            \
+    X(GRAPH, QUANTIZATION_ANNOTATION, "quantization_annotation", 14, MANY, ANNOTATION)             \
+    X(GRAPH, SPARSE_INITIALIZER, "sparse_initializer", 15, MANY, SPARSE)                           \
+    X(GRAPH, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                     \
+    X(NODE, INPUT, "input", 1, MANY, STRING)                                                       \
+    X(NODE, OUTPUT, "output", 2, MANY, STRING)                                                     \
+    X(NODE, NAME, "name", 3, ONE, STRING)                                                          \
+    X(NODE, OP_TYPE, "op_type", 4, ONE, STRING)                                                    \
+    X(NODE, ATTRIBUTE, "attribute", 5, MANY, ATTR)                                                 \
+    X(NODE, DOC_STRING, "doc_string", 6, ONE, STRING)                                              \
+    X(NODE, DOMAIN, "domain", 7, ONE, STRING)                                                      \
+    X(NODE, OVERLOAD, "overload", 8, ONE, STRING)                                                  \
+    X(NODE, METADATA_PROPS, "metadata_props", 9, MANY, PAIR)                                       \
+    X(NODE, DEVICE_CONFIGURATIONS, "device_configurations", 10, MANY, NODE_CONFIG)                 \
+    X(ATTR, NAME, "name", 1, ONE, STRING)                                                          \
+    X(ATTR, F, "f", 2, ONE, FLOAT)                                                                 \
+    X(ATTR, I, "i", 3, ONE, INT)                                                                   \
+    X(ATTR, S, "s", 4, ONE, BYTES)                                                                 \
+    X(ATTR, T, "t", 5, ONE, TENSOR)                                                                \
+    X(ATTR, G, "g", 6, ONE, GRAPH)                                                                 \
+    X(ATTR, FLOATS, "floats", 7, MANY, FLOAT)                                                      \
+    X(ATTR, INTS, "ints", 8, MANY, INT)                                                            \
+    X(ATTR, STRINGS, "strings", 9, MANY, BYTES)                                                    \
+    X(ATTR, TENSORS, "tensors", 10, MANY, TENSOR)                                                  \
+    X(ATTR, GRAPHS, "graphs", 11, MANY, GRAPH)                                                     \
+    X(ATTR, DOC_STRING, "doc_string", 13, ONE, STRING)                                             \
+    X(ATTR, TP, "tp", 14, ONE, TYPE)                                                               \
+    X(ATTR, TYPE_PROTOS, "type_protos", 15, MANY, TYPE)                                            \
+    X(ATTR, TYPE, "type", 20, ONE, INT)                                                            \
+    X(ATTR, REF_ATTR_NAME, "ref_attr_name", 21, ONE, STRING)                                       \
+    X(ATTR, SPARSE_TENSOR, "sparse_tensor", 22, ONE, SPARSE)                                       \
+    X(ATTR, SPARSE_TENSORS, "sparse_tensors", 23, MANY, SPARSE)                                    \
+    X(TENSOR, DIMS, "dims", 1, MANY, INT)                                                          \
+    X(TENSOR, DATA_TYPE, "data_type", 2, ONE, INT)                                                 \
+    X(TENSOR, SEGMENT, "segment", 3, ONE, SEGMENT)                                                 \
+    X(TENSOR, FLOAT_DATA, "float_data", 4, MANY, FLOAT)                                            \
+    X(TENSOR, INT32_DATA, "int32_data", 5, MANY, INT)                                              \
+    X(TENSOR, STRING_DATA, "string_data", 6, MANY, BYTES)                                          \
+    X(TENSOR, INT64_DATA, "int64_data", 7, MANY, INT)                                              \
+    X(TENSOR, NAME, "name", 8, ONE, STRING)                                                        \
+    X(TENSOR, RAW_DATA, "raw_data", 9, ONE, BYTES)                                                 \
+    X(TENSOR, DOUBLE_DATA, "double_data", 10, MANY, DOUBLE)                                        \
+    X(TENSOR, UINT64_DATA, "uint64_data", 11, MANY, INT)                                           \
+    X(TENSOR, DOC_STRING, "doc_string", 12, ONE, STRING)                                           \
+    X(TENSOR, EXTERNAL_DATA, "external_data", 13, MANY, PAIR)                                      \
+    X(TENSOR, DATA_LOCATION, "data_location", 14, ONE, INT)                                        \
+    X(TENSOR, METADATA_PROPS, "metadata_props", 16, MANY, PAIR)                                    \
+    X(SEGMENT, BEGIN, "begin", 1, ONE, INT)                                                        \
+    X(SEGMENT, END, "end", 2, ONE, INT)                                                            \
+    X(SPARSE, VALUES, "values", 1, ONE, TENSOR)                                                    \
+    X(SPARSE, INDICES, "indices", 2, ONE, TENSOR)                                                  \
+    X(SPARSE, DIMS, "dims", 3, MANY, INT)                                                          \
+    X(VALUE, NAME, "name", 1, ONE, STRING)                                                         \
+    X(VALUE, TYPE, "type", 2, ONE, TYPE)                                                           \
+    X(VALUE, DOC_STRING, "doc_string", 3, ONE, STRING)                                             \
+    X(VALUE, METADATA_PROPS, "metadata_props", 4, MANY, PAIR)                                      \
+    X(TYPE, TENSOR_TYPE, "tensor_type", 1, ONE, TYPE_TENSOR)                                       \
+    X(TYPE, SEQUENCE_TYPE, "sequence_type", 4, ONE, TYPE_SEQUENCE)                                 \
+    X(TYPE, MAP_TYPE, "map_type", 5, ONE, TYPE_MAP)                                                \
+    X(TYPE, DENOTATION, "denotation", 6, ONE, STRING)                                              \
+    X(TYPE, OPAQUE_TYPE, "opaque_type", 7, ONE, TYPE_OPAQUE)                                       \
+    X(TYPE, SPARSE_TENSOR_TYPE, "sparse_tensor_type", 8, ONE, TYPE_SPARSE)                         \
+    X(TYPE, OPTIONAL_TYPE, "optional_type", 9, ONE, TYPE_OPTIONAL)                                 \
+    X(TYPE_TENSOR, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
+    X(TYPE_TENSOR, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
+    X(TYPE_SPARSE, ELEM_TYPE, "elem_type", 1, ONE, INT)                                            \
+    X(TYPE_SPARSE, SHAPE, "shape", 2, ONE, SHAPE)                                                  \
+    X(TYPE_SEQUENCE, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
+    X(TYPE_OPTIONAL, ELEM_TYPE, "elem_type", 1, ONE, TYPE)                                         \
+    X(TYPE_MAP, KEY_TYPE, "key_type", 1, ONE, INT)                                                 \
+    X(TYPE_MAP, VALUE_TYPE, "value_type", 2, ONE, TYPE)                                            \
+    X(TYPE_OPAQUE, DOMAIN, "domain", 1, ONE, STRING)                                               \
+    X(TYPE_OPAQUE, NAME, "name", 2, ONE, STRING)                                                   \
+    X(SHAPE, DIM, "dim", 1, MANY, DIM)                                                             \
+    X(DIM, DIM_VALUE, "dim_value", 1, ONE, INT)                                                    \
+    X(DIM, DIM_PARAM, "dim_param", 2, ONE, STRING)                                                 \
+    X(DIM, DENOTATION, "denotation", 3, ONE, STRING)                                               \
+    X(FUNCTION, NAME, "name", 1, ONE, STRING)                                                      \
+    X(FUNCTION, INPUT, "input", 4, MANY, STRING)                                                   \
+    X(FUNCTION, OUTPUT, "output", 5, MANY, STRING)                                                 \
+    X(FUNCTION, ATTRIBUTE, "attribute", 6, MANY, STRING)                                           \
+    X(FUNCTION, NODE, "node", 7, MANY, NODE)                                                       \
+    X(FUNCTION, DOC_STRING, "doc_string", 8, ONE, STRING)                                          \
+    X(FUNCTION, OPSET_IMPORT, "opset_import", 9, MANY, OPSET)                                      \
+    X(FUNCTION, DOMAIN, "domain", 10, ONE, STRING)                                                 \
+    X(FUNCTION, ATTRIBUTE_PROTO, "attribute_proto", 11, MANY, ATTR)                                \
+    X(FUNCTION, VALUE_INFO, "value_info", 12, MANY, VALUE)                                         \
+    X(FUNCTION, OVERLOAD, "overload", 13, ONE, STRING)                                             \
+    X(FUNCTION, METADATA_PROPS, "metadata_props", 14, MANY, PAIR)                                  \
+    X(TRAINING, INITIALIZATION, "initialization", 1, ONE, GRAPH)                                   \
+    X(TRAINING, ALGORITHM, "algorithm", 2, ONE, GRAPH)                                             \
+    X(TRAINING, INITIALIZATION_BINDING, "initialization_binding", 3, MANY, PAIR)                   \
+    X(TRAINING, UPDATE_BINDING, "update_binding", 4, MANY, PAIR)                                   \
+    X(ANNOTATION, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                      \
+    X(ANNOTATION, QUANT_PARAMETER_TENSOR_NAMES, "quant_parameter_tensor_names", 2, MANY, PAIR)     \
+    X(OPSET, DOMAIN, "domain", 1, ONE, STRING)                                                     \
+    X(OPSET, VERSION, "version", 2, ONE, INT)                                                      \
+    X(PAIR, KEY, "key", 1, ONE, STRING)                                                            \
+    X(PAIR, VALUE, "value", 2, ONE, STRING)                                                        \
+    X(NODE_CONFIG, CONFIGURATION_ID, "configuration_id", 1, ONE, STRING)                           \
+    X(NODE_CONFIG, SHARDING_SPEC, "sharding_spec", 2, MANY, SHARDING)                              \
+    X(NODE_CONFIG, PIPELINE_STAGE, "pipeline_stage", 3, ONE, INT)                                  \
+    X(SHARDING, TENSOR_NAME, "tensor_name", 1, ONE, STRING)                                        \
+    X(SHARDING, DEVICE, "device", 2, MANY, INT)                                                    \
+    X(SHARDING, INDEX_TO_DEVICE_GROUP_MAP, "index_to_device_group_map", 3, MANY, DEVICE_GROUP)     \
+    X(SHARDING, SHARDED_DIM, "sharded_dim", 4, MANY, SHARDED_DIM)                                  \
+    X(SHARDED_DIM, AXIS, "axis", 1, ONE, INT)                                                      \
+    X(SHARDED_DIM, SIMPLE_SHARDING, "simple_sharding", 2, MANY, SIMPLE_SHARDING)                   \
+    X(SIMPLE_SHARDING, DIM_VALUE, "dim_value", 1, ONE, INT)                                        \
+    X(SIMPLE_SHARDING, DIM_PARAM, "dim_param", 2, ONE, STRING)                                     \
+    X(SIMPLE_SHARDING, NUM_SHARDS, "num_shards", 3, ONE, INT)                                      \
+    X(DEVICE_GROUP, KEY, "key", 1, ONE, INT)                                                       \
+    X(DEVICE_GROUP, VALUE, "value", 2, MANY, INT)                                                  \
+    X(DEVICE_CONFIG, NAME, "name", 1, ONE, STRING)                                                 \
+    X(DEVICE_CONFIG, NUM_DEVICES, "num_devices", 2, ONE, INT)                                      \
+    X(DEVICE_CONFIG, DEVICE, "device", 3, MANY, STRING)
+
+/* What a field holds. */
+typedef enum epctx_kind {
+    EPCTX_KIND_NONE = 0, /* not in the schema */
+#define EPCTX__KIND_ENUM(message, name) EPCTX_KIND_##message,
+    EPCTX_MESSAGE_LIST(EPCTX__KIND_ENUM)
+#undef EPCTX__KIND_ENUM
+        EPCTX_KIND_INT,
+    EPCTX_KIND_FLOAT,
+    EPCTX_KIND_DOUBLE,
+    EPCTX_KIND_STRING,
+    EPCTX_KIND_BYTES,
+    EPCTX_KIND_COUNT
+} epctx_kind;
+
+/* The number of each field: EPCTX_FIELD_NODE_INPUT ... */
+enum epctx_field_number {
+#define EPCTX__FIELD_ENUM(message, symbol, name, number, count, kind)                              \
+    EPCTX_FIELD_##message##_##symbol = number,
+    EPCTX_FIELD_LIST(EPCTX__FIELD_ENUM)
+#undef EPCTX__FIELD_ENUM
+};
+
+/* A field of the schema. */
+typedef struct epctx_field_info {
+    epctx_kind message; /* that it belongs to */
+    const char *name;   /* as in onnx.proto; static */
+    uint32_t number;
+    bool repeated;
+    epctx_kind kind;
+} epctx_field_info;
+
+/* The field of that number in messages of a kind, or NULL when the schema has none. Static. */
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number);
+/* "ModelProto" ... of a message, "unknown" otherwise. Static. */
+EPCTX_API const char *epctx_message_name(epctx_kind message);
+
+/* -- reading -- */
+
 /* Fields of a message in file order; `number` 0 means all. Groups are fields of wire GROUP. */
 EPCTX_API epctx_cursor epctx_fields(epctx_view message, uint32_t number);
 EPCTX_API bool epctx_next_field(epctx_cursor *cursor, epctx_field *field);
@@ -6713,140 +6923,83 @@ static const uint8_t *epctx__skip_group(const uint8_t *p, const uint8_t *end, ui
     return NULL;
 }
 
-/* -- the schema: which fields hold messages, which hold packed numbers -- */
+/* -- the schema -- */
 
-typedef enum epctx__type {
-    EPCTX__T_NONE = 0,
-    EPCTX__T_MODEL,
-    EPCTX__T_GRAPH,
-    EPCTX__T_NODE,
-    EPCTX__T_ATTR,
-    EPCTX__T_TENSOR,
-    EPCTX__T_SEGMENT,
-    EPCTX__T_SPARSE,
-    EPCTX__T_VALUE,
-    EPCTX__T_TYPE,
-    EPCTX__T_TYPE_TENSOR, /* also SparseTensor: the same fields */
-    EPCTX__T_TYPE_ELEM,   /* Sequence and Optional */
-    EPCTX__T_TYPE_MAP,
-    EPCTX__T_SHAPE,
-    EPCTX__T_LEAF, /* only strings and numbers: opset, key/value pair, Opaque ... */
-    EPCTX__T_FUNCTION,
-    EPCTX__T_TRAINING,
-    EPCTX__T_ANNOTATION,
-    EPCTX__T_NODE_DEVICE,
-    EPCTX__T_SHARDING,
-    EPCTX__T_SHARDED_DIM,
-    EPCTX__T_GROUP_MAP, /* IntIntListEntryProto */
-    EPCTX__T_DEVICES,   /* DeviceConfigurationProto */
-    EPCTX__T_DIM,       /* Dimension and SimpleShardedDimProto */
-    EPCTX__T_COUNT
-} epctx__type;
+#define EPCTX__ONE 0x20u /* added to the kind of a singular message */
 
-/* A table entry: 0 is "nothing to look into"; else the message type, with EPCTX__ONE when the field
- * is singular; or the width class of a packed field. */
-#define EPCTX__ONE    0x20u
-#define EPCTX__VARINT 0x40u
-#define EPCTX__FIX32  0x41u
-#define EPCTX__FIX64  0x42u
-
-/* onnx.proto, IR version 13; the index is the field number. */
-static const uint8_t epctx__fields_model[27] = {
-    0, 0, 0, 0, 0, 0, 0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, 0, 0, 0, 0, 0, EPCTX__T_LEAF,
-    0, 0, 0, 0, 0, EPCTX__T_TRAINING, 0, 0, 0, 0, EPCTX__T_FUNCTION, EPCTX__T_DEVICES};
-static const uint8_t epctx__fields_graph[17] = {
-    0, EPCTX__T_NODE, 0, 0, 0, EPCTX__T_TENSOR, 0, 0, 0, 0, 0, EPCTX__T_VALUE, EPCTX__T_VALUE,
-    EPCTX__T_VALUE, EPCTX__T_ANNOTATION, EPCTX__T_SPARSE, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_node[11] = {
-    0, 0, 0, 0, 0, EPCTX__T_ATTR, 0, 0, 0, EPCTX__T_LEAF, EPCTX__T_NODE_DEVICE};
-static const uint8_t epctx__fields_attr[24] = {
-    0, 0, 0, 0, 0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__FIX32,
-    EPCTX__VARINT, 0, EPCTX__T_TENSOR, EPCTX__T_GRAPH, 0, 0, EPCTX__T_TYPE | EPCTX__ONE,
-    EPCTX__T_TYPE, 0, 0, 0, 0, 0, 0, EPCTX__T_SPARSE | EPCTX__ONE, EPCTX__T_SPARSE};
-static const uint8_t epctx__fields_tensor[17] = {
-    0, EPCTX__VARINT, 0, EPCTX__T_SEGMENT | EPCTX__ONE, EPCTX__FIX32, EPCTX__VARINT, 0,
-    EPCTX__VARINT, 0, 0, EPCTX__FIX64, EPCTX__VARINT, 0, EPCTX__T_LEAF, 0, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_sparse[4] = {
-    0, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__T_TENSOR | EPCTX__ONE, EPCTX__VARINT};
-static const uint8_t epctx__fields_value[5] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_type[10] = {
-    0, EPCTX__T_TYPE_TENSOR | EPCTX__ONE, 0, 0, EPCTX__T_TYPE_ELEM | EPCTX__ONE,
-    EPCTX__T_TYPE_MAP | EPCTX__ONE, 0, EPCTX__T_LEAF | EPCTX__ONE,
-    EPCTX__T_TYPE_TENSOR | EPCTX__ONE,
-    EPCTX__T_TYPE_ELEM | EPCTX__ONE};
-static const uint8_t epctx__fields_type_tensor[3] = {0, 0, EPCTX__T_SHAPE | EPCTX__ONE};
-static const uint8_t epctx__fields_type_elem[2] = {0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_type_map[3] = {0, 0, EPCTX__T_TYPE | EPCTX__ONE};
-static const uint8_t epctx__fields_shape[2] = {0, EPCTX__T_DIM};
-static const uint8_t epctx__fields_function[15] = {
-    0, 0, 0, 0, 0, 0, 0, EPCTX__T_NODE, 0, EPCTX__T_LEAF, 0, EPCTX__T_ATTR, EPCTX__T_VALUE, 0,
-    EPCTX__T_LEAF};
-static const uint8_t epctx__fields_training[5] = {
-    0, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_GRAPH | EPCTX__ONE, EPCTX__T_LEAF, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_annotation[3] = {0, 0, EPCTX__T_LEAF};
-static const uint8_t epctx__fields_node_device[3] = {0, 0, EPCTX__T_SHARDING};
-static const uint8_t epctx__fields_sharding[5] = {0, 0, EPCTX__VARINT, EPCTX__T_GROUP_MAP,
-                                                  EPCTX__T_SHARDED_DIM};
-static const uint8_t epctx__fields_sharded_dim[3] = {0, 0, EPCTX__T_DIM};
-static const uint8_t epctx__fields_group_map[3] = {0, 0, EPCTX__VARINT};
-
-typedef struct epctx__schema {
-    const uint8_t *fields;
-    uint32_t count;
-} epctx__schema;
-
-#define EPCTX__SCHEMA(table) {table, (uint32_t)sizeof(table)}
-static const epctx__schema epctx__schemas[EPCTX__T_COUNT] = {
-    {NULL, 0},
-    EPCTX__SCHEMA(epctx__fields_model),
-    EPCTX__SCHEMA(epctx__fields_graph),
-    EPCTX__SCHEMA(epctx__fields_node),
-    EPCTX__SCHEMA(epctx__fields_attr),
-    EPCTX__SCHEMA(epctx__fields_tensor),
-    {NULL, 0}, /* SEGMENT */
-    EPCTX__SCHEMA(epctx__fields_sparse),
-    EPCTX__SCHEMA(epctx__fields_value),
-    EPCTX__SCHEMA(epctx__fields_type),
-    EPCTX__SCHEMA(epctx__fields_type_tensor),
-    EPCTX__SCHEMA(epctx__fields_type_elem),
-    EPCTX__SCHEMA(epctx__fields_type_map),
-    EPCTX__SCHEMA(epctx__fields_shape),
-    {NULL, 0}, /* LEAF */
-    EPCTX__SCHEMA(epctx__fields_function),
-    EPCTX__SCHEMA(epctx__fields_training),
-    EPCTX__SCHEMA(epctx__fields_annotation),
-    EPCTX__SCHEMA(epctx__fields_node_device),
-    EPCTX__SCHEMA(epctx__fields_sharding),
-    EPCTX__SCHEMA(epctx__fields_sharded_dim),
-    EPCTX__SCHEMA(epctx__fields_group_map),
-    {NULL, 0}, /* DEVICES */
-    {NULL, 0}, /* DIM */
-};
-#undef EPCTX__SCHEMA
-
-static uint32_t epctx__field_kind(epctx__type type, uint32_t number)
+/* What opening has to look into: EPCTX_KIND_ of a message, with EPCTX__ONE when it is singular, or
+ * of repeated numbers, which may be packed; else 0. A switch over constants becomes a table. */
+static uint32_t epctx__field_kind(epctx_kind message, uint32_t number)
 {
-    const epctx__schema *schema = &epctx__schemas[type];
-    return number < schema->count ? schema->fields[number] : 0;
+#define EPCTX__CODE_ONE(kind)  ((kind) < EPCTX_KIND_INT ? (kind) | EPCTX__ONE : 0u)
+#define EPCTX__CODE_MANY(kind) ((kind) < EPCTX_KIND_STRING ? (kind) : 0u)
+#define EPCTX__FIELD_CASE(message, symbol, name, number, count, kind)                              \
+    case (uint32_t)EPCTX_KIND_##message << 5 | number:                                             \
+        return EPCTX__CODE_##count((uint32_t)EPCTX_KIND_##kind);
+    switch (number < 32 ? (uint32_t)message << 5 | number : 0) {
+        EPCTX_FIELD_LIST(EPCTX__FIELD_CASE)
+    default:
+        return 0;
+    }
+#undef EPCTX__FIELD_CASE
+#undef EPCTX__CODE_MANY
+#undef EPCTX__CODE_ONE
+}
+
+EPCTX_API const epctx_field_info *epctx_field_find(epctx_kind message, uint32_t number)
+{
+#define EPCTX__REPEATED_ONE  false
+#define EPCTX__REPEATED_MANY true
+#define EPCTX__FIELD_INFO(message, symbol, name, number, count, kind)                              \
+    {EPCTX_KIND_##message, name, number, EPCTX__REPEATED_##count, EPCTX_KIND_##kind},
+    static const epctx_field_info fields[] = {EPCTX_FIELD_LIST(EPCTX__FIELD_INFO)};
+#undef EPCTX__FIELD_INFO
+#undef EPCTX__REPEATED_MANY
+#undef EPCTX__REPEATED_ONE
+    size_t i;
+    for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (fields[i].message == message && fields[i].number == number) {
+            return &fields[i];
+        }
+    }
+    return NULL;
+}
+
+EPCTX_API const char *epctx_message_name(epctx_kind message)
+{
+#define EPCTX__MESSAGE_NAME(message, name) name,
+    static const char *const names[] = {"unknown", EPCTX_MESSAGE_LIST(EPCTX__MESSAGE_NAME)};
+#undef EPCTX__MESSAGE_NAME
+    return names[(unsigned)message < (unsigned)EPCTX_KIND_INT ? message : EPCTX_KIND_NONE];
 }
 
 /* Whether a field is a member of the only oneof of its message: one more takes its place. */
-static bool epctx__is_choice(epctx__type type, uint32_t number, epctx_wire wire)
+static bool epctx__is_choice(epctx_kind message, uint32_t number, epctx_wire wire)
 {
-    if (type == EPCTX__T_DIM) { /* dim_value, dim_param */
-        return number == (wire == EPCTX_WIRE_VARINT ? 1u : wire == EPCTX_WIRE_LEN ? 2u : 0u);
+    if (message == EPCTX_KIND_DIM || message == EPCTX_KIND_SIMPLE_SHARDING) {
+        return number == (wire == EPCTX_WIRE_VARINT ? (uint32_t)EPCTX_FIELD_DIM_DIM_VALUE
+                          : wire == EPCTX_WIRE_LEN  ? (uint32_t)EPCTX_FIELD_DIM_DIM_PARAM
+                                                    : 0u);
     }
-    return type == EPCTX__T_TYPE && wire == EPCTX_WIRE_LEN && epctx__field_kind(type, number) != 0;
+    return message == EPCTX_KIND_TYPE && wire == EPCTX_WIRE_LEN &&
+           epctx__field_kind(message, number) != 0;
+}
+
+static epctx_kind epctx__message_kind(uint32_t kind)
+{
+    return (epctx_kind)(kind & (EPCTX__ONE - 1));
 }
 
 static bool epctx__is_message(uint32_t kind)
 {
-    return kind != 0 && kind < EPCTX__VARINT;
+    return kind != 0 && epctx__message_kind(kind) < EPCTX_KIND_INT;
 }
 
-static epctx__type epctx__message_type(uint32_t kind)
+/* Messages of strings and one number, nothing to look into. */
+static bool epctx__is_leaf(epctx_kind message)
 {
-    return (epctx__type)(kind & (EPCTX__ONE - 1));
+    return message == EPCTX_KIND_OPSET || message == EPCTX_KIND_PAIR ||
+           message == EPCTX_KIND_TYPE_OPAQUE;
 }
 
 /* -- the check of a whole message -- */
@@ -6871,12 +7024,12 @@ static bool epctx__refuse(epctx__check *check, epctx_status status, const uint8_
 static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_t *p,
                                 const uint8_t *end)
 {
-    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
     uint64_t value;
-    if (kind != EPCTX__VARINT && (size_t)(end - p) % width != 0) {
+    if (kind != (uint32_t)EPCTX_KIND_INT && (size_t)(end - p) % width != 0) {
         return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p, "a packed field ends inside a number");
     }
-    while (kind == EPCTX__VARINT && p < end) {
+    while (kind == (uint32_t)EPCTX_KIND_INT && p < end) {
         const uint8_t *after = epctx__varint(p, end, 10, &value);
         if (after == NULL) {
             return epctx__refuse(check, EPCTX_ERR_PROTOBUF, p,
@@ -6887,11 +7040,11 @@ static bool epctx__check_packed(epctx__check *check, uint32_t kind, const uint8_
     return true;
 }
 
-static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth);
 
 /* What is inside one field of a message of type `type`. */
-static bool epctx__check_field(epctx__check *check, epctx__type type, const epctx__token *t,
+static bool epctx__check_field(epctx__check *check, epctx_kind type, const epctx__token *t,
                                const uint8_t *end, uint32_t depth, uint32_t *seen)
 {
     uint32_t kind = t->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, t->number) : 0;
@@ -6915,10 +7068,10 @@ static bool epctx__check_field(epctx__check *check, epctx__type type, const epct
         return epctx__refuse(check, EPCTX_ERR_PROTOBUF, t->start,
                              "messages are nested deeper than the limit");
     }
-    return epctx__check_message(check, epctx__message_type(kind), t->body, end, depth - 1);
+    return epctx__check_message(check, epctx__message_kind(kind), t->body, end, depth - 1);
 }
 
-static bool epctx__check_message(epctx__check *check, epctx__type type, const uint8_t *p,
+static bool epctx__check_message(epctx__check *check, epctx_kind type, const uint8_t *p,
                                  const uint8_t *end, uint32_t depth)
 {
     uint32_t seen = 0;
@@ -7269,11 +7422,11 @@ static epctx_slot *epctx__append_slot(epctx_arena *arena, epctx_slot *parent, co
     return slot;
 }
 
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth);
 
 /* Makes the slots of a message that has none yet. */
-static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                                 epctx__check *check, uint32_t depth)
 {
     epctx_view body = epctx__slot_view(slot);
@@ -7293,10 +7446,10 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
         if (child == NULL) {
             return false;
         }
-        if (check != NULL && type == EPCTX__T_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
+        if (check != NULL && type == EPCTX_KIND_MODEL && t.number == 7 && t.wire == EPCTX_WIRE_LEN &&
             (seen & 1u << 7) == 0) {
             seen |= 1u << 7; /* a second one is noticed below */
-            if (!epctx__open_slot(arena, child, EPCTX__T_GRAPH, check, depth - 1)) {
+            if (!epctx__open_slot(arena, child, EPCTX_KIND_GRAPH, check, depth - 1)) {
                 return false;
             }
         } else if (check != NULL && !epctx__check_field(check, type, &t, after, depth, &seen)) {
@@ -7310,7 +7463,7 @@ static bool epctx__fill_message(epctx_arena *arena, epctx_slot *slot, epctx__typ
 /* Opens the payload of a slot up into slots, all of them or none: half a message would be written
  * as half a message. `check` NULL: the bytes were checked before. With it, everything below is
  * checked on the way, and a main graph is opened too. */
-static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx__type type,
+static bool epctx__open_slot(epctx_arena *arena, epctx_slot *slot, epctx_kind type,
                              epctx__check *check, uint32_t depth)
 {
     slot->message = (epctx__message *)epctx_arena_alloc(arena, sizeof *slot->message);
@@ -7412,7 +7565,7 @@ static epctx_slot *epctx__new_root(epctx_model *model)
  * the first. In TypeProto, where the messages are a oneof, another member in between throws the
  * first away. Opens everything, which only models with such fields pay for. The nesting was checked
  * when they were opened. */
-static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__type type)
+static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx_kind type)
 {
     epctx_slot *seen[24] = {NULL};
     epctx_slot *child;
@@ -7428,7 +7581,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             (kind & EPCTX__ONE) == 0) {
             continue;
         }
-        for (i = 0; type == EPCTX__T_TYPE && i < 24; i++) {
+        for (i = 0; type == EPCTX_KIND_TYPE && i < 24; i++) {
             if (seen[i] != NULL && i != child->number) {
                 seen[i]->removed = true;
                 seen[i] = NULL;
@@ -7440,12 +7593,12 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
             continue;
         }
         if (first->message == NULL &&
-            !epctx__open_slot(arena, first, epctx__message_type(kind), NULL, 100)) {
+            !epctx__open_slot(arena, first, epctx__message_kind(kind), NULL, 100)) {
             return false;
         }
         /* Its fields go straight behind those of the first. */
         child->message = first->message;
-        good = epctx__fill_message(arena, child, epctx__message_type(kind), NULL, 100);
+        good = epctx__fill_message(arena, child, epctx__message_kind(kind), NULL, 100);
         child->message = NULL;
         child->removed = true;
         if (!good) {
@@ -7455,7 +7608,7 @@ static bool epctx__merge_doubled(epctx_arena *arena, epctx_slot *slot, epctx__ty
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) && !child->removed &&
-            !epctx__merge_doubled(arena, child, epctx__message_type(kind))) {
+            !epctx__merge_doubled(arena, child, epctx__message_kind(kind))) {
             return false;
         }
     }
@@ -7480,7 +7633,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->root == NULL) {
         return epctx__nomem(error, model->arena.missing);
     }
-    if (!epctx__open_slot(&model->arena, model->root, EPCTX__T_MODEL, &check,
+    if (!epctx__open_slot(&model->arena, model->root, EPCTX_KIND_MODEL, &check,
                           model->limits.max_depth)) {
         return epctx__refused(model, &check, error);
     }
@@ -7488,7 +7641,7 @@ static epctx_status epctx__model_parse(epctx_model *model, epctx_error *error)
     if (model->duplicate) {
         model->shown = epctx__new_root(model);
         if (model->shown == NULL ||
-            !epctx__merge_doubled(&model->arena, model->shown, EPCTX__T_MODEL)) {
+            !epctx__merge_doubled(&model->arena, model->shown, EPCTX_KIND_MODEL)) {
             return epctx__nomem(error, model->arena.missing);
         }
     }
@@ -7842,7 +7995,7 @@ EPCTX_API epctx_value_view epctx_value_of(epctx_view view)
     it = epctx_fields(type, 0);
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
             value.is_tensor = f.number == 1;
             tensor = f.body;
         }
@@ -11966,115 +12119,57 @@ static uint32_t epctx__callee_of(const epctx__lint *l, const epctx_node_view *no
 
 /* -- lint: what stands twice -- */
 
-/* Singular scalar fields of each message type, as bit masks of field numbers, by wire type. The
- * messages among them are in epctx__schemas. */
-typedef struct epctx__singles {
-    uint32_t len, varint, fix32;
-} epctx__singles;
-
-#define EPCTX__F(n) (UINT32_C(1) << (n))
-
-static const epctx__singles epctx__singular[EPCTX__T_COUNT] = {
-    {0, 0, 0},
-    {EPCTX__F(2) | EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6), EPCTX__F(1) | EPCTX__F(5), 0},
-    {EPCTX__F(2) | EPCTX__F(10), 0, 0},
-    {EPCTX__F(3) | EPCTX__F(4) | EPCTX__F(6) | EPCTX__F(7) | EPCTX__F(8), 0, 0},
-    {EPCTX__F(1) | EPCTX__F(4) | EPCTX__F(13) | EPCTX__F(21), EPCTX__F(3) | EPCTX__F(20),
-     EPCTX__F(2)},
-    {EPCTX__F(8) | EPCTX__F(9) | EPCTX__F(12), EPCTX__F(2) | EPCTX__F(14), 0},
-    {0, EPCTX__F(1) | EPCTX__F(2), 0},                /* SEGMENT */
-    {0, 0, 0},                                        /* SPARSE */
-    {EPCTX__F(1) | EPCTX__F(3), 0, 0},                /* VALUE */
-    {EPCTX__F(6), 0, 0},                              /* TYPE */
-    {0, EPCTX__F(1), 0},                              /* TYPE_TENSOR */
-    {0, 0, 0},                                        /* TYPE_ELEM */
-    {0, EPCTX__F(1), 0},                              /* TYPE_MAP */
-    {0, 0, 0},                                        /* SHAPE */
-    {EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(2) | EPCTX__F(3), 0},
-    {EPCTX__F(1) | EPCTX__F(8) | EPCTX__F(10) | EPCTX__F(13), 0, 0}, /* FUNCTION */
-    {0, 0, 0},                                        /* TRAINING */
-    {EPCTX__F(1), 0, 0},                              /* ANNOTATION */
-    {EPCTX__F(1), EPCTX__F(3), 0},                    /* NODE_DEVICE */
-    {EPCTX__F(1), 0, 0},                              /* SHARDING */
-    {0, EPCTX__F(1), 0},                              /* SHARDED_DIM */
-    {0, EPCTX__F(1), 0},                              /* GROUP_MAP */
-    {EPCTX__F(1), EPCTX__F(2), 0},                    /* DEVICES */
-    {EPCTX__F(2) | EPCTX__F(3), EPCTX__F(1) | EPCTX__F(3), 0}, /* DIM */
-};
-
-static const char *epctx__type_name(epctx__type type)
+/* Whether a value of this wire type is one of what the field holds. */
+static bool epctx__field_fits(const epctx_field_info *info, epctx_wire wire)
 {
-    static const char *const names[EPCTX__T_COUNT] = {
-        "",           "ModelProto",    "GraphProto",   "NodeProto",    "AttributeProto",
-        "TensorProto", "Segment",      "SparseTensorProto", "ValueInfoProto", "TypeProto",
-        "Tensor type", "Element type", "Map type",     "TensorShapeProto", "entry",
-        "FunctionProto", "TrainingInfoProto", "TensorAnnotation", "NodeDeviceConfigurationProto",
-        "ShardingSpecProto", "ShardedDimProto", "IntIntListEntryProto", "DeviceConfigurationProto",
-        "Dimension"};
-    return names[type];
-}
-
-/* Strings among the fields of a message that are not bytes: singular ones, and the repeated ones
- * of nodes and functions (inputs and outputs, a function's attributes) and of shardings. */
-static uint32_t epctx__string_fields(epctx__type type)
-{
-    switch (type) {
-    case EPCTX__T_NODE:
-        return epctx__singular[type].len | EPCTX__F(1) | EPCTX__F(2);
-    case EPCTX__T_ATTR:
-        return epctx__singular[type].len & ~EPCTX__F(4); /* s */
-    case EPCTX__T_TENSOR:
-        return epctx__singular[type].len & ~EPCTX__F(9); /* raw_data */
-    case EPCTX__T_FUNCTION:
-        return epctx__singular[type].len | EPCTX__F(4) | EPCTX__F(5) | EPCTX__F(6);
-    case EPCTX__T_DEVICES:
-        return epctx__singular[type].len | EPCTX__F(3);
+    switch (info->kind) {
+    case EPCTX_KIND_INT:
+        return wire == EPCTX_WIRE_VARINT;
+    case EPCTX_KIND_FLOAT:
+        return wire == EPCTX_WIRE_FIXED32;
+    case EPCTX_KIND_DOUBLE:
+        return wire == EPCTX_WIRE_FIXED64;
     default:
-        return epctx__singular[type].len;
+        return wire == EPCTX_WIRE_LEN;
     }
 }
 
 /* Fields that stand twice and strings that are none. `node` is the name of the innermost node. */
-static void epctx__lint_fields(epctx__lint *l, epctx__type type, epctx_view message,
+static void epctx__lint_fields(epctx__lint *l, epctx_kind type, epctx_view message,
                                epctx_str node, epctx_str attr)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
     uint32_t seen = 0;
     char attribute[64];
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         node = epctx_node_of(message).name;
-    } else if (type == EPCTX__T_ATTR) {
+    } else if (type == EPCTX_KIND_ATTR) {
         attr = epctx_attr_of(message).name;
     }
     epctx__keep(attribute, sizeof attribute, attr.data, attr.size);
     while (epctx_next_field(&it, &field)) {
-        uint32_t kind =
-            field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        uint32_t bit = field.number < 32 ? EPCTX__F(field.number) : 0;
-        const epctx__singles *single = &epctx__singular[type];
-        uint32_t mask = field.wire == EPCTX_WIRE_LEN       ? single->len
-                        : field.wire == EPCTX_WIRE_VARINT  ? single->varint
-                        : field.wire == EPCTX_WIRE_FIXED32 ? single->fix32
-                                                           : 0;
-        bool one = (mask & bit) != 0 || (kind & EPCTX__ONE) != 0;
-        if (type == EPCTX__T_TYPE && epctx__is_choice(type, field.number, field.wire)) {
-            bit = EPCTX__F(1); /* a oneof: any second member counts */
+        const epctx_field_info *info = epctx_field_find(type, field.number);
+        uint32_t bit;
+        if (info == NULL || !epctx__field_fits(info, field.wire)) {
+            continue;
         }
-        if (one && (seen & bit) != 0) {
+        /* Of a oneof any second member counts. */
+        bit = UINT32_C(1) << (epctx__is_choice(type, field.number, field.wire) ? 31 : info->number);
+        if (!info->repeated && (seen & bit) != 0) {
             epctx__say(l, EPCTX_RULE_DOUBLED_FIELD, node, attribute,
-                       "field %u of a %s stands twice: readers differ in which one they take",
-                       (uint64_t)field.number, epctx__type_name(type));
+                       "field %s of a %s stands twice: readers differ in which one they take",
+                       info->name, epctx_message_name(type));
         }
-        seen |= one ? bit : 0;
-        if (epctx__is_message(kind)) {
-            epctx__lint_fields(l, epctx__message_type(kind), field.body, node, attr);
-        } else if (field.wire == EPCTX_WIRE_LEN && (epctx__string_fields(type) & bit) != 0 &&
+        seen |= info->repeated ? 0 : bit;
+        if (info->kind < EPCTX_KIND_INT) {
+            epctx__lint_fields(l, info->kind, field.body, node, attr);
+        } else if (info->kind == EPCTX_KIND_STRING &&
                    !epctx_str_is_utf8(epctx__view_str(field.body))) {
             epctx_str text = epctx__view_str(field.body);
             epctx__say(l, EPCTX_RULE_NOT_UTF8, node, attribute,
-                       "field %u of a %s is '%S', which is not UTF-8", (uint64_t)field.number,
-                       epctx__type_name(type), &text);
+                       "field %s of a %s is '%S', which is not UTF-8", info->name,
+                       epctx_message_name(type), &text);
         }
     }
 }
@@ -12304,7 +12399,7 @@ static uint32_t epctx__type_member(epctx_view type, epctx_view *body)
     uint32_t kind = 0;
     while (epctx_next_field(&it, &f)) {
         if (f.wire == EPCTX_WIRE_LEN && f.number != 6 &&
-            epctx__field_kind(EPCTX__T_TYPE, f.number) != 0) {
+            epctx__field_kind(EPCTX_KIND_TYPE, f.number) != 0) {
             kind = f.number;
             *body = f.body;
         }
@@ -13622,7 +13717,7 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
     epctx__keep(text, sizeof text, attr->name.data, attr->name.size);
     while (epctx_next_field(&it, &field)) {
         int32_t type = epctx__attr_field_type(&field);
-        used |= type > 0 ? EPCTX__F(type) : 0;
+        used |= type > 0 ? UINT32_C(1) << type : 0;
         if ((type == 4 || type == 9) && field.wire == EPCTX_WIRE_LEN) {
             epctx__lint_tensor_form(l, field.body, node->name);
         }
@@ -13631,7 +13726,7 @@ static void epctx__lint_attr(epctx__lint *l, const epctx_node_view *node,
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, NULL, "an attribute has no name");
     } else if (attr->type == EPCTX_ATTR_UNDEFINED) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text, "has no type");
-    } else if ((used & ~EPCTX__F(attr->type)) != 0) {
+    } else if ((used & ~(UINT32_C(1) << attr->type)) != 0) {
         epctx__say(l, EPCTX_RULE_ATTRIBUTE_FORM, node->name, text,
                    "has a value of another type than its type %d says", (int64_t)attr->type);
     } else if (inner && attr->ref_attr_name.size > 0 && used != 0) {
@@ -14678,7 +14773,7 @@ static void epctx__lint_run(epctx__lint *l)
     }
     epctx__lint_detours(&l->files);
     epctx__lint_callees(l);
-    epctx__lint_fields(l, EPCTX__T_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
+    epctx__lint_fields(l, EPCTX_KIND_MODEL, epctx__slot_view(l->model->root), epctx_str_of(""),
                        epctx_str_of(""));
     epctx__lint_model(l);
     l->main_nodes = epctx__count(epctx_graph_nodes(graph));
@@ -15218,7 +15313,7 @@ static void epctx__scan_drop(epctx_scan *s, epctx_str *victim)
 static void epctx__scan_room(epctx_scan *s, unsigned back, uint64_t length)
 {
     int i;
-    if (epctx__scan_type(s, back) != EPCTX__T_NODE ||
+    if (epctx__scan_type(s, back) != EPCTX_KIND_NODE ||
         (s->kinds[s->levels - 1 - back] & EPCTX__SCAN_CLOBBER) != 0 || length > sizeof s->text) {
         return;
     }
@@ -15332,13 +15427,13 @@ static void epctx__scan_entry_end(epctx_scan *s)
 /* An integer field that something wants to know. */
 static void epctx__scan_number(epctx_scan *s, unsigned type, uint32_t number, uint64_t value)
 {
-    if (type == EPCTX__T_ATTR && number == 3) {
+    if (type == EPCTX_KIND_ATTR && number == 3) {
         s->attr_i = (int64_t)value;
-    } else if (type == EPCTX__T_ATTR && number == 20 && (uint32_t)value <= 14) {
+    } else if (type == EPCTX_KIND_ATTR && number == 20 && (uint32_t)value <= 14) {
         s->attr_type = (uint8_t)value;
-    } else if (type == EPCTX__T_LEAF && s->outer == 8 && number == 2) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8 && number == 2) {
         s->version = (int64_t)value;
-    } else if (type == EPCTX__T_TENSOR && number == 14 && (uint32_t)value <= 1) {
+    } else if (type == EPCTX_KIND_TENSOR && number == 14 && (uint32_t)value <= 1) {
         s->external = (uint32_t)value == 1;
     }
 }
@@ -15351,21 +15446,21 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
     epctx_str text;
     range.offset = s->at;
     range.length = length;
-    if (type == EPCTX__T_NODE && number == 3) {
+    if (type == EPCTX_KIND_NODE && number == 3) {
         epctx__scan_room(s, 0, length);
         return epctx__scan_string(s, length, &s->node.name);
     }
-    if (type == EPCTX__T_NODE && (number == 4 || number == 7)) {
+    if (type == EPCTX_KIND_NODE && (number == 4 || number == 7)) {
         if (!epctx__scan_same(s, length, number == 4 ? EPCTX_OP_TYPE : EPCTX_DOMAIN, &same)) {
             return false;
         }
         epctx__scan_mark(s, number == 4 ? EPCTX__SCAN_OP : EPCTX__SCAN_DOMAIN, same);
         return true;
     }
-    if (type == EPCTX__T_ATTR && number == 1) {
+    if (type == EPCTX_KIND_ATTR && number == 1) {
         return epctx__scan_attr_name(s, length);
     }
-    if (type == EPCTX__T_ATTR && number == 4) {
+    if (type == EPCTX_KIND_ATTR && number == 4) {
         s->attr_range = range;
         s->text_used = s->attr_mark;
         if (s->attr_id == EPCTX_EP_SOURCE || s->attr_id == EPCTX_EP_PARTITION_NAME) {
@@ -15377,14 +15472,14 @@ static bool epctx__scan_text(epctx_scan *s, unsigned type, uint32_t number, uint
         s->attr_size = text.data != NULL ? (uint16_t)text.size : UINT16_MAX;
         return true;
     }
-    if (type == EPCTX__T_TENSOR && number == 8) {
+    if (type == EPCTX_KIND_TENSOR && number == 8) {
         return epctx__scan_string(s, length, &s->key);
     }
-    if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
+    if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY && (number == 1 || number == 2)) {
         return number == 1 ? epctx__scan_entry_key(s, length)
                            : epctx__scan_entry_value(s, length);
     }
-    if (type == EPCTX__T_LEAF && s->outer != 0 && (number == 1 || number == 2)) {
+    if (epctx__is_leaf((epctx_kind)type) && s->outer != 0 && (number == 1 || number == 2)) {
         s->ranges[number - 1] = range;
         return epctx__scan_string(s, length, number == 1 ? &s->key : &s->value);
     }
@@ -15396,8 +15491,8 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     uint64_t outer = s->end;
     uint64_t value;
     bool good = true;
-    if (kind != EPCTX__VARINT) {
-        return length % (kind == EPCTX__FIX32 ? 4 : 8) == 0
+    if (kind != (uint32_t)EPCTX_KIND_INT) {
+        return length % (kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8) == 0
                    ? epctx__scan_skip(s, length)
                    : epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF,
                                         "a packed field ends inside a number");
@@ -15410,13 +15505,13 @@ static bool epctx__scan_packed(epctx_scan *s, uint32_t kind, uint64_t length)
     return good;
 }
 
-static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, uint64_t length)
+static bool epctx__scan_enter(epctx_scan *s, epctx_kind type, uint32_t number, uint64_t length)
 {
     unsigned parent = epctx__scan_type(s, 0);
     uint8_t i;
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         for (i = 0; i < s->levels; i++) {
-            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX__T_NODE) {
+            if ((s->kinds[i] & EPCTX__SCAN_TYPE) == EPCTX_KIND_NODE) {
                 s->kinds[i] = (uint8_t)(s->kinds[i] | EPCTX__SCAN_CLOBBER);
             }
         }
@@ -15427,23 +15522,23 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
         s->starts_high[s->nodes++] = (uint8_t)(s->at >> 32);
         epctx__scan_node_begin(s);
         s->node_count++;
-    } else if (type == EPCTX__T_ATTR) {
+    } else if (type == EPCTX_KIND_ATTR) {
         s->attr_i = 0;
         s->attr_type = EPCTX_ATTR_UNDEFINED;
         s->attr_id = EPCTX_EP_ATTR_COUNT;
         s->attr_size = UINT16_MAX;
         memset(&s->attr_range, 0, sizeof s->attr_range);
         s->attr_mark = s->text_used;
-    } else if (type == EPCTX__T_TENSOR) {
+    } else if (type == EPCTX_KIND_TENSOR) {
         s->tensor_mark = s->text_used;
         s->key = s->value = epctx_str_of(NULL);
         s->data.offset = 0;
         s->data.length = UINT64_MAX;
         memset(&s->location, 0, sizeof s->location);
         s->external = false;
-    } else if (type == EPCTX__T_LEAF) {
-        bool entry = parent == EPCTX__T_TENSOR && number == EPCTX__SCAN_ENTRY;
-        s->outer = parent == EPCTX__T_MODEL || entry ? (uint8_t)number : 0;
+    } else if (epctx__is_leaf((epctx_kind)type)) {
+        bool entry = parent == EPCTX_KIND_TENSOR && number == EPCTX__SCAN_ENTRY;
+        s->outer = parent == EPCTX_KIND_MODEL || entry ? (uint8_t)number : 0;
         if (entry) {
             s->entry_key = 0;
             s->entry_mark = s->text_used;
@@ -15462,7 +15557,7 @@ static bool epctx__scan_enter(epctx_scan *s, epctx__type type, uint32_t number, 
 
 static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
 {
-    uint32_t kind = type != 0 ? epctx__field_kind((epctx__type)type, number) : 0;
+    uint32_t kind = type != 0 ? epctx__field_kind((epctx_kind)type, number) : 0;
     uint64_t length;
     if (!epctx__scan_varint(s, 5, &length)) {
         return false;
@@ -15480,10 +15575,10 @@ static bool epctx__scan_len(epctx_scan *s, unsigned type, uint32_t number)
         return epctx__scan_packed(s, kind, length);
     }
     /* The second look at a node does not go into its graphs again. */
-    if (s->flat && type == EPCTX__T_ATTR) {
+    if (s->flat && type == EPCTX_KIND_ATTR) {
         return epctx__scan_skip(s, length);
     }
-    return epctx__scan_enter(s, epctx__message_type(kind), number, length);
+    return epctx__scan_enter(s, epctx__message_kind(kind), number, length);
 }
 
 static bool epctx__scan_field(epctx_scan *s)
@@ -15563,7 +15658,7 @@ static int epctx__scan_leave(epctx_scan *s)
         epctx__scan_refuse(s, EPCTX_ERR_PROTOBUF, "there is no valid protobuf field");
         return -1;
     }
-    if (type == EPCTX__T_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
+    if (type == EPCTX_KIND_NODE && (kind & EPCTX__SCAN_OP) != 0 &&
         /* not taken: what is read without the graphs inside meets no node that uses its state */
         (kind & EPCTX__SCAN_CLOBBER) != 0 && !s->flat) {
         if (epctx__scan_stream(s) != NULL) {
@@ -15576,9 +15671,9 @@ static int epctx__scan_leave(epctx_scan *s)
     }
     s->levels--;
     epctx__scan_bound(s);
-    if (type == EPCTX__T_ATTR && epctx__scan_type(s, 0) == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_ATTR && epctx__scan_type(s, 0) == EPCTX_KIND_NODE) {
         epctx__scan_attr_end(s);
-    } else if (type == EPCTX__T_NODE) {
+    } else if (type == EPCTX_KIND_NODE) {
         s->flat = false;
         s->nodes--;
         if ((kind & EPCTX__SCAN_OP) == 0) {
@@ -15588,17 +15683,17 @@ static int epctx__scan_leave(epctx_scan *s)
         s->broken = s->broken || (kind & EPCTX__SCAN_DOMAIN) == 0;
         s->depth = s->nodes;
         return EPCTX_SCAN_EPNODE;
-    } else if (type == EPCTX__T_TENSOR) {
+    } else if (type == EPCTX_KIND_TENSOR) {
         s->text_used = s->tensor_mark; /* nothing is written there before the next event */
         s->depth = s->nodes;
         return s->external ? (int)EPCTX_SCAN_EXTERNAL : -1;
-    } else if (type == EPCTX__T_LEAF && s->outer == EPCTX__SCAN_ENTRY) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == EPCTX__SCAN_ENTRY) {
         s->outer = 0;
         epctx__scan_entry_end(s);
-    } else if (type == EPCTX__T_LEAF && s->outer == 14) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 14) {
         s->outer = 0;
         return EPCTX_SCAN_METADATA;
-    } else if (type == EPCTX__T_LEAF && s->outer == 8) {
+    } else if (epctx__is_leaf((epctx_kind)type) && s->outer == 8) {
         s->outer = 0;
         return EPCTX_SCAN_OPSET;
     }
@@ -15616,7 +15711,7 @@ static void epctx__scan_start(epctx_scan *s, uint64_t size)
     } else if (size != UINT64_MAX && size >= EPCTX__SCAN_ENDLESS) {
         epctx__scan_refuse(s, EPCTX_ERR_LIMIT, "the model has a terabyte or more");
     }
-    epctx__scan_push(s, EPCTX__T_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
+    epctx__scan_push(s, EPCTX_KIND_MODEL, size == UINT64_MAX ? EPCTX__SCAN_ENDLESS : size);
 }
 
 EPCTX_API void epctx_scan_begin(epctx_scan *scan, const epctx_source *source)
@@ -15975,11 +16070,11 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *field, uint32_t
 {
     const uint8_t *p = field->body.data;
     const uint8_t *end = p + field->body.size;
-    size_t width = kind == EPCTX__FIX32 ? 4 : 8;
+    size_t width = kind == (uint32_t)EPCTX_KIND_FLOAT ? 4 : 8;
     while (p != NULL && p < end) {
         uint64_t value = 0;
         size_t i;
-        if (kind == EPCTX__VARINT) {
+        if (kind == (uint32_t)EPCTX_KIND_INT) {
             p = epctx__varint(p, end, 10, &value);
         } else {
             for (i = 0; i < width && p < end; i++) {
@@ -16024,7 +16119,7 @@ EPCTX__APART static bool epctx__digest_external(epctx__loader *l, epctx_view mes
 }
 
 /* 0 is no hash: something could not be read. Recursion: messages in messages, which open bounds. */
-static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view message)
+static uint64_t epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message)
 {
     epctx_cursor it = epctx_fields(message, 0);
     uint32_t places[32];
@@ -16035,7 +16130,7 @@ static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view mes
         uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
         uint64_t value = field.value;
         if (epctx__is_message(kind)) {
-            value = epctx__digest(l, epctx__message_type(kind), field.body);
+            value = epctx__digest(l, epctx__message_kind(kind), field.body);
             if (value == 0) {
                 return 0;
             }
@@ -16047,7 +16142,7 @@ static uint64_t epctx__digest(epctx__loader *l, epctx__type type, epctx_view mes
         }
         epctx__digest_add(&sum, field.number, places, value);
     }
-    if (type == EPCTX__T_TENSOR && !epctx__digest_external(l, message, &sum)) {
+    if (type == EPCTX_KIND_TENSOR && !epctx__digest_external(l, message, &sum)) {
         return 0;
     }
     sum = epctx__hash_number(0, sum);
@@ -16063,8 +16158,8 @@ static uint64_t epctx__digest_around(epctx__loader *l)
     uint64_t sum = 1;
     while (l->around == 0 && epctx_next_field(&it, &field)) {
         if (field.wire == EPCTX_WIRE_LEN && (field.number == 8 || field.number == 25)) {
-            uint32_t kind = epctx__field_kind(EPCTX__T_MODEL, field.number);
-            uint64_t value = epctx__digest(l, epctx__message_type(kind), field.body);
+            uint32_t kind = epctx__field_kind(EPCTX_KIND_MODEL, field.number);
+            uint64_t value = epctx__digest(l, epctx__message_kind(kind), field.body);
             if (value == 0) {
                 return 0;
             }
@@ -16088,7 +16183,7 @@ static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_att
     switch ((epctx_attr_type)attr->type) {
     case EPCTX_ATTR_GRAPH:
     case EPCTX_ATTR_GRAPHS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view)) &&
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view)) &&
                epctx__rest_add(&node->rest, epctx__digest_around(l));
     case EPCTX_ATTR_UNDEFINED:
     case EPCTX_ATTR_TENSORS:
@@ -16096,7 +16191,7 @@ static bool epctx__load_rest(epctx__loader *l, epctx_node *node, const epctx_att
     case EPCTX_ATTR_SPARSE_TENSORS:
     case EPCTX_ATTR_TYPE_PROTO:
     case EPCTX_ATTR_TYPE_PROTOS:
-        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX__T_ATTR, attr->view));
+        return epctx__rest_add(&node->rest, epctx__digest(l, EPCTX_KIND_ATTR, attr->view));
     default:
         return true; /* its members hold it */
     }
@@ -16830,15 +16925,15 @@ static bool epctx__is_live(const epctx_model *model, const epctx_slot *slot)
     return slot == model->root;
 }
 
-static epctx__type epctx__slot_type(const epctx_slot *slot)
+static epctx_kind epctx__slot_type(const epctx_slot *slot)
 {
     uint32_t kind;
     if (slot->parent == NULL) {
-        return EPCTX__T_MODEL;
+        return EPCTX_KIND_MODEL;
     }
     kind = epctx__field_kind(epctx__slot_type(slot->parent), slot->number);
-    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_type(kind)
-                                                                   : EPCTX__T_NONE;
+    return epctx__is_message(kind) && slot->wire == EPCTX_WIRE_LEN ? epctx__message_kind(kind)
+                                                                   : EPCTX_KIND_NONE;
 }
 
 /* How many more levels of messages may stand below a slot. */
@@ -16909,7 +17004,7 @@ static epctx_status epctx__locate(epctx_model *model, epctx_view view, epctx_slo
     slot = slot != NULL && epctx__is_live(model, slot) ? slot : NULL;
     while (slot != NULL && !epctx__is_slot_of(slot, view)) {
         epctx_slot *child = NULL;
-        if (epctx__slot_type(slot) != EPCTX__T_NONE) {
+        if (epctx__slot_type(slot) != EPCTX_KIND_NONE) {
             status = epctx__open_message(model, slot, error);
             if (status != EPCTX_OK) {
                 return status;
@@ -16932,7 +17027,7 @@ static epctx_status epctx__locate_message(epctx_model *model, epctx_view view, e
                                           epctx_error *error)
 {
     epctx_status status = epctx__locate(model, view, out, error);
-    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX__T_NONE) {
+    if (status == EPCTX_OK && epctx__slot_type(*out) == EPCTX_KIND_NONE) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a string or a number, no message");
     }
     return status == EPCTX_OK ? epctx__open_message(model, *out, error) : status;
@@ -16943,7 +17038,7 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
                                         epctx_error *error)
 {
     epctx_status status;
-    epctx__type type;
+    epctx_kind type;
     if (!epctx__has_view(view)) {
         if (model->graph == NULL) {
             return epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph to edit");
@@ -16955,7 +17050,7 @@ static epctx_status epctx__locate_graph(epctx_model *model, epctx_view view, epc
         return status;
     }
     type = epctx__slot_type(*out);
-    return type == EPCTX__T_GRAPH || type == EPCTX__T_FUNCTION
+    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_FUNCTION
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG, "the view is no graph");
 }
@@ -17339,7 +17434,7 @@ static epctx_slot *epctx__copy_view(epctx__builder *b, uint32_t number, epctx_vi
 }
 
 /* What was built or copied must be readable where it goes: proper messages, not nested too deep. */
-static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx_slot *slot,
+static bool epctx__check_slot(epctx__check *check, epctx_kind type, const epctx_slot *slot,
                               uint32_t depth)
 {
     const epctx_slot *child;
@@ -17356,11 +17451,11 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
         return epctx__refuse(check, EPCTX_ERR_LIMIT, NULL, "messages are nested too deep");
     }
     if (!epctx__is_changed(slot)) {
-        return body.size == 0 || epctx__check_message(check, epctx__message_type(kind), body.data,
+        return body.size == 0 || epctx__check_message(check, epctx__message_kind(kind), body.data,
                                                       body.data + body.size, depth - 1);
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        if (!epctx__check_slot(check, epctx__message_type(kind), child, depth - 1)) {
+        if (!epctx__check_slot(check, epctx__message_kind(kind), child, depth - 1)) {
             return false;
         }
     }
@@ -17371,7 +17466,7 @@ static bool epctx__check_slot(epctx__check *check, epctx__type type, const epctx
 static epctx_status epctx__drop_choices(epctx_model *model, epctx_slot *parent,
                                         const epctx_slot *fresh, epctx_error *error)
 {
-    epctx__type type = epctx__slot_type(parent);
+    epctx_kind type = epctx__slot_type(parent);
     epctx_status status = EPCTX_OK;
     epctx_slot *slot;
     if (!epctx__is_choice(type, fresh->number, (epctx_wire)fresh->wire)) {
@@ -17409,7 +17504,7 @@ static epctx_status epctx__place(epctx_model *model, epctx__builder *b, epctx_sl
                           "in this message a field that must be single stands twice");
     }
     if (parent == model->root && slot->number == 7 && slot->message == NULL &&
-        !epctx__open_slot(&model->arena, slot, EPCTX__T_GRAPH, NULL, 100)) {
+        !epctx__open_slot(&model->arena, slot, EPCTX_KIND_GRAPH, NULL, 100)) {
         return epctx__nomem(error, model->arena.missing);
     }
     status = epctx__insert(model, parent, previous, slot, error);
@@ -17517,7 +17612,7 @@ static bool epctx__same_field(const epctx_slot *a, const epctx_slot *b)
 }
 
 /* Whether `fresh` takes the place of a field; one with another wire type is an unknown field. */
-static bool epctx__is_former(epctx__type type, const epctx_slot *slot, const epctx_slot *fresh)
+static bool epctx__is_former(epctx_kind type, const epctx_slot *slot, const epctx_slot *fresh)
 {
     return !slot->removed && slot != fresh &&
            ((slot->number == fresh->number && slot->wire == fresh->wire) ||
@@ -17531,7 +17626,7 @@ static epctx_status epctx__set_field(epctx_model *model, epctx__builder *b, epct
                                      epctx_slot *fresh, epctx_error *error)
 {
     size_t mark = epctx_edit_mark(model);
-    epctx__type type = epctx__slot_type(parent);
+    epctx_kind type = epctx__slot_type(parent);
     epctx_status status;
     epctx_slot *last = NULL;
     epctx_slot *slot;
@@ -17950,7 +18045,7 @@ static epctx_status epctx__locate_node(epctx_model *model, epctx_view view, epct
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_message(model, view, node, error);
-    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX__T_NODE) {
+    if (status == EPCTX_OK && epctx__slot_type(*node) != EPCTX_KIND_NODE) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is no node");
     }
     return status;
@@ -18082,7 +18177,7 @@ EPCTX_API epctx_status epctx_put_node(epctx_model *model, epctx_view graph, cons
         return status;
     }
     slot = epctx__build_node(&b, node);
-    if (slot != NULL && epctx__slot_type(owner) == EPCTX__T_FUNCTION) {
+    if (slot != NULL && epctx__slot_type(owner) == EPCTX_KIND_FUNCTION) {
         slot->number = 7;
     }
     return epctx__put_slot(model, &b, owner, slot, after, placed, error);
@@ -18095,7 +18190,7 @@ static epctx_status epctx__graph_only(epctx_model *model, epctx_view view, epctx
     epctx_status status;
     epctx_error_clear(error);
     status = epctx__locate_graph(model, view, graph, error);
-    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX__T_GRAPH) {
+    if (status == EPCTX_OK && epctx__slot_type(*graph) != EPCTX_KIND_GRAPH) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "the view is a function, no graph");
     }
     return status;
@@ -18249,7 +18344,7 @@ static epctx_status epctx__pair_owner(epctx_model *model, epctx_view message, ui
     epctx_error_clear(error);
     status = epctx__locate_message(model, message, owner, error);
     if (status == EPCTX_OK &&
-        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX__T_LEAF) {
+        epctx__field_kind(epctx__slot_type(*owner), number) != EPCTX_KIND_PAIR) {
         status = epctx_fail(error, EPCTX_ERR_ARG, "field %u of this message holds no pairs",
                             (uint64_t)number);
     }
@@ -18751,7 +18846,7 @@ static bool epctx__rename_walk(epctx__renaming *r, const epctx_slot *scope)
     epctx_cursor it;
     epctx_view training;
     epctx_view view = epctx__slot_view(scope);
-    if (epctx__slot_type(scope) == EPCTX__T_FUNCTION) {
+    if (epctx__slot_type(scope) == EPCTX_KIND_FUNCTION) {
         return epctx__rename_function(r, view);
     }
     if (!epctx__rename_graph(r, view)) {
@@ -18771,7 +18866,7 @@ static bool epctx__rename_around(epctx__renaming *r, const epctx_slot *scope)
 {
     const epctx_slot *slot;
     for (slot = scope->parent; slot != NULL; slot = slot->parent) {
-        if (epctx__slot_type(slot) == EPCTX__T_GRAPH) {
+        if (epctx__slot_type(slot) == EPCTX_KIND_GRAPH) {
             epctx__rename_scope(r, epctx__slot_view(slot), EPCTX__OUTSIDE);
         }
     }
@@ -19106,7 +19201,7 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
 }
 
 /* Opens every message below `slot` and marks it as changed, so that nothing is copied whole. */
-static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__type type)
+static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx_kind type)
 {
     epctx_slot *child;
     if (slot->message == NULL && !epctx__open_slot(&model->arena, slot, type, NULL, 100)) {
@@ -19116,7 +19211,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
     for (child = slot->message->first; child != NULL; child = child->next) {
         uint32_t kind = epctx__field_kind(type, child->number);
         if (child->wire == EPCTX_WIRE_LEN && epctx__is_message(kind) &&
-            !epctx__rebuild_slot(model, child, epctx__message_type(kind))) {
+            !epctx__rebuild_slot(model, child, epctx__message_kind(kind))) {
             return false;
         }
     }
@@ -19126,7 +19221,7 @@ static bool epctx__rebuild_slot(epctx_model *model, epctx_slot *slot, epctx__typ
 EPCTX_API epctx_status epctx_rebuild(epctx_model *model, epctx_error *error)
 {
     epctx_error_clear(error);
-    return epctx__rebuild_slot(model, model->root, EPCTX__T_MODEL)
+    return epctx__rebuild_slot(model, model->root, EPCTX_KIND_MODEL)
                ? EPCTX_OK
                : epctx__nomem(error, model->arena.missing);
 }
@@ -25072,32 +25167,28 @@ static bool epctx__repair_merge(epctx__repair *r, epctx_slot *first, epctx_slot 
 }
 
 /* Of fields that may stand once one stays in an open message. `node`: its name, if it is one. */
-EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx__type type,
+EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot, epctx_kind type,
                                               epctx_str *node)
 {
-    const epctx__singles *single = &epctx__singular[type];
     epctx_model *model = r->m.c.model;
     epctx_slot *seen[32];
     epctx_slot *child;
     memset(seen, 0, sizeof seen);
-    if (type == EPCTX__T_NODE) {
+    if (type == EPCTX_KIND_NODE) {
         *node = epctx_node_of(epctx__slot_view(slot)).name;
     }
     for (child = slot->message->first; child != NULL; child = child->next) {
-        uint32_t kind =
-            child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        uint32_t mask = child->wire == EPCTX_WIRE_LEN       ? single->len
-                        : child->wire == EPCTX_WIRE_VARINT  ? single->varint
-                        : child->wire == EPCTX_WIRE_FIXED32 ? single->fix32
-                                                            : 0;
-        bool message = epctx__is_message(kind) && (kind & EPCTX__ONE) != 0;
-        uint32_t at = message && type == EPCTX__T_TYPE ? 1 : child->number;
+        const epctx_field_info *info = epctx_field_find(type, child->number);
+        bool message;
+        uint32_t at;
         epctx_slot *first;
         /* not taken: nobody could edit the model before */
-        if (child->removed || child->number >= 32 ||
-            (!message && (mask & EPCTX__F(child->number)) == 0)) {
+        if (child->removed || info == NULL || info->repeated ||
+            !epctx__field_fits(info, (epctx_wire)child->wire)) {
             continue;
         }
+        message = info->kind < EPCTX_KIND_INT;
+        at = message && type == EPCTX_KIND_TYPE ? 1 : child->number;
         first = seen[at];
         seen[at] = child;
         if (first == NULL) {
@@ -25112,16 +25203,16 @@ EPCTX__APART static bool epctx__repair_fields(epctx__repair *r, epctx_slot *slot
             return false;
         }
         if (!epctx__repair_say(r, EPCTX_RULE_DOUBLED_FIELD, *node,
-                               message ? "field %u of a %s: the two are one now"
-                                       : "field %u of a %s: the last one stays",
-                               (uint64_t)child->number, epctx__type_name(type))) {
+                               message ? "field %s of a %s: the two are one now"
+                                       : "field %s of a %s: the last one stays",
+                               info->name, epctx_message_name(type))) {
             return false;
         }
     }
     return true;
 }
 
-static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type type,
+static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx_kind type,
                                epctx_str node, uint32_t depth)
 {
     epctx_slot *child;
@@ -25134,7 +25225,7 @@ static bool epctx__repair_slot(epctx__repair *r, epctx_slot *slot, epctx__type t
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
         /* not taken: open bounds the nesting */
         if (!child->removed && epctx__is_message(kind) && depth > 0 &&
-            !epctx__repair_slot(r, child, epctx__message_type(kind), node, depth - 1)) {
+            !epctx__repair_slot(r, child, epctx__message_kind(kind), node, depth - 1)) {
             return false;
         }
     }
@@ -25151,7 +25242,7 @@ static bool epctx__repair_doubled(epctx__repair *r)
         model->duplicate = false;
         model->shown = model->root;
     }
-    if (!epctx__repair_slot(r, model->root, EPCTX__T_MODEL, epctx_str_of(NULL), 100)) {
+    if (!epctx__repair_slot(r, model->root, EPCTX_KIND_MODEL, epctx_str_of(NULL), 100)) {
         return false;
     }
     model->graph = model->shown_graph = epctx__find_graph(model->root);
@@ -28883,23 +28974,23 @@ static bool epctx__settle_tensor(epctx__rewrite *w, epctx_slot *slot, bool initi
 }
 
 /* Messages below a graph or a function that can hold tensors. */
-static bool epctx__holds_tensors(epctx__type type)
+static bool epctx__holds_tensors(epctx_kind type)
 {
-    return type == EPCTX__T_GRAPH || type == EPCTX__T_NODE || type == EPCTX__T_ATTR ||
-           type == EPCTX__T_TENSOR || type == EPCTX__T_SPARSE;
+    return type == EPCTX_KIND_GRAPH || type == EPCTX_KIND_NODE || type == EPCTX_KIND_ATTR ||
+           type == EPCTX_KIND_TENSOR || type == EPCTX_KIND_SPARSE;
 }
 
 /* Is there a tensor to settle somewhere in a message? `all`: also initializers that are inside. */
-static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all, uint32_t depth)
+static bool epctx__needs_settling(epctx_view message, epctx_kind type, bool all, uint32_t depth)
 {
     epctx_cursor it = epctx_fields(message, 0);
     epctx_field field;
     /* not taken: open bounds the nesting */
     while (depth > 0 && epctx_next_field(&it, &field)) {
         uint32_t kind = field.wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, field.number) : 0;
-        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
-        if (inner == EPCTX__T_TENSOR) {
-            if ((all && type == EPCTX__T_GRAPH) || epctx_tensor_of(field.body).external) {
+        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
+        if (inner == EPCTX_KIND_TENSOR) {
+            if ((all && type == EPCTX_KIND_GRAPH) || epctx_tensor_of(field.body).external) {
                 return true;
             }
         } else if (epctx__holds_tensors(inner) &&
@@ -28912,7 +29003,7 @@ static bool epctx__needs_settling(epctx_view message, epctx__type type, bool all
 
 /* Settles every tensor below a field: initializers of bodies, constants, sparse tensors. Opens only
  * what it has to change. */
-static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type, uint32_t depth)
+static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx_kind type, uint32_t depth)
 {
     bool all = w->g->report->initializers_path[0] != '\0';
     epctx_slot *child;
@@ -28929,13 +29020,13 @@ static bool epctx__settle(epctx__rewrite *w, epctx_slot *slot, epctx__type type,
     for (child = slot->message->first; child != NULL; child = next) {
         uint32_t kind =
             child->wire == EPCTX_WIRE_LEN ? epctx__field_kind(type, child->number) : 0;
-        epctx__type inner = epctx__is_message(kind) ? epctx__message_type(kind) : EPCTX__T_NONE;
+        epctx_kind inner = epctx__is_message(kind) ? epctx__message_kind(kind) : EPCTX_KIND_NONE;
         next = child->next;
         if (child->removed || !epctx__holds_tensors(inner)) {
             continue;
         }
-        if (inner == EPCTX__T_TENSOR
-                ? !epctx__settle_tensor(w, child, type == EPCTX__T_GRAPH)
+        if (inner == EPCTX_KIND_TENSOR
+                ? !epctx__settle_tensor(w, child, type == EPCTX_KIND_GRAPH)
                 : !epctx__settle(w, child, inner, depth - 1)) {
             return false;
         }
@@ -28948,10 +29039,10 @@ static bool epctx__settle_model(epctx__rewrite *w)
     epctx_slot *slot;
     w->g->model->external_asked = 0;
     for (slot = w->g->model->root->message->first; slot != NULL; slot = slot->next) {
-        epctx__type type = slot->number == 7    ? EPCTX__T_GRAPH
-                           : slot->number == 25 ? EPCTX__T_FUNCTION
-                                                : EPCTX__T_NONE;
-        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX__T_NONE &&
+        epctx_kind type = slot->number == 7    ? EPCTX_KIND_GRAPH
+                           : slot->number == 25 ? EPCTX_KIND_FUNCTION
+                                                : EPCTX_KIND_NONE;
+        if (slot->wire == EPCTX_WIRE_LEN && !slot->removed && type != EPCTX_KIND_NONE &&
             !epctx__settle(w, slot, type, 100)) {
             return false;
         }
